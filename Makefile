@@ -1,0 +1,55 @@
+# One command for each thing. Everything runs in .venv, which the first command makes.
+# Needs python3 (3.11 or newer) and nothing else; uv is used when it is there, because it is faster.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+UV := $(shell command -v uv 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check fix bench demo lock
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | expand -t 12
+
+setup: $(READY)  ## make .venv with wakeful and its development tools
+
+$(READY): pyproject.toml requirements/dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "wakeful needs Python 3.11 or newer; name one with PYTHON=..., as in: make setup PYTHON=python3.12"; exit 1; }
+ifneq ($(UV),)
+	@test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) .venv
+	$(UV) pip install --quiet --python $(BIN)/python -c requirements/dev.txt -e . --group dev
+else
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet -c requirements/dev.txt -e . --group dev
+endif
+	@touch $(READY)
+
+test: $(READY)  ## run all tests
+	$(BIN)/python -m pytest -n auto
+
+check: $(READY)  ## formatting, lint, types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: $(READY)  ## format, mend what can be mended, write the generated reference again
+	$(BIN)/ruff check --fix --exit-zero --quiet .
+	$(BIN)/ruff format .
+	$(BIN)/python docs/reference/generate.py
+
+bench: $(READY)  ## compare with the peers in one run (installs them into .venv-bench)
+	@test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.venv-bench/bin/python -m pip install --quiet -e . --group bench
+	.venv-bench/bin/python -m benchmarks
+
+demo: $(READY)  ## kill a run in the middle of a payment and watch it finish; offline
+	$(BIN)/wakeful demo crash
+
+lock:  ## pin the development tools again (needs uv)
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+		--no-header --no-annotate --no-emit-index-url --quiet -o requirements/dev.txt

@@ -1,0 +1,109 @@
+"""Every benchmark, side by side, written to `docs/benchmarks.md`.
+
+    make bench                                           the environment with the peers, then everything
+    .venv-bench/bin/python benchmarks/run.py             everything; about fifteen minutes
+    .venv-bench/bin/python benchmarks/run.py --profile   with the profile of wakeful's cell, whatever the verdict
+    .venv-bench/bin/python benchmarks/start.py           one part alone (or rounds.py, crowd.py): prints, writes nothing
+
+A missed aim is a result, not an error: the report says so and shows the profile of the cell, and the exit code stays 0.
+"""
+
+import argparse
+from pathlib import Path
+
+import crowd
+import reporting
+import rounds
+import start
+from contestants import CONTESTANTS
+
+REPORT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+
+HEAD = """# Benchmarks
+
+Written by `benchmarks/run.py`; do not edit. Every number is from one run on one machine, with all libraries side by
+side and no network. Compare the rows with each other, not with other machines.
+
+    make bench
+"""
+
+ROUNDS = """## What a round costs
+
+One turn: a scripted model asks for the same trivial async tool `n` times, one call a round, then answers. Each cell
+runs in a process of its own: a warm-up turn of {warm_up} rounds, then whole turns, each on a new database, timed from
+the call to the answer with opening and closing the database included. The value is the median of at least {runs}
+turns (fewer when one takes longer than a third of the limit), divided by the rounds. Nobody streams, nobody sends
+traces, every library's limit on steps is lifted. A turn that is not finished after {limit:.0f} s is stopped: `>`
+marks the cost of a round up to there, a lower bound.
+
+{notes}
+
+The libraries do not promise the same. Those without a database lose the turn with the process. langgraph's default
+lets rounds run ahead of their checkpoints, thousands of them in a long turn, and a kill loses what was not yet
+written: `sync` is the row to compare promises with. wakeful commits what it is about to do before it does it.
+"""
+
+START = f"""## Beginning
+
+Median of {start.RUNS} fresh processes each.
+"""
+
+CROWD = """## Many turns at once
+
+One process, one SQLite store, every turn in a session of its own. Memory is the peak over what the process held
+before the turns.
+"""
+
+
+def report(
+    cells: list[rounds.Cell], starts: list[start.Start], many: crowd.Crowd, facts: list[tuple[str, str]], profile: str
+) -> str:
+    notes = "\n".join(f"- **{c.name}**: {c.note}." for c in CONTESTANTS.values())
+    packages = reporting.versions(dict.fromkeys([*(c.distribution for c in CONTESTANTS.values()), "pydantic", "apsw"]))
+    parts = [
+        HEAD,
+        reporting.table(["", "this run"], [*facts, *packages]) + "\n",
+        ROUNDS.format(warm_up=rounds.WARM_UP, runs=rounds.ENOUGH_RUNS, limit=rounds.LIMIT, notes=notes),
+        rounds.markdown(cells),
+        START,
+        start.markdown(starts),
+        CROWD,
+        crowd.markdown(many),
+    ]
+    if profile:
+        parts.append(
+            f"## Profile: wakeful on SQLite, {rounds.PROFILED_ROUNDS} rounds\n\n"
+            "cProfile, by own time, the event loop's thread only. "
+            f"The profiler's own cost is in it: read the order, not the sum.\n\n```text\n{profile}```\n"
+        )
+    return "\n".join(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Every benchmark, side by side, written to docs/benchmarks.md.")
+    parser.add_argument(
+        "--profile", action="store_true", help="show the profile of wakeful's cell whatever the verdict"
+    )
+    parser.add_argument("--output", type=Path, default=REPORT)
+    args = parser.parse_args()
+    facts = reporting.machine()
+    starts = start.run()
+    many = crowd.run()
+    cells = rounds.run(list(CONTESTANTS), list(rounds.ROUNDS), rounds.LIMIT)
+    missed = any(aim.verdict == "missed" for aim in rounds.aims(cells))
+    profile = _profile() if args.profile or missed else ""
+    text = report(cells, starts, many, facts, profile)
+    args.output.parent.mkdir(exist_ok=True)
+    args.output.write_text(text)
+    print(text)
+
+
+def _profile() -> str:
+    try:
+        return rounds.profile()
+    except reporting.Broken as broken:
+        return f"no profile: {broken}\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""wakeful: a durable runtime for AI agents.
+
+    from wakeful import Agent, tool, run
+
+Importing this does nothing but name things: each name is loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from wakeful._version import __version__
+
+if TYPE_CHECKING:
+    from wakeful.agents.definition import Agent as Agent
+    from wakeful.contracts.budgets import Budget as Budget
+    from wakeful.contracts.budgets import BudgetLeft as BudgetLeft
+    from wakeful.contracts.content import File as File
+    from wakeful.contracts.content import Image as Image
+    from wakeful.contracts.content import Text as Text
+    from wakeful.contracts.errors import KeyReused as KeyReused
+    from wakeful.contracts.errors import NotBuiltYet as NotBuiltYet
+    from wakeful.contracts.errors import NotCompleted as NotCompleted
+    from wakeful.contracts.errors import OutcomeUnknown as OutcomeUnknown
+    from wakeful.contracts.errors import ToolRetry as ToolRetry
+    from wakeful.contracts.errors import WakefulError as WakefulError
+    from wakeful.contracts.probes import DidNotHappen as DidNotHappen
+    from wakeful.contracts.probes import Happened as Happened
+    from wakeful.contracts.probes import StillUnknown as StillUnknown
+    from wakeful.contracts.tools import Principal as Principal
+    from wakeful.service.results import RunResult as RunResult
+    from wakeful.surfaces.library.runs import cancel as cancel
+    from wakeful.surfaces.library.runs import resume as resume
+    from wakeful.surfaces.library.runs import resume_all as resume_all
+    from wakeful.surfaces.library.runs import run as run
+    from wakeful.surfaces.library.runs import run_sync as run_sync
+    from wakeful.surfaces.library.streams import stream as stream
+    from wakeful.tools.context import RunContext as RunContext
+    from wakeful.tools.function import Tool as Tool
+    from wakeful.tools.function import tool as tool
+
+_WHERE = {
+    "Agent": "wakeful.agents.definition",
+    "Budget": "wakeful.contracts.budgets",
+    "BudgetLeft": "wakeful.contracts.budgets",
+    "DidNotHappen": "wakeful.contracts.probes",
+    "File": "wakeful.contracts.content",
+    "Happened": "wakeful.contracts.probes",
+    "Image": "wakeful.contracts.content",
+    "KeyReused": "wakeful.contracts.errors",
+    "NotBuiltYet": "wakeful.contracts.errors",
+    "NotCompleted": "wakeful.contracts.errors",
+    "OutcomeUnknown": "wakeful.contracts.errors",
+    "Principal": "wakeful.contracts.tools",
+    "RunContext": "wakeful.tools.context",
+    "RunResult": "wakeful.service.results",
+    "StillUnknown": "wakeful.contracts.probes",
+    "Text": "wakeful.contracts.content",
+    "Tool": "wakeful.tools.function",
+    "ToolRetry": "wakeful.contracts.errors",
+    "WakefulError": "wakeful.contracts.errors",
+    "cancel": "wakeful.surfaces.library.runs",
+    "resume": "wakeful.surfaces.library.runs",
+    "resume_all": "wakeful.surfaces.library.runs",
+    "run": "wakeful.surfaces.library.runs",
+    "run_sync": "wakeful.surfaces.library.runs",
+    "stream": "wakeful.surfaces.library.streams",
+    "tool": "wakeful.tools.function",
+}
+
+__all__ = ["__version__", *_WHERE]
+
+
+def __getattr__(name: str) -> Any:
+    where = _WHERE.get(name)
+    if where is None:
+        raise AttributeError(f"module 'wakeful' has no attribute {name!r}")
+    value = getattr(import_module(where), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,188 @@
+"""One attempt at a model: from the request to the one fact it ends in.
+
+Glimpses are shown as they come and believed by nobody. A reply is believed when it is whole: its calls have ids that
+are unique in the turn, and it is stored before anything acts on it. Whatever a provider raises is a lost attempt.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from wakeful.contracts.conversation import AssistantItem, CallPart
+from wakeful.contracts.envelope import iso
+from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.events import AnyEvent, AssistantRecorded, CallAsked, ModelCompleted, ModelFailed
+from wakeful.contracts.models import ModelGlimpse, ProviderAttemptRecord, ProviderAttemptTimeline, Reply
+from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.decisions.retries import MAX_ATTEMPTS, dispose
+from wakeful.mediation.offloading import Keep, offload
+from wakeful.ports import Clock, Model, ModelRequest
+
+MAX_CALLS_PER_REPLY = 256
+
+
+class Attempt:
+    """One request, sent once."""
+
+    __slots__ = ("candidate", "clock", "context_build_ms", "keep", "model", "more_candidates", "request", "show")
+
+    def __init__(
+        self,
+        model: Model,
+        request: ModelRequest,
+        *,
+        candidate: int,
+        more_candidates: bool,
+        context_build_ms: float,
+        clock: Clock,
+        keep: Keep,
+        show: Callable[[ModelGlimpse], None] | None,
+    ) -> None:
+        self.model = model
+        self.request = request
+        self.candidate = candidate
+        self.more_candidates = more_candidates
+        self.context_build_ms = context_build_ms
+        self.clock = clock
+        self.keep = keep
+        self.show = show
+
+    async def outcome(
+        self, lost: list[ProviderAttemptRecord], used_call_ids: set[str]
+    ) -> tuple[list[AnyEvent], AssistantItem | None]:
+        """The facts of this attempt, and the reply as it came when there is one."""
+        started_at, began = self.clock.now(), time.perf_counter()
+        try:
+            reply = await self._reply()
+            item = _with_unique_calls(reply.item, self.request.step, used_call_ids)
+            stored = await offload(item, self.keep)
+        except asyncio.CancelledError:
+            raise
+        except ModelFailure as failure:
+            return [self._lost(failure, started_at, began)], None
+        except Exception as bug:  # a provider that breaks is a lost attempt, not a lost turn
+            broken = ModelFailure(f"{type(bug).__name__}: {bug}", kind="unknown", stage="decode", retryable=False)
+            return [self._lost(broken, started_at, began)], None
+        assert isinstance(stored, AssistantItem)
+        completed = ModelCompleted(
+            model_ref=self.model.ref,
+            attempt=self.request.attempt,
+            stop_reason=reply.stop_reason,
+            token_usage=reply.usage,
+            context_build_ms=self.context_build_ms,
+            provider_round_ms=round((time.perf_counter() - began) * 1000, 3),
+            provider_started_at=iso(started_at),
+            provider_completed_at=iso(self.clock.now()),
+            request_metadata=reply.request_metadata,
+            timeline=self._timeline(lost, reply, started_at, began) if lost else None,
+        )
+        recorded = AssistantRecorded(
+            item=stored,
+            calls=tuple(
+                CallAsked(
+                    call_id=part.call_id,
+                    name=part.name,
+                    malformed=part.arguments is None and part.arguments_ref is None,
+                )
+                for part in stored.calls
+            ),
+            text_preview=item.text[:PREVIEW_CHARS],
+            continuation=reply.continuation,
+        )
+        return [completed, recorded], item
+
+    def cancelled(self, started_at: int) -> ModelFailed:
+        """The turn is to end: the request was given up."""
+        failure = ModelFailure("the turn was told to stop", kind="cancelled", stage="body")
+        return self._lost(failure, started_at, None)
+
+    async def _reply(self) -> Reply:
+        reply: Reply | None = None
+        show = self.show
+        async for piece in self.model.respond(self.request):
+            if isinstance(piece, Reply):
+                reply = piece
+            elif show is not None:
+                show(piece)
+        if reply is None:
+            raise ModelFailure("the stream ended without its end", kind="stream_interrupted", stage="body")
+        if not any(getattr(part, "text", True) for part in reply.item.parts):
+            raise ModelFailure("the model said nothing", kind="empty_response", stage="decode")
+        if len(reply.item.calls) > MAX_CALLS_PER_REPLY:
+            many = f"the model made {len(reply.item.calls)} calls at once; at most {MAX_CALLS_PER_REPLY} are taken"
+            raise ModelFailure(many, kind="invalid_response", stage="decode")
+        return reply
+
+    def _lost(self, failure: ModelFailure, started_at: int, began: float | None) -> ModelFailed:
+        after = round(failure.retry_after * 1000) if failure.retry_after is not None else None
+        return ModelFailed(
+            model_ref=self.model.ref,
+            candidate=self.candidate,
+            attempt=self.request.attempt,
+            failure_kind=failure.kind,
+            stage=failure.stage,
+            disposition=dispose(
+                failure.kind,
+                retryable=failure.retryable,
+                attempt=self.request.attempt,
+                retry_after_ms=after,
+                more_candidates=self.more_candidates,
+            ),
+            message=failure.message[:2000],
+            status=failure.status,
+            retry_after_ms=after,
+            duration_ms=round((time.perf_counter() - began) * 1000) if began is not None else None,
+            started_at=iso(started_at),
+            completed_at=iso(self.clock.now()),
+            token_usage=failure.usage,
+            transport_diagnostics=failure.diagnostics,
+        )
+
+    def _timeline(
+        self, lost: list[ProviderAttemptRecord], reply: Reply, started_at: int, began: float
+    ) -> ProviderAttemptTimeline:
+        ref = self.model.ref
+        won = ProviderAttemptRecord(
+            provider=ref.partition(":")[0],
+            model_ref=ref,
+            attempt=self.request.attempt,
+            max_attempts=MAX_ATTEMPTS,
+            started_at=iso(started_at),
+            completed_at=iso(self.clock.now()),
+            duration_ms=round((time.perf_counter() - began) * 1000),
+            outcome="succeeded",
+            token_usage=reply.usage,
+        )
+        usages = [record.token_usage for record in (*lost, won) if record.token_usage is not None]
+        total = usages[0] if usages else None
+        for usage in usages[1:]:
+            total = total + usage if total is not None else usage
+        return ProviderAttemptTimeline(
+            attempts=(*lost, won),
+            requested_model_ref=lost[0].model_ref,
+            active_model_ref=ref,
+            winning_model_ref=ref,
+            aggregated_token_usage=total,
+        )
+
+
+def _with_unique_calls(item: AssistantItem, step: int, used: set[str]) -> AssistantItem:
+    """A call without an id, or with one that this turn has seen, gets one of ours: pairing stays exact."""
+    calls = item.calls
+    if not calls:
+        return item
+    ids = {call.call_id for call in calls}
+    if len(ids) == len(calls) and "" not in ids and used.isdisjoint(ids):
+        used.update(ids)
+        return item
+    parts: list[Any] = []
+    position = 0
+    for part in item.parts:
+        if isinstance(part, CallPart):
+            position += 1
+            if not part.call_id or part.call_id in used:
+                part = part.model_copy(update={"call_id": f"tool-call-{step}-{position}"})
+            used.add(part.call_id)
+        parts.append(part)
+    return item.model_copy(update={"parts": tuple(parts)})

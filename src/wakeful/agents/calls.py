@@ -1,0 +1,118 @@
+"""The calls of a turn that are under way, and what each of them may ask of the turn."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from wakeful.agents.progress import ProgressNotes
+from wakeful.agents.watching import ProgressGlimpsed
+from wakeful.agents.work import TurnWork
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.envelope import Fact, event_id
+from wakeful.contracts.events import AnyEvent, ToolDispatched, UnknownResolved
+from wakeful.mediation.mediator import Dispatch
+from wakeful.mediation.running import Abort, RunningCall
+from wakeful.tools.context import ProgressSink, RunContext
+
+
+class Calls:
+    """Running calls, by id. Their outcomes are posted to the runner."""
+
+    def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None]) -> None:
+        self._work = work
+        self._post = post
+        self._running: dict[str, RunningCall] = {}
+        self._notes = ProgressNotes(work.clock.monotonic)
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self.repeats: dict[str, tuple[Dispatch, bool]] = {}
+        """Calls whose second intent is on its way to disk, and whether their probe is asked first."""
+
+    def run(self, dispatch: Dispatch, permission_seq: int | None, *, probe_first: bool = False) -> None:
+        """Let a call run; its intent is on disk."""
+        if permission_seq is not None:
+            dispatch.record.permission_ref = event_id(self._work.claim.agent_id, permission_seq)
+        call = RunningCall(dispatch, self, self._outcome)
+        self._running[dispatch.call_id] = call
+        call.start(probe_first=probe_first)
+
+    def stop(self, why: Abort) -> None:
+        """Tell every running call that nobody waits any more."""
+        for call in list(self._running.values()):
+            call.stop(why)
+
+    async def shut_down(self) -> None:
+        """The process or the caller goes away: what runs is told, and what finishes in time is still taken in."""
+        self.stop("shutdown")
+        await asyncio.gather(*(call.stopped() for call in list(self._running.values())))
+
+    def _outcome(self, dispatch: Dispatch, events: list[AnyEvent]) -> None:
+        work = self._work
+        self._running.pop(dispatch.call_id, None)
+        last = events[-1]
+        if isinstance(last, ToolDispatched):
+            self.repeats[dispatch.call_id] = (replace(dispatch, attempt=last.attempt), False)
+        notes: list[AnyEvent] = [*self._notes.last(dispatch.call_id), *events]
+        self._post([work.fact(event, dispatch.step, dispatch.call_id) for event in notes])
+
+    # --- what a running call asks of the turn (`mediation.running.Surroundings`) ---------------------------------
+
+    def now(self) -> float:
+        return self._work.now()
+
+    async def keep(self, data: bytes, media_type: str) -> BlobRef:
+        return await self._work.store.put_blob(data, media_type)
+
+    def retries_left(self, tool_name: str, allowed: int) -> int:
+        """How many retries are left after this one; negative when it is one too many."""
+        return allowed - self._work.state.retries_asked.get(tool_name, 0) - 1
+
+    def late(self, event: UnknownResolved, step: int) -> None:
+        """An answer after the outcome: appended past the owner, because the turn may be over."""
+        work = self._work
+        self.spawn(self._admit(work.fact(event, step)))
+
+    async def _admit(self, fact: Fact) -> None:
+        await self._work.store.admit(self._work.claim.agent_id, [fact])
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        return self._work.spawn(work)
+
+    def context(self, dispatch: Dispatch, deadline: datetime | None) -> RunContext[Any]:
+        work = self._work
+        return RunContext(
+            work.deps,
+            context=work.context,
+            principal=work.principal,
+            agent=work.config.agent_name,
+            thread=work.row.thread_id,
+            turn_id=work.row.turn_id,
+            call_id=dispatch.call_id,
+            attempt=dispatch.attempt,
+            idempotency_key=dispatch.idempotency_key,
+            budget=work.budget_left,
+            usage=lambda: work.state.usage,
+            deadline=deadline,
+            progress=self._sink(dispatch),
+        )
+
+    def _sink(self, dispatch: Dispatch) -> ProgressSink:
+        def progress(message: str, done: float | None, total: float | None) -> None:
+            if threading.get_ident() == self._thread:
+                self._progress(dispatch, message, done, total)
+            elif not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self._progress, dispatch, message, done, total)
+
+        return progress
+
+    def _progress(self, dispatch: Dispatch, message: str, done: float | None, total: float | None) -> None:
+        if dispatch.call_id not in self._running:
+            return  # its outcome is known: a note after that would be about nothing
+        name = dispatch.record.tool_name
+        self._work.glimpse(ProgressGlimpsed(dispatch.step, dispatch.call_id, name, message, done, total))
+        due = self._notes.take(dispatch.call_id, message, done, total)
+        if due is not None:
+            self._post([self._work.fact(due, dispatch.step, dispatch.call_id)])

@@ -1,0 +1,235 @@
+"""An agent's configuration as data: what travels through JSON and YAML, and what is refused because it cannot.
+
+Nothing is dropped in silence, in either direction: an unknown field is an error with its name, and so is a field whose
+value has no written form. Tools travel by name and are found among those the reader supplies; no name is ever imported.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from wakeful.contracts.budgets import Budget
+from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, UnknownTool
+from wakeful.contracts.jsonable import NotJson, plain_dict
+from wakeful.tools.function import Tool
+
+if TYPE_CHECKING:
+    from wakeful.agents.definition import Agent
+
+SAMPLING = ("temperature", "max_tokens")
+"""Settings that stand at the top of a written configuration."""
+WRITTEN = (
+    "name",
+    "model",
+    "instructions",
+    "tools",
+    "max_steps",
+    *SAMPLING,
+    "settings",
+    "fallbacks",
+    "budget",
+    "profile",
+)
+CONTROLS = (
+    "planning_enabled",
+    "planning_model",
+    "planning_instructions",
+    "budget_awareness",
+    "hitl_tools",
+    "emit_mcp_progress",
+    "injected_tool_args",
+    "allow_parallel_subagents",
+    "max_parallel_subagents",
+    "hooks",
+    "skills",
+)
+"""Fields the agent itself refuses until something keeps their promise; their defaults are accepted."""
+LATER = ("instructions_file", "wake", "notify", "workspace")
+LIVE = ("deps", "deps_type", "output_type")
+"""Fields of an agent that only a program can give."""
+
+
+class UnknownField(InvalidConfig, TypeError):
+    """A field nobody has heard of; a TypeError too, because that is what Python says of a wrong keyword."""
+
+    def __init__(self, field: str, where: str) -> None:
+        near = get_close_matches(field, [*WRITTEN, *CONTROLS, *LIVE], n=3, cutoff=0.6)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join([*WRITTEN, *LIVE])}"
+        super().__init__(f"{where} has no field {field!r}", hint)
+
+
+def find_tool(name: str, tools: Sequence[Tool[Any]]) -> Tool[Any] | None:
+    """A tool by its name, or by the last part of its name where that is unambiguous."""
+    for tool in tools:
+        if tool.name == name:
+            return tool
+    bare = [tool for tool in tools if tool.name.rpartition("/")[2] == name]
+    return bare[0] if len(bare) == 1 else None
+
+
+def checked_settings(who: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Settings for the model, as JSON data. Raises InvalidConfig."""
+    if not isinstance(settings, Mapping):
+        raise InvalidConfig(f"{who}: settings={settings!r}", 'give a dict: settings={"temperature": 0.2}')
+    try:
+        checked = plain_dict(dict(settings))
+    except NotJson as error:
+        raise InvalidConfig(f"{who}: settings.{error}", "settings are JSON values") from None
+    for name, kind in (("temperature", int | float), ("max_tokens", int)):
+        value = checked.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
+            raise InvalidConfig(f"{who}: {name}={value!r} is not a number")
+    if checked.get("max_tokens") is not None and checked["max_tokens"] < 1:
+        raise InvalidConfig(f"{who}: max_tokens={checked['max_tokens']}", "give at least 1, or leave it out")
+    return {name: value for name, value in checked.items() if name not in SAMPLING or value is not None}
+
+
+# --- out -----------------------------------------------------------------------------------------------------------
+
+
+def to_dict(agent: "Agent[Any, Any]") -> dict[str, Any]:
+    """An agent as JSON data. Raises InvalidConfig, naming the field that cannot travel."""
+    if not isinstance(agent.instructions, str):
+        raise _cannot_travel(agent, "instructions", "they are a function")
+    if not isinstance(agent.model, str):
+        raise _cannot_travel(agent, "model", "it is a live object", "name it: model='provider:model'")
+    for choice in agent.fallbacks:
+        if not isinstance(choice, str):
+            raise _cannot_travel(agent, "fallbacks", "one is a live object", "name it: 'provider:model'")
+    if agent.deps is not None:
+        raise _cannot_travel(agent, "deps", "it is a function")
+    if agent.deps_type is not None and agent.needs_deps_for is None:
+        # Where a tool reads deps the tool itself says so, wherever it is found again.
+        raise _cannot_travel(agent, "deps_type", "it is a class and no tool asks for it")
+    if agent.output_type is not str:
+        raise _cannot_travel(agent, "output_type", "it is a class")
+    written: dict[str, Any] = {
+        "name": agent.name,
+        "model": agent.model,
+        "instructions": agent.instructions,
+        "tools": [tool.name for tool in agent.tools],
+        "max_steps": agent.max_steps,
+        **{name: agent.settings.get(name) for name in SAMPLING},
+    }
+    rest = {name: value for name, value in agent.settings.items() if name not in SAMPLING}
+    if rest:
+        written["settings"] = rest
+    if agent.fallbacks:
+        written["fallbacks"] = list(agent.fallbacks)
+    if agent.budget is not None:
+        written["budget"] = agent.budget.model_dump(mode="json", exclude_defaults=True)
+    if agent.profile is not None:
+        written["profile"] = agent.profile
+    return written
+
+
+def _cannot_travel(agent: "Agent[Any, Any]", field: str, why: str, hint: str = "") -> InvalidConfig:
+    return InvalidConfig(
+        f"Agent {agent.name!r} cannot be written down: {field} cannot travel, {why}",
+        hint or f"make the agent without {field}, or keep it in code",
+    )
+
+
+# --- in ------------------------------------------------------------------------------------------------------------
+
+
+def arguments(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> dict[str, Any]:
+    """The constructor's arguments for a written configuration. Raises InvalidConfig or UnknownTool."""
+    if not isinstance(data, Mapping):
+        raise InvalidConfig(f"an agent's configuration is an object, not a {type(data).__name__}")
+    where = f"the configuration of agent {data.get('name')!r}"
+    for field in data:
+        if field in LATER:
+            raise NotBuiltYet(f"{field!r} in {where}")
+        if field not in WRITTEN and field not in CONTROLS:
+            raise UnknownField(str(field), where)
+    for field in ("name", "model"):
+        if not isinstance(data.get(field), str):
+            raise InvalidConfig(f"{where}: {field} is missing or not a string", f"give {field}: ...")
+    if not isinstance(data.get("instructions", ""), str):
+        raise InvalidConfig(f"{where}: instructions are a string, not {data['instructions']!r}")
+    fields = {name: data[name] for name in ("name", "model", "instructions", "max_steps", "profile") if name in data}
+    fields.update({name: data[name] for name in CONTROLS if name in data})
+    fields["settings"] = {**_object(data, "settings", where), **{name: data[name] for name in SAMPLING if name in data}}
+    fields["fallbacks"] = _names(data, "fallbacks", where)
+    fields["budget"] = _budget(data, where)
+    fields["tools"] = tuple(_named(name, tools, where) for name in _names(data, "tools", where))
+    return fields
+
+
+def _object(data: Mapping[str, Any], field: str, where: str) -> Mapping[str, Any]:
+    value = data.get(field) or {}
+    if not isinstance(value, Mapping):
+        raise InvalidConfig(f"{where}: {field} is an object, not {value!r}")
+    for name in SAMPLING:
+        if name in value:
+            raise InvalidConfig(f"{where}: {name} stands in {field}", f"write {name} at the top")
+    return value
+
+
+def _names(data: Mapping[str, Any], field: str, where: str) -> list[str]:
+    value = data.get(field) or []
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+        raise InvalidConfig(f"{where}: {field} is a list of names, not {value!r}")
+    return list(value)
+
+
+def _named(name: str, tools: Sequence[Tool[Any]], where: str) -> Tool[Any]:
+    found = find_tool(name, tools)
+    if found is None:
+        supplied = ", ".join(tool.name for tool in tools) or "none"
+        raise UnknownTool(f"{where} names the tool {name!r}, which was not supplied", f"supplied: {supplied}")
+    return found
+
+
+def _budget(data: Mapping[str, Any], where: str) -> Budget | None:
+    if data.get("budget") is None:
+        return None
+    value = data["budget"]
+    if not isinstance(value, Mapping):
+        raise InvalidConfig(f"{where}: budget is an object, not {value!r}", "for example {model_calls: 8, seconds: 60}")
+    for later in ("per_run", "per_day"):
+        if later in value:
+            raise NotBuiltYet(f"budget.{later} in {where}", "write model_calls and seconds under budget itself")
+    try:
+        return Budget(**value)
+    except (ValidationError, ValueError) as error:
+        raise InvalidConfig(f"{where}: budget: {error}") from None
+
+
+# --- files ---------------------------------------------------------------------------------------------------------
+
+
+def write(path: Path, data: dict[str, Any]) -> None:
+    """YAML, or JSON when the name says so."""
+    if path.suffix == ".json":
+        text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    else:
+        import yaml  # an agent that is never written must not pay for it
+
+        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The data of a configuration file. Raises InvalidConfig, naming the file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidConfig(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        if path.suffix == ".json":
+            data = json.loads(text)
+        else:
+            import yaml
+
+            data = yaml.safe_load(text)
+    except Exception as error:  # a parser's own error, json's or yaml's
+        raise InvalidConfig(f"{path}: is not {'JSON' if path.suffix == '.json' else 'YAML'}: {error}") from None
+    if not isinstance(data, dict):
+        raise InvalidConfig(f"{path}: holds a {type(data).__name__}, not an agent's configuration")
+    return data

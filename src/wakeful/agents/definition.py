@@ -1,0 +1,337 @@
+"""An agent: a name, a model, instructions and tools, held together and never changed.
+
+Everything is checked when the agent is made, so that what can be wrong with it is wrong before anything runs. A field
+of a later version is refused, never ignored.
+"""
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, overload
+
+from typing_extensions import TypeVar, Unpack
+
+from wakeful.agents import config
+from wakeful.agents.output import OutputType
+from wakeful.contracts.budgets import Budget
+from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.values import JsonValue
+from wakeful.ports import Model
+from wakeful.tools import parameters
+from wakeful.tools.context import RunContext
+from wakeful.tools.function import Tool
+
+Deps_contra = TypeVar("Deps_contra", contravariant=True, default=None)
+Out_co = TypeVar("Out_co", covariant=True, default=str)
+Needed = TypeVar("Needed")
+Answer = TypeVar("Answer")
+ModelChoice: TypeAlias = str | Model
+"""`provider:model`, or a model object."""
+
+_NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_.-]{0,127}$")
+_REFERENCE = re.compile(r"^[A-Za-z][A-Za-z0-9_-]*[:/]\S")
+
+
+class AgentOptions(TypedDict, total=False):
+    """The keywords every spelling of `Agent(...)` shares, for type checkers; `__init__` says their defaults."""
+
+    settings: Mapping[str, Any] | None
+    fallbacks: Sequence[ModelChoice]
+    budget: Budget | None
+    hooks: Sequence[Any]
+    skills: Sequence[Any]
+    profile: str | None
+    max_steps: int | None
+    planning_enabled: bool
+    planning_model: str | None
+    planning_instructions: str
+    budget_awareness: str | None
+    hitl_tools: Sequence[str]
+    emit_mcp_progress: bool
+    injected_tool_args: Mapping[str, str]
+    allow_parallel_subagents: bool
+    max_parallel_subagents: int
+
+
+class Agent(Generic[Deps_contra, Out_co]):
+    """What runs. `Agent[Shop, Answer]` needs a Shop as deps and answers with an Answer.
+
+    With `deps=` (a function from the stored context to the deps) nothing has to be supplied: `Agent[None, ...]`.
+    """
+
+    name: str
+    model: ModelChoice
+    instructions: str | Callable[[RunContext[Any]], str | Awaitable[str]]
+    tools: tuple[Tool[Any], ...]
+    deps_type: Any
+    output_type: Any
+    deps: Callable[[Mapping[str, JsonValue]], Any] | None
+    settings: Mapping[str, Any]
+    fallbacks: tuple[ModelChoice, ...]
+    budget: Budget | None
+    profile: str | None
+    max_steps: int | None
+
+    @overload
+    def __init__(
+        self: "Agent[None, str]",
+        name: str,
+        model: ModelChoice,
+        instructions: str | Callable[[RunContext[Needed]], str | Awaitable[str]] = "",
+        tools: Sequence[Tool[Needed]] = (),
+        *,
+        deps: Callable[[Mapping[str, JsonValue]], Needed],
+        deps_type: type[Needed] | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: "Agent[None, Answer]",
+        name: str,
+        model: ModelChoice,
+        instructions: str | Callable[[RunContext[Needed]], str | Awaitable[str]] = "",
+        tools: Sequence[Tool[Needed]] = (),
+        *,
+        deps: Callable[[Mapping[str, JsonValue]], Needed],
+        deps_type: type[Needed] | None = None,
+        output_type: type[Answer],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: "Agent[Deps_contra, str]",
+        name: str,
+        model: ModelChoice,
+        instructions: str | Callable[[RunContext[Deps_contra]], str | Awaitable[str]] = "",
+        tools: Sequence[Tool[Deps_contra]] = (),
+        *,
+        deps: None = None,
+        deps_type: type[Deps_contra] | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: "Agent[Deps_contra, Answer]",
+        name: str,
+        model: ModelChoice,
+        instructions: str | Callable[[RunContext[Deps_contra]], str | Awaitable[str]] = "",
+        tools: Sequence[Tool[Deps_contra]] = (),
+        *,
+        deps: None = None,
+        deps_type: type[Deps_contra] | None = None,
+        output_type: type[Answer],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    def __init__(
+        self,
+        name: str,
+        model: ModelChoice,
+        instructions: Any = "",
+        tools: Sequence[Tool[Any]] = (),
+        *,
+        deps_type: Any = None,
+        output_type: Any = str,
+        deps: Any = None,
+        settings: Mapping[str, Any] | None = None,
+        fallbacks: Sequence[ModelChoice] = (),
+        budget: Budget | None = None,
+        hooks: Sequence[Any] = (),
+        skills: Sequence[Any] = (),
+        profile: str | None = None,
+        max_steps: int | None = None,
+        planning_enabled: bool = False,
+        planning_model: str | None = None,
+        planning_instructions: str = "",
+        budget_awareness: str | None = None,
+        hitl_tools: Sequence[str] = (),
+        emit_mcp_progress: bool = True,
+        injected_tool_args: Mapping[str, str] = MappingProxyType({}),
+        allow_parallel_subagents: bool = False,
+        max_parallel_subagents: int = 3,
+        **unknown: Any,
+    ) -> None:
+        for field in unknown:
+            raise config.UnknownField(field, "Agent()")
+        _refuse_later(
+            hooks=bool(hooks),
+            skills=bool(skills),
+            profile=profile not in (None, "chat"),
+            planning_enabled=planning_enabled,
+            planning_model=planning_model is not None,
+            planning_instructions=planning_instructions != "",
+            budget_awareness=budget_awareness is not None,
+            hitl_tools=bool(hitl_tools),
+            emit_mcp_progress=not emit_mcp_progress,
+            injected_tool_args=bool(injected_tool_args),
+            allow_parallel_subagents=allow_parallel_subagents,
+            max_parallel_subagents=max_parallel_subagents != 3,
+        )
+        if not _is_name(name):
+            raise InvalidConfig(
+                f"{name!r} cannot be an agent's name", "use letters, digits, _ . and -, a letter first, 128 at most"
+            )
+        who = f"Agent {name!r}"
+        if not isinstance(instructions, str) and not callable(instructions):
+            raise InvalidConfig(f"{who}: instructions are a string or a function, not {instructions!r}")
+        if deps is not None and not callable(deps):
+            raise InvalidConfig(
+                f"{who}: deps= takes a function that makes them from the run's context, not {deps!r}",
+                "give the deps themselves to run(..., deps=...)",
+            )
+        if budget is not None and not isinstance(budget, Budget):
+            raise InvalidConfig(f"{who}: budget={budget!r} is not a Budget", "write Budget(model_calls=8, seconds=60)")
+        if max_steps is not None and not _is_positive(max_steps):
+            raise InvalidConfig(f"{who}: max_steps={max_steps!r}", "give a whole number, at least 1, or None")
+        fields: dict[str, Any] = {
+            "name": name,
+            "model": _model(who, "model", model),
+            "instructions": instructions,
+            "tools": _tools(who, tools),
+            "deps_type": deps_type,
+            "output_type": output_type,
+            "deps": deps,
+            "settings": config.checked_settings(who, settings or {}),
+            "fallbacks": tuple(_model(who, "fallbacks", choice) for choice in _listed(who, "fallbacks", fallbacks)),
+            "budget": budget,
+            "profile": profile,
+            "max_steps": max_steps,
+            "_output": OutputType(output_type),
+        }
+        self.__dict__.update(fields)
+        # Both are asked for here so that a type no model can be told about is refused now and not in a run.
+        _ = self.declarations, self.output_schema
+
+    if not TYPE_CHECKING:  # for a type checker these would allow every attribute
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            raise AttributeError(f"an Agent does not change: make another one with {name}={value!r}")
+
+        def __delattr__(self, name: str) -> None:
+            raise AttributeError(f"an Agent does not change: {name} cannot be deleted")
+
+    def __repr__(self) -> str:
+        model = self.model if isinstance(self.model, str) else self.model.ref
+        return f"Agent({self.name!r}, {model!r}, tools={[tool.name for tool in self.tools]})"
+
+    @cached_property
+    def declarations(self) -> tuple[ToolDeclaration, ...]:
+        """What the model is told about each tool, in the order they were given."""
+        return tuple(tool.declaration for tool in self.tools)
+
+    @cached_property
+    def needs_deps(self) -> bool:
+        """Does a tool, or do the instructions, read deps; or did the agent say that it has some?"""
+        return self.deps_type not in (None, type(None)) or self.needs_deps_for is not None
+
+    @cached_property
+    def needs_deps_for(self) -> str | None:
+        """The first thing that reads deps: a tool's name, or `instructions`."""
+        for tool in self.tools:
+            if tool.needs_deps:
+                return tool.name
+        return "instructions" if callable(self.instructions) and _reads_deps(self.instructions) else None
+
+    def tool(self, name: str) -> Tool[Any] | None:
+        """The tool of that name; the last part of a name is enough where only one tool has it."""
+        return config.find_tool(name, self.tools)
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the answer; None when any text will do."""
+        schema: dict[str, Any] | None = self.__dict__["_output"].schema
+        return schema
+
+    def parse_output(self, text: str) -> Out_co:
+        """The model's text as an answer. Raises AnswerRejected (a ValueError) in words for the model."""
+        answer: Out_co = self.__dict__["_output"].parse(text)
+        return answer
+
+    def as_tool(self, *_: Any, **__: Any) -> Tool[Deps_contra]:
+        """An agent as another agent's tool."""
+        raise NotBuiltYet("Agent.as_tool()")
+
+    # --- as data -------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The configuration as JSON data; tools by name. Raises InvalidConfig, naming what cannot travel."""
+        return config.to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], tools: Iterable[Tool[Any]] = ()) -> "Agent[Any, str]":
+        """An agent from its configuration. The tools it names are taken from `tools`; nothing is imported."""
+        return Agent(**config.arguments(data, tuple(tools)))
+
+    def to_file(self, path: str | Path) -> None:
+        """Write the configuration: YAML, or JSON when the name ends in .json."""
+        config.write(Path(path), self.to_dict())
+
+    @classmethod
+    def from_file(cls, path: str | Path, tools: Iterable[Tool[Any]] = ()) -> "Agent[Any, str]":
+        """An agent from a JSON or YAML file."""
+        return cls.from_dict(config.read(Path(path)), tools)
+
+
+def _refuse_later(**asked: bool) -> None:
+    for field, is_asked in asked.items():
+        if is_asked:
+            raise NotBuiltYet(f"Agent({field}=...)", f"leave {field} out")
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and _NAME.match(value) is not None
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _model(who: str, field: str, choice: Any) -> Any:
+    if isinstance(choice, str):
+        if not _REFERENCE.match(choice):
+            raise InvalidConfig(
+                f"{who}: {field}={choice!r} does not name a provider", "write provider:model, such as openai:gpt-5.5"
+            )
+        return choice
+    if not callable(getattr(choice, "respond", None)):
+        raise InvalidConfig(f"{who}: {field}={choice!r} is not a model", "give provider:model or a model object")
+    return choice
+
+
+def _listed(who: str, field: str, values: Any) -> tuple[Any, ...]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidConfig(f"{who}: {field}={values!r}", f"give a list: {field}=[...]")
+    return tuple(values)
+
+
+def _tools(who: str, tools: Any) -> tuple[Tool[Any], ...]:
+    listed = _listed(who, "tools", tools)
+    seen: set[str] = set()
+    for tool in listed:
+        if not isinstance(tool, Tool):
+            called = getattr(tool, "__name__", None) or repr(tool)
+            raise InvalidConfig(
+                f"{who}: {called} in tools= is not a tool",
+                f'decorate it with @tool(effect=...), or give tool({called}, effect="pure")'
+                if callable(tool)
+                else "give tools made by @tool(...)",
+            )
+        if tool.name in seen:
+            raise InvalidConfig(
+                f"{who}: two tools are called {tool.name!r}", "give one of them another name: @tool(name=...)"
+            )
+        if tool.declaration.effect == "probeable" and not tool.has_probe:
+            raise InvalidConfig(
+                f'{who}: {tool.name} says effect="probeable" and has no probe', f"add one with @{tool.name}.probe"
+            )
+        seen.add(tool.name)
+    return listed
+
+
+def _reads_deps(instructions: Callable[..., Any]) -> bool:
+    given = list(inspect.signature(instructions).parameters.values())
+    scope = getattr(parameters.function_of(instructions), "__globals__", {})
+    return bool(given) and bool(parameters.context_deps(given[0], scope, {}))

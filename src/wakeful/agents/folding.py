@@ -1,0 +1,77 @@
+"""From the log to a state: what a turn knows when it is taken up, here or anywhere else.
+
+The conversation begins at the turn's window (the first event it rests on) and holds the thread's earlier turns. Turns
+of a thread never overlap, so they are folded one after another, each handing its conversation to the next.
+"""
+
+import json
+from typing import NamedTuple
+
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.conversation import ITEM, AssistantItem
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.events import HistoryImported, TurnConfigChanged, TurnStarted
+from wakeful.decisions.state import TurnState, evolve
+from wakeful.ports import Store, TurnRow
+
+
+class Folded(NamedTuple):
+    """A turn as the log knows it."""
+
+    state: TurnState
+    started: TurnStarted | None
+    last_seq: int
+    """The newest event that was read."""
+    call_ids: set[str]
+    """Every call id the conversation has seen."""
+    turns_before: int
+
+
+async def load_config(store: Store, digest: str) -> TurnConfig:
+    return TurnConfig.model_validate_json(await store.get_blob(digest))
+
+
+async def hydrated(store: Store, fact: Fact) -> Fact:
+    """A fact with what it brings along from a blob."""
+    event = fact.event
+    if isinstance(event, HistoryImported) and event.items_ref is not None:
+        loaded = json.loads(await store.get_blob(event.items_ref.digest))
+        items = tuple(ITEM.validate_python(item) for item in loaded)
+        return Fact(
+            event.model_copy(update={"items": items}), fact.at, fact.thread_id, fact.turn_id, fact.step, fact.call_id
+        )
+    return fact
+
+
+async def fold_turn(store: Store, row: TurnRow) -> Folded:
+    """Read a turn's window and fold it."""
+    recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
+    return await fold(store, row, recorded)
+
+
+async def fold(store: Store, row: TurnRow, recorded: list[Recorded]) -> Folded:
+    """Fold a thread's events up to and including this turn's."""
+    configs: dict[str, TurnConfig] = {}
+    states: dict[str, TurnState] = {}
+    newest = TurnState(configs)
+    started: TurnStarted | None = None
+    last = 0
+    for entry in recorded:
+        fact = entry.fact
+        last = entry.seq
+        if fact.turn_id is None:
+            continue
+        state = states.get(fact.turn_id)
+        if state is None:
+            if row.turn_id in states:
+                continue  # a later turn of the thread: no part of what this one knew
+            state = states[fact.turn_id] = newest = TurnState(configs, newest.items)
+        event = fact.event
+        if fact.turn_id == row.turn_id and isinstance(event, TurnStarted | TurnConfigChanged):
+            digest = event.config_ref.digest
+            configs[digest] = await load_config(store, digest)
+            if isinstance(event, TurnStarted):
+                started = event
+        evolve(state, await hydrated(store, fact))
+    ids = {part.call_id for item in newest.items if isinstance(item, AssistantItem) for part in item.calls}
+    return Folded(states.get(row.turn_id, newest), started, last, ids, sum(1 for turn in states if turn != row.turn_id))

@@ -1,0 +1,52 @@
+"""Progress notes of running calls: every one is a glimpse, and few of them are facts.
+
+A call's note becomes a fact at most once a second, and the last one always does, before the call's outcome.
+"""
+
+from collections.abc import Callable
+
+from wakeful.contracts.events import ToolProgress
+
+SECONDS_BETWEEN_FACTS = 1.0
+MAX_MESSAGE_CHARS = 500
+
+
+class _Notes:
+    __slots__ = ("began", "count", "pending", "written")
+
+    def __init__(self, now: float) -> None:
+        self.began = now
+        self.count = 0
+        self.written = float("-inf")
+        self.pending: ToolProgress | None = None
+
+
+class ProgressNotes:
+    """Which notes become facts."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._calls: dict[str, _Notes] = {}
+
+    def take(self, call_id: str, message: str, done: float | None, total: float | None) -> ToolProgress | None:
+        """A new note; returned when it is due as a fact."""
+        now = self._monotonic()
+        notes = self._calls.setdefault(call_id, _Notes(now))
+        notes.count += 1
+        notes.pending = ToolProgress(
+            progress_seq=notes.count,
+            message=message[:MAX_MESSAGE_CHARS] or None,
+            progress=done,
+            total=total,
+            elapsed_ms=int((now - notes.began) * 1000),
+        )
+        if now - notes.written < SECONDS_BETWEEN_FACTS:
+            return None
+        notes.written = now
+        due, notes.pending = notes.pending, None
+        return due
+
+    def last(self, call_id: str) -> list[ToolProgress]:
+        """The call is over: its last note, when it has not been written."""
+        notes = self._calls.pop(call_id, None)
+        return [notes.pending] if notes is not None and notes.pending is not None else []

@@ -1,0 +1,103 @@
+"""Taking up a turn that was begun before: what a crash left open is settled, and only that.
+
+Recovery decides nothing anew. It says that the turn goes on (`turn.resumed`), closes or repeats what was open by the
+effect class of its own intent, and leaves the rest to the loop. It needs the store and the caller's code, nothing else.
+"""
+
+from typing import assert_never
+
+from wakeful.agents.steps import Steps
+from wakeful.agents.work import TurnWork
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import ModelFailed, ToolDispatched, ToolFailed, TurnResumed
+from wakeful.decisions.recovery import CloseUnknown, LoseAttempt, Probe, Rerun, settle
+from wakeful.decisions.state import Call
+from wakeful.mediation.mediator import idempotency_key
+from wakeful.mediation.offloading import arguments_of
+from wakeful.mediation.outcomes import CallRecord, failed, unknown_error
+
+
+def missing_tools(work: TurnWork) -> list[str]:
+    """Tools without which what is open cannot be settled."""
+    needed = {
+        work.state.calls[settlement.call_id].part.name
+        for settlement in settle(work.state)
+        if isinstance(settlement, Rerun | Probe)
+    }
+    return sorted(needed - work.tools.keys())
+
+
+async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
+    """The facts that take the turn up again. Every tool they need is there (`missing_tools`)."""
+    state = work.state
+    settlements = settle(state)
+    facts = [work.fact(TurnResumed(cause="supplied" if state.phase == "suspended" else "recovery"))]
+    for call in state.open_calls():
+        if call.part.arguments_ref is not None:
+            steps.requests.arguments[call.call_id] = await arguments_of(call.part, work.store.get_blob)
+    for settlement in settlements:
+        match settlement:
+            case LoseAttempt():
+                facts.append(_lost_attempt(work))
+            case Rerun() | Probe():
+                facts.append(_again(work, steps, state.calls[settlement.call_id], isinstance(settlement, Probe)))
+            case CloseUnknown():
+                call = state.calls[settlement.call_id]
+                facts.append(work.fact(_closed(work, call, settlement.why), call.step, call.call_id))
+            case _:
+                assert_never(settlement)
+    return facts
+
+
+def _lost_attempt(work: TurnWork) -> Fact:
+    asked = work.state.asked
+    assert asked is not None
+    event = ModelFailed(
+        model_ref=asked.model_ref,
+        candidate=asked.candidate,
+        attempt=asked.attempt,
+        failure_kind="unknown",
+        stage="crash",
+        disposition="retry",
+        message="the process ended before the answer was stored",
+    )
+    return work.fact(event, asked.step)
+
+
+def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
+    attempt = call.dispatches + 1
+    dispatch = steps.mediator.again(
+        call,
+        steps.arguments_of(call) or {},
+        attempt=attempt,
+        record=_record(work, call),
+        key=call.idempotency_key or idempotency_key(work.row.turn_id, call.call_id),
+    )
+    assert dispatch is not None, "missing_tools was asked before"
+    steps.calls.repeats[call.call_id] = (dispatch, probe_first)
+    return work.fact(ToolDispatched(attempt=attempt, cause="recovery"), call.step, call.call_id)
+
+
+def _closed(work: TurnWork, call: Call, why: str) -> ToolFailed:
+    name = call.part.name
+    told = (
+        f"The process ended {call.dispatches} times while {name} ran, so it is not tried again."
+        if why == "crash_loop"
+        else f"The process ended while {name} ran."
+    )
+    error = unknown_error(name, told)
+    if why == "crash_loop":
+        error = error.model_copy(update={"details": {"reason": "crash_loop", "dispatches": call.dispatches}})
+    return failed(
+        _record(work, call),
+        error,
+        now=work.now(),
+        status="interrupted",
+        category="execution_failed",
+        effects="unknown",
+        abort_reason="runtime_shutdown",
+    )
+
+
+def _record(work: TurnWork, call: Call) -> CallRecord:
+    return CallRecord(call.call_id, call.part.name, (call.started_at or work.clock.now()) / 1_000_000)

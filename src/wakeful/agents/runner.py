@@ -1,0 +1,170 @@
+"""The loop of one turn: decide, write down, do.
+
+    take in what is known; settle what a crash left open
+    loop:  fold the outcomes
+           while there is a step to take: fold its facts, note what it starts
+           append it all in one transaction; with a barrier when something not pure starts, and at rest
+           start what may begin; wait for the next outcomes
+
+State may run ahead inside a pass: nothing is done or shown before the commit. When the store refuses to let the turn
+rest because something arrived, the turn is folded again and the same outcomes are taken in anew.
+"""
+
+import asyncio
+
+from wakeful.agents.folding import fold_turn
+from wakeful.agents.steps import Start, Steps
+from wakeful.agents.work import TurnWork
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import RestRefused
+from wakeful.decisions.state import evolve
+from wakeful.decisions.turn import decide
+
+SYNC_AFTER_SECONDS = 0.05
+"""A wait longer than this leaves time for a barrier that nobody waits for."""
+
+
+class TurnRunner:
+    """Runs one turn until it rests."""
+
+    def __init__(self, work: TurnWork) -> None:
+        self._work = work
+        self._inbox: list[Fact] = []
+        self._waiter: asyncio.Future[None] | None = None
+        self._look = False
+        """An outsider wrote something: fetch it even when there is nothing to write."""
+        self.steps = Steps(work, self.post)
+
+    async def run(self, opening: list[Fact]) -> None:
+        """Until the turn is suspended or over. Raises what the store raises; what is on disk stays true."""
+        state = self._work.state
+        listener = asyncio.create_task(self._listen())
+        timekeeper = asyncio.create_task(self._keep_time())
+        outcomes = opening
+        try:
+            while True:
+                outcomes = await self._pass(outcomes)
+                state = self._work.state
+                if state.phase in ("ended", "suspended"):
+                    return
+                if not outcomes and not self._look:
+                    outcomes = await self._next()
+        except BaseException:
+            # The caller stopped waiting, or the store refused: a small crash. What runs is told, and what is open is
+            # settled when the turn is taken up again.
+            await self._go_down()
+            raise
+        finally:
+            listener.cancel()
+            timekeeper.cancel()
+
+    async def _pass(self, outcomes: list[Fact]) -> list[Fact]:
+        """One turn of the loop; returns outcomes that have to be taken in at once."""
+        work, steps = self._work, self.steps
+        state = work.state
+        facts = list(outcomes)
+        for fact in outcomes:
+            evolve(state, fact)
+        starts = steps.repeated(outcomes) if steps.calls.repeats else []
+        while decided := decide(state):
+            before = len(facts)
+            for step in decided:
+                for fact in steps.begin(step, starts, len(facts)):
+                    evolve(state, fact)
+                    facts.append(fact)
+            if len(facts) == before:
+                break  # somebody was asked: the answer will be an outcome
+        if not facts and not self._look:
+            return []
+        self._look = False
+        rest = state.phase in ("ended", "suspended")
+        barrier = rest or any(start.needs_barrier for start in starts)
+        try:
+            others = await work.store.append(work.claim, facts, barrier=barrier, rest=rest)
+        except RestRefused:
+            await self._fold_again()
+            return outcomes
+        first = work.claim.seen - len(facts) + 1
+        if facts:
+            work.show(facts, first)
+        for other in others:
+            evolve(state, other.fact)
+            work.recorded.append(other)
+        await self._start(starts, first)
+        # What others wrote may change what is to be done next: decide again before waiting.
+        if others:
+            self._look = bool(decide(state)) or self._look
+        return self._take()
+
+    async def _start(self, starts: list[Start], first_seq: int) -> None:
+        for start in starts:
+            if start.needs_barrier:
+                await self._work.store.hold(self._work.claim)
+            start.begin(first_seq + start.fact_index)
+
+    async def _fold_again(self) -> None:
+        work = self._work
+        folded = await fold_turn(work.store, work.row)
+        work.state = folded.state
+        work.claim.seen = folded.last_seq
+
+    async def _go_down(self) -> None:
+        work, steps = self._work, self.steps
+        await steps.requests.shut_down()
+        await steps.calls.shut_down()
+        finished = self._take()
+        if finished:
+            # Outcomes that came in while stopping are as good as any: a finished effect must not be forgotten.
+            await asyncio.shield(work.store.append(work.claim, finished, barrier=True))
+
+    # --- outcomes ---------------------------------------------------------------------------------------------------
+
+    def post(self, facts: list[Fact]) -> None:
+        """Take an outcome from whoever carried a step out."""
+        self._inbox.extend(facts)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _take(self) -> list[Fact]:
+        taken, self._inbox = self._inbox, []
+        return taken
+
+    async def _next(self) -> list[Fact]:
+        loop = asyncio.get_running_loop()
+        sync = loop.call_later(SYNC_AFTER_SECONDS, self._sync_unawaited)
+        try:
+            while not self._inbox and not self._look:
+                self._waiter = loop.create_future()
+                await self._waiter
+        finally:
+            sync.cancel()
+            self._waiter = None
+        return self._take()
+
+    def _sync_unawaited(self) -> None:
+        self._work.spawn(self._work.store.sync())
+
+    async def _listen(self) -> None:
+        """Outsiders (a cancel, a person's word) write past the owner: look whenever one did."""
+        watch = self._work.store.watch(self._work.claim.agent_id, outsiders_only=True)
+        try:
+            while True:
+                await watch.wait()
+                self._look = True
+                self._wake()
+        finally:
+            watch.close()
+
+    async def _keep_time(self) -> None:
+        """The deadline also bounds what is under way: its fact arrives even when nothing else does."""
+        work = self._work
+        while (seconds := work.state.limits.seconds) is not None:
+            left = seconds - work.active_seconds()
+            if left <= 0:
+                break
+            await work.clock.sleep(left)
+        if seconds is not None and work.state.stop is None and work.state.phase not in ("ended", "suspended"):
+            self.post([work.out_of_time(seconds)])

@@ -1,0 +1,38 @@
+"""Who watches a turn while it runs.
+
+Facts are shown after they are stored, never before; glimpses are shown as they come and may be lost. A watcher that
+raises disturbs nobody: it is dropped, and the turn goes on.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.models import ModelGlimpse
+
+
+class ModelGlimpsed(NamedTuple):
+    """Words of an attempt that is not over."""
+
+    step: int
+    attempt: int
+    piece: ModelGlimpse
+
+
+class ProgressGlimpsed(NamedTuple):
+    """A note of a call that is running."""
+
+    step: int
+    call_id: str
+    tool_name: str
+    message: str
+    done: float | None
+    total: float | None
+
+
+class Watcher(Protocol):
+    """Sees a turn. Must not block."""
+
+    def facts(self, recorded: Sequence[Recorded]) -> None: ...
+
+    def glimpse(self, seen: ModelGlimpsed | ProgressGlimpsed) -> None: ...

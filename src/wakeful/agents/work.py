@@ -1,0 +1,103 @@
+"""Everything one turn is carried out with: its place in the store, its configuration, its code, its time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from wakeful.agents.facts import FactMaker
+from wakeful.agents.watching import ModelGlimpsed, ProgressGlimpsed, Watcher
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.budgets import BudgetLeft
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.events import AnswerAccepted, AnswerRejected, LimitChanged
+from wakeful.contracts.tools import Principal
+from wakeful.decisions.state import TurnState
+from wakeful.ports import Claim, Clock, Ids, Model, Store, TurnRow
+from wakeful.tools.function import Tool
+
+CheckAnswer: TypeAlias = Callable[[str, int], AnswerAccepted | AnswerRejected]
+"""The final text and how many answers were rejected before it, to the verdict on it."""
+
+
+@dataclass(slots=True)
+class TurnWork:
+    """One turn, ready to be run."""
+
+    store: Store
+    claim: Claim
+    row: TurnRow
+    state: TurnState
+    config: TurnConfig
+    models: Sequence[Model]
+    """The model and its fallbacks, in order."""
+    tools: Mapping[str, Tool[Any]]
+    clock: Clock
+    ids: Ids
+    jitter: Callable[[], float]
+    """A number from 0 to 1, drawn anew each time."""
+    call_ids: set[str]
+    """Every call id this conversation has seen."""
+    recorded: list[Recorded]
+    """The turn's stored facts, as far as this process has seen them."""
+    deps: Any = None
+    context: Mapping[str, Any] = field(default_factory=dict)
+    principal: Principal | None = None
+    stream: bool = True
+    watcher: Watcher | None = None
+    check_answer: CheckAnswer | None = None
+    ask_caller: Callable[[], Awaitable[bool]] | None = None
+    fact: FactMaker = field(init=False)
+    _tasks: "set[asyncio.Task[Any]]" = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.fact = FactMaker(self.clock, self.row.thread_id, self.row.turn_id)
+
+    # --- who sees it ------------------------------------------------------------------------------------------------
+
+    def show(self, facts: Sequence[Fact], first_seq: int) -> None:
+        """Keep and show what is stored now."""
+        agent_id = self.claim.agent_id
+        recorded = [Recorded(agent_id, first_seq + index, fact) for index, fact in enumerate(facts)]
+        self.recorded.extend(recorded)
+        if self.watcher is not None:
+            self.watcher.facts(recorded)
+
+    def glimpse(self, seen: ModelGlimpsed | ProgressGlimpsed) -> None:
+        if self.watcher is not None:
+            self.watcher.glimpse(seen)
+
+    # --- tasks ------------------------------------------------------------------------------------------------------
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Work on the side; kept from being forgotten until it is done."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def pending_tasks(self) -> "set[asyncio.Task[Any]]":
+        return set(self._tasks)
+
+    # --- time and budget --------------------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        """Unix seconds."""
+        return self.clock.now() / 1_000_000
+
+    def active_seconds(self) -> float:
+        state = self.state
+        since = state.stretch_from or self.clock.now()
+        return (state.active_us + max(0, self.clock.now() - since)) / 1_000_000
+
+    def out_of_time(self, seconds: float) -> Fact:
+        event = LimitChanged(limit_name="wall_clock", limit=seconds, observed=round(self.active_seconds(), 3))
+        return self.fact(event, self.state.step or None)
+
+    def budget_left(self) -> BudgetLeft:
+        limits, state = self.state.limits, self.state
+        return BudgetLeft(
+            model_calls=None if limits.model_calls is None else max(0, limits.model_calls - state.model_calls),
+            tool_calls=None if limits.tool_calls is None else max(0, limits.tool_calls - state.tool_calls),
+            seconds=None if limits.seconds is None else max(0.0, limits.seconds - self.active_seconds()),
+        )

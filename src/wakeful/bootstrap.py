@@ -1,0 +1,103 @@
+"""Settings to a running system: the only file that names concrete classes.
+
+Stores named by path are opened once for each event loop and shared; the last user closes them.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from wakeful.contracts.errors import UnknownProvider
+from wakeful.ports import Clock, Ids, Model, Store
+from wakeful.service.turns import Runtime
+from wakeful.system import SystemClock, UniqueIds
+
+PROVIDERS = ("scripted",)
+
+
+@dataclass(slots=True)
+class _Shared:
+    store: Store
+    users: int
+
+
+_open_stores: dict[tuple[int, str], _Shared] = {}
+_opening: dict[tuple[int, str], asyncio.Lock] = {}
+
+
+@asynccontextmanager
+async def opened_store(store: "Store | str | Path | None") -> AsyncIterator[Store]:
+    """A store by its path, a store as it is, or one in memory. Closed when its last user is done with it."""
+    if store is None:
+        from wakeful.store.memory import MemoryStore
+
+        memory = MemoryStore()
+        try:
+            yield memory
+        finally:
+            await memory.close()
+        return
+    if not isinstance(store, str | Path):
+        yield store
+        return
+    shared = await _share(str(store))
+    try:
+        yield shared.store
+    finally:
+        await _give_back(str(store), shared)
+
+
+async def _share(location: str) -> _Shared:
+    from wakeful.store.sqlite import SqliteStore
+
+    place = _place(location)
+    async with _opening.setdefault(place, asyncio.Lock()):
+        shared = _open_stores.get(place)
+        if shared is None:
+            shared = _open_stores[place] = _Shared(await SqliteStore.open(location), 0)
+        shared.users += 1
+        return shared
+
+
+async def _give_back(location: str, shared: _Shared) -> None:
+    place = _place(location)
+    async with _opening.setdefault(place, asyncio.Lock()):
+        shared.users -= 1
+        if shared.users == 0:
+            _open_stores.pop(place, None)
+            await shared.store.close()
+    if place not in _open_stores:
+        _opening.pop(place, None)
+
+
+def _place(location: str) -> tuple[int, str]:
+    return id(asyncio.get_running_loop()), str(Path(location).absolute())
+
+
+def resolve_model(choice: "str | Model") -> Model:
+    """`provider:model` to a model. Raises UnknownProvider with what there is."""
+    if not isinstance(choice, str):
+        return choice
+    provider, _, name = choice.replace("/", ":", 1).partition(":") if ":" not in choice else choice.partition(":")
+    if provider == "scripted" and name:
+        from wakeful.providers.scripted import scripted_from_reference
+
+        return scripted_from_reference(name)
+    raise UnknownProvider(
+        f"no provider {provider!r} for model {choice!r}",
+        f"this version has: {', '.join(PROVIDERS)}. Try --model scripted:demo, or scripted:path/to/script.yaml",
+    )
+
+
+def runtime(store: Store, *, clock: Clock | None = None, ids: Ids | None = None) -> Runtime:
+    """Everything turns are run with, around a store."""
+    return Runtime(
+        store=store,
+        clock=clock if clock is not None else SystemClock(),
+        ids=ids if ids is not None else UniqueIds(),
+        jitter=random.random,
+        resolve_model=resolve_model,
+    )

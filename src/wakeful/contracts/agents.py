@@ -1,0 +1,47 @@
+"""What holds for a whole turn: the agent's configuration as a value, stored once under its own hash."""
+
+from functools import cached_property
+from typing import Any
+
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.values import Value
+
+
+class TurnConfig(Value):
+    """What a turn was begun with. Names things; holds no code, no key and no live object."""
+
+    agent_name: str
+    model_ref: str
+    fallbacks: tuple[str, ...] = ()
+    instructions: str = ""
+    tools: tuple[ToolDeclaration, ...] = ()
+    settings: dict[str, Any] = {}
+    output_schema: dict[str, Any] | None = None
+    output_retries: int = 2
+    """How often an answer that does not fit may be given again."""
+
+    @cached_property
+    def _by_name(self) -> dict[str, ToolDeclaration]:
+        return {tool.name: tool for tool in self.tools}
+
+    def tool(self, name: str) -> ToolDeclaration | None:
+        return self._by_name.get(name)
+
+    def changes_from(self, before: "TurnConfig") -> tuple[str, ...]:
+        """What differs, in words a person reads."""
+        changed = [
+            name
+            for name in ("agent_name", "model_ref", "fallbacks", "instructions", "settings", "output_schema")
+            if getattr(self, name) != getattr(before, name)
+        ]
+        now, then = ({tool.name: tool for tool in config.tools} for config in (self, before))
+        for name in sorted(now.keys() | then.keys()):
+            if name not in then:
+                changed.append(f"tool:{name} added")
+            elif name not in now:
+                changed.append(f"tool:{name} removed")
+            elif now[name].input_schema != then[name].input_schema:
+                changed.append(f"tool:{name} schema")
+            elif now[name] != then[name]:
+                changed.append(f"tool:{name} declaration")
+        return tuple(changed)

@@ -1,0 +1,111 @@
+"""What a model sees: user, assistant and tool items, in the order of the conversation.
+
+An item is written once and never changed. Every call in an assistant item is answered by exactly one tool item.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Annotated, Any, Literal, TypeAlias, overload
+
+from pydantic import Field, TypeAdapter
+
+from wakeful.contracts.content import BlobRef, File, Image, Part, Text, text_of
+from wakeful.contracts.values import Value
+
+
+class CallPart(Value):
+    """A tool call as the model made it."""
+
+    type: Literal["call"] = "call"
+    call_id: str
+    name: str
+    arguments: dict[str, Any] | None = None
+    """The parsed arguments; None when what the model wrote is not a JSON object."""
+    arguments_ref: BlobRef | None = None
+    """Where the arguments are, when they are too large to stand here."""
+    raw_arguments: str | None = None
+    """What the model wrote, kept only when it could not be parsed."""
+    opaque: dict[str, Any] = {}
+    """What the provider wants back with this call, untouched."""
+
+
+AssistantPart: TypeAlias = Annotated[Part | CallPart, Field(discriminator="type")]
+
+
+class UserItem(Value):
+    """Input. `origin` tells a person's words from a note of the runtime (an unknown outcome, a rejected answer)."""
+
+    role: Literal["user"] = "user"
+    parts: tuple[Text | Image | File, ...]
+    origin: Literal["person", "runtime"] = "person"
+
+    @property
+    def text(self) -> str:
+        return text_of(self.parts)
+
+
+class AssistantItem(Value):
+    """One reply of the model, calls included, in the order it gave them."""
+
+    role: Literal["assistant"] = "assistant"
+    parts: tuple[AssistantPart, ...] = ()
+    provider: str = ""
+
+    @property
+    def text(self) -> str:
+        return text_of(self.parts)
+
+    @property
+    def calls(self) -> tuple[CallPart, ...]:
+        return tuple(part for part in self.parts if isinstance(part, CallPart))
+
+
+class ToolItem(Value):
+    """The one answer to one call."""
+
+    role: Literal["tool"] = "tool"
+    call_id: str
+    name: str
+    parts: tuple[Text | Image | File, ...]
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        return text_of(self.parts)
+
+
+Item: TypeAlias = Annotated[UserItem | AssistantItem | ToolItem, Field(discriminator="role")]
+ITEM: TypeAdapter[UserItem | AssistantItem | ToolItem] = TypeAdapter(Item, config={"defer_build": True})
+
+
+class History(Sequence[UserItem | AssistantItem | ToolItem]):
+    """An append-only view of a conversation, which encodes each item once for each wire format."""
+
+    __slots__ = ("_encoded", "_items")
+
+    def __init__(self, items: Iterable[UserItem | AssistantItem | ToolItem] = ()) -> None:
+        self._items = list(items)
+        self._encoded: dict[str, list[bytes]] = {}
+
+    def extend(self, items: Iterable[UserItem | AssistantItem | ToolItem]) -> None:
+        self._items.extend(items)
+
+    def encoded(self, wire: str, encode: Callable[[UserItem | AssistantItem | ToolItem], bytes]) -> Sequence[bytes]:
+        """The items in a wire format; only those that are new since the last time are encoded."""
+        done = self._encoded.setdefault(wire, [])
+        done.extend(encode(item) for item in self._items[len(done) :])
+        return done
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[UserItem | AssistantItem | ToolItem]:
+        return iter(self._items)
+
+    @overload
+    def __getitem__(self, index: int) -> UserItem | AssistantItem | ToolItem: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[UserItem | AssistantItem | ToolItem]: ...
+    def __getitem__(
+        self, index: int | slice
+    ) -> UserItem | AssistantItem | ToolItem | list[UserItem | AssistantItem | ToolItem]:
+        return self._items[index]

@@ -1,0 +1,117 @@
+"""What stands around an event: who, where, when, in which order.
+
+A `Fact` is an event with its ids and its time, before or after it is stored. `Recorded` is a fact with its place in the
+agent's stream. `RuntimeEvent` is the same for readers outside: plain JSON with a published schema.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from wakeful.contracts.events import AnyEvent, Unrecognised
+from wakeful.contracts.values import Value
+
+SCHEMA_VERSION = "1"
+"""Version of the published event schema."""
+MAX_PAYLOAD_BYTES = 65_536
+MAIN_THREAD = "main"
+
+
+@dataclass(slots=True)
+class Fact:
+    """One event with its ids. `at` is in microseconds since the epoch: time enters here and nowhere else."""
+
+    event: AnyEvent
+    at: int
+    thread_id: str | None = None
+    turn_id: str | None = None
+    step: int | None = None
+    """The round, from 1; readers outside see it as `step_id`."""
+    call_id: str | None = None
+    action_id: str | None = None
+    parent_call_id: str | None = None
+    depth: int = 0
+
+
+class Recorded(NamedTuple):
+    """A stored fact."""
+
+    agent_id: str
+    seq: int
+    fact: Fact
+
+    @property
+    def event_id(self) -> str:
+        return event_id(self.agent_id, self.seq)
+
+
+class RuntimeEvent(Value):
+    """The envelope readers outside get."""
+
+    type: str
+    event_id: str
+    schema_version: str = SCHEMA_VERSION
+    timestamp: str
+    runtime_id: str
+    agent_id: str
+    session_id: str
+    sequence: int
+    thread_id: str | None = None
+    turn_id: str | None = None
+    task_id: str | None = None
+    run_id: str | None = None
+    attempt_id: str | None = None
+    step_id: str | None = None
+    tool_call_id: str | None = None
+    action_id: str | None = None
+    subagent_id: str | None = None
+    parent_tool_call_id: str | None = None
+    depth: int | None = None
+    trace_id: str | None = None
+    span_id: str | None = None
+    payload: dict[str, Any]
+    refs: dict[str, str] = {}
+
+
+def event_id(agent_id: str, seq: int) -> str:
+    """The one name of an event."""
+    return f"{agent_id}:{seq}"
+
+
+def step_id(turn_id: str, step: int) -> str:
+    """The name of a round."""
+    return f"{turn_id}/{step}"
+
+
+def iso(at: int) -> str:
+    """Microseconds since the epoch as ISO-8601 UTC with milliseconds."""
+    moment = datetime.fromtimestamp(at / 1_000_000, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at // 1000 % 1000:03d}Z"
+
+
+def published(recorded: Recorded, runtime_id: str) -> RuntimeEvent:
+    """A stored fact in the form readers outside get, arguments and all: redact it before showing it."""
+    agent_id, seq, fact = recorded
+    event = fact.event
+    if isinstance(event, Unrecognised):
+        kind, payload = event.original_kind, event.body
+    else:
+        kind, payload = event.kind, event.model_dump(mode="json", exclude_none=True)
+    return RuntimeEvent(
+        type=kind,
+        event_id=event_id(agent_id, seq),
+        timestamp=iso(fact.at),
+        runtime_id=runtime_id,
+        agent_id=agent_id,
+        session_id=agent_id,
+        sequence=seq,
+        thread_id=fact.thread_id,
+        turn_id=fact.turn_id,
+        run_id=fact.turn_id,
+        step_id=step_id(fact.turn_id, fact.step) if fact.turn_id and fact.step else None,
+        tool_call_id=fact.call_id,
+        action_id=fact.action_id,
+        parent_tool_call_id=fact.parent_call_id,
+        depth=fact.depth,
+        payload=payload,
+    )

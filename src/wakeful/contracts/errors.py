@@ -1,0 +1,218 @@
+"""One tree of errors, grouped by who must act.
+
+WakefulError
+├── ForTheModel            caught by the loop and told to the model
+│   ├── ToolRetry              a tool asks the model to try differently
+│   └── OutcomeUnknown         a tool cannot say whether its effect happened
+├── ForThePerson           the run waits for somebody
+│   ├── NotCompleted           the answer was read from a run that has none
+│   ├── AgentMissing           a turn needs an agent that was not supplied
+│   └── ToolMissing            a turn needs a tool that was not supplied
+├── ForTheCaller           fix the request
+│   ├── NotBuiltYet            the parameter exists and nothing keeps it yet
+│   ├── InvalidValue           a value from outside does not keep its contract
+│   ├── KeyReused              the key belongs to another prompt or agent
+│   ├── DepsMissing            tools need deps and none were given
+│   ├── TurnNotFound, CallNotFound
+│   ├── UnknownProvider, UnknownTool, MalformedScript, InvalidConfig
+│   └── StoreProblem           the store cannot be used as it is
+│       ├── StoreLocked            another process holds it
+│       ├── AgentBusy              another process runs this agent
+│       ├── StoreDamaged           stored bytes are not what was written
+│       ├── StoreFull              the disk is full
+│       └── StoreTooNew            a newer wakeful wrote it
+├── ModelFailure           an attempt at a provider was lost; retried, sent elsewhere or given up
+└── Ours                   a bug, or a guard against one
+    ├── Fenced                 this owner was replaced and may not write
+    ├── RestRefused            something arrived that the turn has not seen
+    ├── EventRefused           an event that may not be written
+    └── ReplayDiverged         the log and the decisions disagree
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wakeful.contracts.models import FailureKind, Stage, TokenUsage, TransportDiagnostics
+
+
+class WakefulError(Exception):
+    """What happened, with its value; `hint` says what to do next."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+class ForTheModel(WakefulError):
+    """Caught by the loop: one call's result, nothing more."""
+
+
+class ToolRetry(ForTheModel):
+    """Raised by a tool: the model should try differently, and this is why."""
+
+
+class OutcomeUnknown(ForTheModel):
+    """Raised by a tool: the effect may have happened and nobody can say."""
+
+
+class ForThePerson(WakefulError):
+    """Somebody has to supply or decide something; nothing is lost meanwhile."""
+
+    exit_code = 3
+
+
+class NotCompleted(ForThePerson):
+    """`result.output` was read from a run that did not complete."""
+
+    exit_code = 1
+
+
+class AgentMissing(ForThePerson):
+    """The store names an agent and no code for it was supplied."""
+
+
+class ToolMissing(ForThePerson):
+    """The turn cannot go on without a tool that was not supplied."""
+
+
+class ForTheCaller(WakefulError):
+    """The request has to be changed."""
+
+    exit_code = 2
+
+
+class NotBuiltYet(ForTheCaller):
+    """A parameter whose promise nothing keeps yet is refused, never ignored."""
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(f"{what} is not available in this version of wakeful", hint)
+
+
+class InvalidValue(ForTheCaller):
+    """A value from outside does not keep its contract; `code` says which contract, `path` where."""
+
+    def __init__(self, code: str, path: str, reason: str, hint: str = "") -> None:
+        super().__init__(f"{code}: {path}: {reason}" if path else f"{code}: {reason}", hint)
+        self.code = code
+        self.path = path
+        self.reason = reason
+
+
+class KeyReused(ForTheCaller):
+    """The same key with another prompt or another agent."""
+
+
+class DepsMissing(ForTheCaller):
+    """The agent's tools need deps."""
+
+
+class TurnNotFound(ForTheCaller):
+    """No such turn in this store."""
+
+
+class CallNotFound(ForTheCaller):
+    """No such call, or its outcome is known already."""
+
+
+class UnknownProvider(ForTheCaller):
+    """A model reference whose provider nobody has heard of."""
+
+
+class UnknownTool(ForTheCaller):
+    """`--tools` names something that is not there or not a tool."""
+
+
+class MalformedScript(ForTheCaller):
+    """A scripted model's file or list is not a script."""
+
+
+class InvalidConfig(ForTheCaller):
+    """An agent's configuration does not hold together."""
+
+
+class StoreProblem(ForTheCaller):
+    """The store cannot be used as it is."""
+
+    exit_code = 1
+
+
+class StoreLocked(StoreProblem):
+    """Another process holds the database."""
+
+
+class AgentBusy(StoreProblem):
+    """Another live process owns this agent, or the turn runs in this one already (`here`)."""
+
+    def __init__(self, message: str, hint: str = "", *, here: bool = False) -> None:
+        super().__init__(message, hint)
+        self.here = here
+
+
+class StoreDamaged(StoreProblem):
+    """Stored bytes are not the bytes that were written; names the agent, and no other is touched."""
+
+    def __init__(self, message: str, hint: str = "", *, agent_id: str = "", sequence: int = 0) -> None:
+        super().__init__(message, hint)
+        self.agent_id = agent_id
+        self.sequence = sequence
+
+
+class StoreFull(StoreProblem):
+    """There is no room to write; nothing that was acknowledged is lost."""
+
+
+class StoreTooNew(StoreProblem):
+    """A newer version wrote this store; it can be read, and is not written."""
+
+
+class ModelFailure(WakefulError):
+    """Raised by a provider: this attempt is lost, and nothing that was glimpsed of it is believed."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: "FailureKind",
+        stage: "Stage",
+        retryable: bool | None = None,
+        status: int | None = None,
+        retry_after: float | None = None,
+        usage: "TokenUsage | None" = None,
+        diagnostics: "TransportDiagnostics | None" = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.stage = stage
+        self.retryable = retryable
+        """None: follows from the kind."""
+        self.status = status
+        self.retry_after = retry_after
+        """Seconds, when the provider said so."""
+        self.usage = usage
+        self.diagnostics = diagnostics
+
+
+class Ours(WakefulError):
+    """A bug, or a guard that keeps one from doing harm."""
+
+
+class Fenced(Ours):
+    """Another owner took over; what this one wanted to write was not written."""
+
+
+class RestRefused(Ours):
+    """The turn wanted to rest while something it has not seen is waiting for it."""
+
+
+class EventRefused(Ours):
+    """An event without a required id, too large, or of a kind its writer may not append."""
+
+
+class ReplayDiverged(Ours):
+    """Folding the log again led to another decision than the one that was recorded."""

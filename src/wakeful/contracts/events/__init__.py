@@ -1,0 +1,161 @@
+"""Every event there is: one closed union of typed payloads, past tense, and their names.
+
+Here live the payloads. The envelope (ids, sequence, time) is in `contracts.envelope`, old shapes are brought up to date
+in `contracts.history`, and what an event means for a turn is in `decisions.state`.
+"""
+
+from typing import TypeAlias
+
+from wakeful.contracts.events.base import Event
+from wakeful.contracts.events.loop import (
+    ObserverFailed,
+    RejectedDeclaration,
+    ToolDeclarationsRejected,
+    ToolMediationDisabled,
+    TranscriptLockContended,
+    TranscriptLockReleaseFailed,
+    TranscriptPersistFailed,
+)
+from wakeful.contracts.events.models import (
+    AssistantRecorded,
+    CallAsked,
+    ModelCompleted,
+    ModelFailed,
+    ModelRequested,
+)
+from wakeful.contracts.events.tools import (
+    ErrorCategory,
+    PermissionEvaluated,
+    ToolArgs,
+    ToolDispatched,
+    ToolFailed,
+    ToolProgress,
+    ToolResult,
+    ToolStarted,
+    UnknownResolved,
+)
+from wakeful.contracts.events.turns import (
+    AnswerAccepted,
+    AnswerRejected,
+    ContextItem,
+    ContextResolved,
+    ContinuationDecided,
+    HistoryImported,
+    LimitChanged,
+    MessageAdmitted,
+    SessionStarted,
+    StopCause,
+    StopRule,
+    Terminal,
+    TurnCompleted,
+    TurnConfigChanged,
+    TurnFailed,
+    TurnInterruptApplied,
+    TurnInterruptRequested,
+    TurnResumed,
+    TurnStarted,
+    TurnStatus,
+    TurnSuspended,
+)
+from wakeful.contracts.events.unknown import Unrecognised
+
+AnyEvent: TypeAlias = (
+    SessionStarted
+    | MessageAdmitted
+    | HistoryImported
+    | TurnStarted
+    | ContextResolved
+    | TurnConfigChanged
+    | TurnInterruptRequested
+    | TurnInterruptApplied
+    | LimitChanged
+    | AnswerAccepted
+    | AnswerRejected
+    | ContinuationDecided
+    | TurnSuspended
+    | TurnResumed
+    | TurnCompleted
+    | TurnFailed
+    | ModelRequested
+    | ModelFailed
+    | ModelCompleted
+    | AssistantRecorded
+    | PermissionEvaluated
+    | ToolStarted
+    | ToolDispatched
+    | ToolArgs
+    | ToolProgress
+    | ToolResult
+    | ToolFailed
+    | UnknownResolved
+    | ObserverFailed
+    | TranscriptPersistFailed
+    | TranscriptLockContended
+    | TranscriptLockReleaseFailed
+    | ToolDeclarationsRejected
+    | ToolMediationDisabled
+    | Unrecognised
+)
+
+EVENTS: tuple[type[AnyEvent], ...] = tuple(
+    event
+    for event in AnyEvent.__args__  # the members of the union, as written above
+    if event is not Unrecognised
+)
+BY_KIND: dict[str, type[AnyEvent]] = {event.kind: event for event in EVENTS}
+KINDS_BY_NAME: dict[str, tuple[str, ...]] = {}
+"""A kind or an alias, to the kinds it stands for."""
+for _event in EVENTS:
+    for _name in (_event.kind, *_event.aliases):
+        KINDS_BY_NAME[_name] = (*KINDS_BY_NAME.get(_name, ()), _event.kind)
+
+__all__ = [
+    "AnswerAccepted",
+    "AnswerRejected",
+    "AnyEvent",
+    "AssistantRecorded",
+    "BY_KIND",
+    "CallAsked",
+    "ContextItem",
+    "ContextResolved",
+    "ContinuationDecided",
+    "ErrorCategory",
+    "EVENTS",
+    "Event",
+    "HistoryImported",
+    "KINDS_BY_NAME",
+    "LimitChanged",
+    "MessageAdmitted",
+    "ModelCompleted",
+    "ModelFailed",
+    "ModelRequested",
+    "ObserverFailed",
+    "PermissionEvaluated",
+    "RejectedDeclaration",
+    "SessionStarted",
+    "StopCause",
+    "StopRule",
+    "Terminal",
+    "ToolArgs",
+    "ToolDeclarationsRejected",
+    "ToolDispatched",
+    "ToolFailed",
+    "ToolMediationDisabled",
+    "ToolProgress",
+    "ToolResult",
+    "ToolStarted",
+    "TranscriptLockContended",
+    "TranscriptLockReleaseFailed",
+    "TranscriptPersistFailed",
+    "TurnCompleted",
+    "TurnConfigChanged",
+    "TurnFailed",
+    "TurnInterruptApplied",
+    "TurnInterruptRequested",
+    "TurnResumed",
+    "TurnStarted",
+    "TurnStatus",
+    "TurnSuspended",
+    "UnknownResolved",
+    "Unrecognised",
+]

@@ -1,0 +1,26 @@
+"""What every event class says about itself.
+
+`kind` is its name in the log, `aliases` the names other documents use for the same fact (filters accept either),
+`version` the version of its payload, `needs` the ids its envelope must carry, `outsider` whether somebody who does not
+own the agent's lease may append it.
+"""
+
+from typing import ClassVar, Literal, TypeAlias
+
+from wakeful.contracts.values import Value
+
+Need: TypeAlias = Literal["thread_id", "turn_id", "step_id", "tool_call_id", "action_id"]
+
+TURN: tuple[Need, ...] = ("thread_id", "turn_id")
+STEP: tuple[Need, ...] = (*TURN, "step_id")
+CALL: tuple[Need, ...] = (*STEP, "tool_call_id")
+
+
+class Event(Value):
+    """A payload: one thing that happened, in the past tense."""
+
+    kind: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    version: ClassVar[int] = 1
+    needs: ClassVar[tuple[Need, ...]] = TURN
+    outsider: ClassVar[bool] = False

@@ -1,0 +1,102 @@
+"""Facts about the model: asked, lost, answered, said."""
+
+from typing import Any, ClassVar
+
+from wakeful.contracts.conversation import AssistantItem, Item
+from wakeful.contracts.events.base import STEP, Event, Need
+from wakeful.contracts.models import (
+    Disposition,
+    FailureKind,
+    ProviderAttemptTimeline,
+    Stage,
+    StopReason,
+    TokenUsage,
+    TransportDiagnostics,
+)
+from wakeful.contracts.values import Value
+
+
+class ModelRequested(Event):
+    """The intent to ask: written before anything is sent."""
+
+    kind: ClassVar[str] = "model.requested"
+    aliases: ClassVar[tuple[str, ...]] = ("turn_started", "step(started)")
+    needs: ClassVar[tuple[Need, ...]] = STEP
+
+    model_ref: str
+    candidate: int = 0
+    """Position in the chain of fallbacks."""
+    attempt: int = 1
+    """Counts from 1 on each candidate; an attempt that a crash cut off does not count."""
+    max_attempts: int = 3
+    items: int
+    """How long the conversation was when it was sent."""
+    backoff_ms: int = 0
+    """How long was waited before this attempt."""
+    context_build_ms: float = 0.0
+
+
+class ModelFailed(Event):
+    """An attempt is lost; nothing that was glimpsed of it is believed."""
+
+    kind: ClassVar[str] = "model.failed"
+    needs: ClassVar[tuple[Need, ...]] = STEP
+
+    model_ref: str
+    candidate: int = 0
+    attempt: int
+    failure_kind: FailureKind
+    stage: Stage
+    disposition: Disposition
+    message: str
+    status: int | None = None
+    retry_after_ms: int | None = None
+    duration_ms: int | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+    token_usage: TokenUsage | None = None
+    transport_diagnostics: TransportDiagnostics | None = None
+
+
+class ModelCompleted(Event):
+    """Telemetry of a round that was answered. What was said is in `assistant.recorded`."""
+
+    kind: ClassVar[str] = "model.completed"
+    aliases: ClassVar[tuple[str, ...]] = ("provider_round_completed", "terminal_delivery_round_completed", "usage")
+    needs: ClassVar[tuple[Need, ...]] = STEP
+
+    model_ref: str
+    attempt: int
+    stop_reason: StopReason
+    token_usage: TokenUsage | None = None
+    context_build_ms: float
+    provider_round_ms: float
+    provider_started_at: str
+    provider_completed_at: str
+    request_metadata: dict[str, Any] = {}
+    timeline: ProviderAttemptTimeline | None = None
+    """Only when there was more than the one attempt."""
+
+
+class CallAsked(Value):
+    """A call of the round, as far as deciding needs it."""
+
+    call_id: str
+    name: str
+    malformed: bool = False
+    """The arguments are not a JSON object."""
+
+
+class AssistantRecorded(Event):
+    """What the model said, whole and believed."""
+
+    kind: ClassVar[str] = "assistant.recorded"
+    aliases: ClassVar[tuple[str, ...]] = ("assistant_round_recorded", "assistant_round")
+    needs: ClassVar[tuple[Need, ...]] = STEP
+
+    item: AssistantItem
+    calls: tuple[CallAsked, ...] = ()
+    """In model order."""
+    text_preview: str = ""
+    continuation: tuple[Item, ...] = ()
+    """Items that follow the round's results; a round that has some is not the last."""

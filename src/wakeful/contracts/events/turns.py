@@ -1,0 +1,272 @@
+"""Facts about sessions, messages and turns."""
+
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from wakeful.contracts.budgets import Limits
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.conversation import Item, UserItem
+from wakeful.contracts.events.base import TURN, Event, Need
+from wakeful.contracts.failures import FailureArtifact
+from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.values import Value
+
+TurnStatus: TypeAlias = Literal["completed", "incomplete", "failed", "cancelled"]
+StopCause: TypeAlias = Literal[
+    "natural",
+    "max_steps",
+    "llm_calls",
+    "tool_calls",
+    "wall_clock",
+    "provider_error",
+    "invalid_output",
+    "cancelled",
+    "runtime_error",
+]
+StopRule: TypeAlias = Literal["natural", "single", "caller"]
+"""natural: until a reply without calls. single: one round. caller: somebody is asked after each round."""
+
+
+class SessionStarted(Event):
+    """An agent's stream began."""
+
+    kind: ClassVar[str] = "session.started"
+    needs: ClassVar[tuple[Need, ...]] = ()
+    outsider: ClassVar[bool] = True
+
+    agent_name: str
+    temporary: bool = False
+    """Made for a single run that named no thread."""
+
+
+class MessageAdmitted(Event):
+    """Input is safe: from here on the runtime owes it an answer. Acknowledged only after this is on disk."""
+
+    kind: ClassVar[str] = "message.admitted"
+    aliases: ClassVar[tuple[str, ...]] = ("message_admitted",)
+    needs: ClassVar[tuple[Need, ...]] = TURN
+    outsider: ClassVar[bool] = True
+
+    message_id: str
+    item: UserItem
+    origin: Literal["operator", "runtime"] = "operator"
+    authority_class: Literal["operator_instruction", "runtime_instruction"] = "operator_instruction"
+    delivery_surface: Literal["run_once", "cli_prompt"] = "run_once"
+    key: str | None = None
+    fingerprint: str = ""
+    """Hash of agent name and prompt: what `key` was given with the first time."""
+    prompt_preview: str = ""
+
+
+class HistoryImported(Event):
+    """Earlier conversation that the caller brought along."""
+
+    kind: ClassVar[str] = "history.imported"
+
+    items: tuple[Item, ...] = ()
+    items_ref: BlobRef | None = None
+    """A JSON list of items, when they are too large to stand here."""
+    count: int
+
+
+class TurnStarted(Event):
+    """A turn took up its messages. What holds for the whole turn is named here."""
+
+    kind: ClassVar[str] = "turn.started"
+    aliases: ClassVar[tuple[str, ...]] = ("message_processing_started", "status(starting)")
+
+    turn_index: int
+    message_ids: tuple[str, ...]
+    agent_name: str
+    config_ref: BlobRef
+    """Instructions, declarations, model, limits: the turn's configuration, by content."""
+    model_ref: str
+    fallbacks: tuple[str, ...] = ()
+    limits: Limits
+    stop_rule: StopRule = "natural"
+    structured: bool = False
+    """The answer has to fit an output type."""
+    window_from: int = 1
+    """The first event of the stream that this turn's conversation rests on."""
+    context: dict[str, Any] = {}
+    principal: str | None = None
+    stream: bool = True
+
+
+class ContextItem(Value):
+    """One thing that went into a request."""
+
+    ref: str
+    kind: Literal[
+        "memory",
+        "knowledge",
+        "workspace",
+        "file",
+        "browser",
+        "session",
+        "policy",
+        "instruction",
+        "history",
+        "plan",
+        "skill",
+        "custom",
+    ]
+    digest: str | None = None
+    tokens: int | None = None
+    freshness: Literal["current", "stale", "unknown"] = "current"
+    trust: str | None = None
+
+
+class ContextResolved(Event):
+    """What the turn's requests rest on."""
+
+    kind: ClassVar[str] = "context.resolved"
+    aliases: ClassVar[tuple[str, ...]] = ("turn_context_built",)
+
+    context_id: str
+    revision: int = 1
+    instruction_refs: tuple[ContextItem, ...] = ()
+    history_refs: tuple[ContextItem, ...] = ()
+    tokens_used: int
+    tokens_are_estimate: bool
+    context_build_ms: float
+    """How long assembling it took."""
+
+
+class TurnConfigChanged(Event):
+    """The code that resumed the turn is not the code that began it."""
+
+    kind: ClassVar[str] = "turn.config_changed"
+
+    config_ref: BlobRef
+    """The configuration that holds from here on."""
+    previous: str
+    """Digest of the one before."""
+    changed: tuple[str, ...]
+    """Which parts differ: instructions, model, `tool:<name> removed|added|schema|effect`."""
+    model_ref: str
+    limits: Limits
+
+
+class TurnInterruptRequested(Event):
+    """Somebody asked the turn to stop."""
+
+    kind: ClassVar[str] = "turn.interrupt.requested"
+    outsider: ClassVar[bool] = True
+
+    interrupt_id: str
+    requested_by: str
+    reason: Literal["user_interrupt", "superseded", "budget", "runtime_shutdown", "parent_cancelled"] = "user_interrupt"
+    queue: Literal["keep", "clear"] = "keep"
+
+
+class TurnInterruptApplied(Event):
+    """The request was carried out: running calls were told, waiting ones will not start."""
+
+    kind: ClassVar[str] = "turn.interrupt.applied"
+
+    interrupt_id: str
+    cancelled_tool_call_ids: tuple[str, ...] = ()
+    blocking_tool_call_ids: tuple[str, ...] = ()
+    skipped_tool_call_ids: tuple[str, ...] = ()
+    latency_ms: int
+
+
+class LimitChanged(Event):
+    """A limit of the turn was reached. N allows N; this is about the one after."""
+
+    kind: ClassVar[str] = "limit.changed"
+    aliases: ClassVar[tuple[str, ...]] = ("budget_exceeded",)
+
+    limit_name: Literal["llm_calls", "tool_calls", "wall_clock", "max_steps"]
+    limit: float
+    observed: float
+    """The ordinal that was refused, or the seconds that have passed."""
+
+
+class AnswerAccepted(Event):
+    """The final text fits the output type."""
+
+    kind: ClassVar[str] = "answer.accepted"
+
+    value: Any = None
+    value_ref: BlobRef | None = None
+
+
+class AnswerRejected(Event):
+    """The final text does not fit the output type; the model is told why and asked again."""
+
+    kind: ClassVar[str] = "answer.rejected"
+
+    item: UserItem
+    errors: tuple[str, ...]
+    final: bool = False
+    """There will be no further try."""
+
+
+class ContinuationDecided(Event):
+    """Somebody outside the loop was asked whether to go on."""
+
+    kind: ClassVar[str] = "continuation.decided"
+
+    go_on: bool
+
+
+class TurnSuspended(Event):
+    """The turn rests until something it names is there."""
+
+    kind: ClassVar[str] = "turn.suspended"
+
+    reason: Literal["tool_missing", "agent_missing", "approval_required", "runtime_tool_pending"]
+    waiting_for: tuple[str, ...]
+    """Names: the tools that are missing, the approvals that are pending."""
+
+
+class TurnResumed(Event):
+    """The same turn goes on, in this process or another."""
+
+    kind: ClassVar[str] = "turn.resumed"
+
+    cause: Literal["recovery", "supplied", "decision"] = "recovery"
+
+
+class Terminal(Event):
+    """How a turn ended. Exactly one a turn, after the terminal facts of all its calls."""
+
+    turn_index: int
+    status: TurnStatus
+    stop_reason: StopCause
+    retryable: bool
+    duration_ms: float
+    """From `turn.started` to here, downtime included."""
+    active_ms: float
+    """The stretches in which the turn was being worked on."""
+    usage: TokenUsage = TokenUsage()
+    usage_reported: bool = False
+    """At least one reply carried token data."""
+    model_calls: int = 0
+    tool_calls: int = 0
+    steps: int = 0
+    final_preview: str = ""
+    """The beginning of the final assistant text."""
+    unknown: tuple[str, ...] = ()
+    """Calls whose outcome nobody knows yet."""
+
+
+class TurnCompleted(Terminal):
+    """The loop drained by itself, and nothing else is called completion."""
+
+    kind: ClassVar[str] = "turn.completed"
+    aliases: ClassVar[tuple[str, ...]] = ("turn_terminal", "completed", "status(completed)")
+
+    status: Literal["completed"] = "completed"
+
+
+class TurnFailed(Terminal):
+    """The turn ended in any other way: a limit, a failure, a cancel."""
+
+    kind: ClassVar[str] = "turn.failed"
+    aliases: ClassVar[tuple[str, ...]] = ("turn_terminal", "failed", "runtime_error", "status(failed)")
+
+    status: Literal["incomplete", "failed", "cancelled"]
+    message: str = ""
+    failure_artifact: FailureArtifact | None = None

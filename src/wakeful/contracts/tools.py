@@ -1,0 +1,97 @@
+"""Tools as values: what is declared, what went wrong, what is recorded about a call.
+
+A live tool (a Python function) is elsewhere; these values travel, are stored, and name no code.
+"""
+
+from typing import Any, Literal, TypeAlias
+
+from wakeful.contracts.values import Value
+
+Effect: TypeAlias = Literal["pure", "keyed", "probeable", "irreversible"]
+"""What a repeat would do. pure: nothing, run it again. keyed: nothing, given the same idempotency key.
+probeable: unknown, but the tool's probe can tell what happened. irreversible: it would happen twice."""
+
+MAX_PARALLEL_PER_TURN = 8
+"""At most this many calls of a turn run at the same time."""
+MAX_RESULT_BYTES = 50_000
+"""The largest tool result a model is shown; what is longer is cut, and whole in an artifact."""
+MAX_RESULT_TOKENS = 8_000
+"""The same limit in tokens, estimated as UTF-8 bytes / 3."""
+PREVIEW_CHARS = 500
+"""How much of a text stands in an event that only wants to show it."""
+
+FailedStatus: TypeAlias = Literal[
+    "failed", "denied", "rejected", "timed_out", "cancelled", "interrupted", "skipped", "invalid"
+]
+Effects: TypeAlias = Literal["none", "possible", "unknown"]
+"""May the world have changed? `unknown` is what an operator has to find out."""
+
+
+class ToolDeclaration(Value):
+    """What a model is told about a tool, and what the runtime holds it to."""
+
+    name: str
+    description: str = ""
+    input_schema: dict[str, Any]
+    effect: Effect = "irreversible"
+    timeout: float | None = None
+    """Seconds; None means the turn's own deadline."""
+    retries: int = 2
+    """How often in one turn the tool may ask the model to try differently."""
+    locks: tuple[str, ...] = ()
+    """Names that no two running calls of a tree may hold together."""
+    parallel_safe: bool = True
+    reads_private: bool = False
+    changes_state: bool | None = None
+    """None: follows from the effect (everything but pure changes state)."""
+    leaves_machine: bool = False
+    external: bool = False
+    """The tool runs outside this process; its schema came from elsewhere."""
+    child_safe: bool = True
+    sensitive_parameters: tuple[str, ...] = ()
+
+    @property
+    def is_read_only(self) -> bool:
+        return not (self.effect != "pure" if self.changes_state is None else self.changes_state)
+
+    @property
+    def is_destructive(self) -> bool:
+        return not self.is_read_only and self.effect == "irreversible"
+
+    @property
+    def serial(self) -> bool:
+        """Runs alone in its batch: writers, tools that hold a lock, and those that say so."""
+        return not self.parallel_safe or bool(self.locks) or not self.is_read_only
+
+
+class ToolError(Value):
+    """A failure an agent is shown: one envelope for every tool."""
+
+    kind: str
+    """Stable and machine-readable: `tool_not_found`, `invalid_parameters`, `timeout`, `outcome_unknown` ..."""
+    message: str
+    details: dict[str, Any] | None = None
+    """Structured and safe to show the agent; `details.field` names the input that was wrong."""
+    recovery_hint: str | None = None
+    retryable: bool = False
+    """Would the same logical action be expected to help?"""
+
+
+class ToolResultMetadata(Value):
+    """The canonical record of one call; the event mirrors it value for value. Times are Unix seconds."""
+
+    status: Literal["success", "error", "rejected", "timed_out", "cancelled"]
+    started_at: float
+    completed_at: float
+    execution_time_ms: float
+    approval_status: Literal["not_required", "approved", "rejected", "timed_out"] = "not_required"
+    approval_id: str | None = None
+    injected_args: dict[str, Any] = {}
+    offloaded_artifact_id: str | None = None
+
+
+class Principal(Value):
+    """Who a run acts for."""
+
+    id: str
+    claims: dict[str, str] = {}

@@ -1,0 +1,58 @@
+"""A turn as operators ask about it afterwards: how it ended, and where its time went."""
+
+from typing import Literal
+
+from wakeful.contracts.values import Value
+
+
+class TurnTerminalRecord(Value):
+    """How a turn was settled. Every kind but `completed` is a failure."""
+
+    turn_index: int
+    kind: Literal["completed", "aborted"]
+    """completed: the loop drained by itself. aborted: a failure, a limit or a cancel ended it."""
+    last_assistant_message: str | None
+    """The final assistant text of the turn; empty when its replies had no words, None when there was no reply."""
+    completed_at: str
+    duration_ms: int
+
+
+class RoundLatency(Value):
+    """One answered request to a model."""
+
+    step: int
+    model_ref: str
+    context_build_ms: float
+    provider_round_ms: float
+    started_at: str
+    completed_at: str
+    lost_attempts: int
+    """Attempts of the same round that were lost before this one."""
+    lost_ms: int
+    """How long those took, as far as it is known."""
+
+
+class ToolLatency(Value):
+    """One call that has its result."""
+
+    step: int
+    tool_call_id: str
+    tool_name: str
+    execution_ms: float
+    """Inside the tool; 0 when it was not run."""
+    succeeded: bool
+
+
+class TurnLatency(Value):
+    """Where a turn's time went. Tools that ran side by side add up to more than the time that passed."""
+
+    turn_id: str
+    context_build_ms: float = 0.0
+    """Assembling what the turn rests on, and each request."""
+    provider_ms: float = 0.0
+    tools_ms: float = 0.0
+    turn_ms: float | None = None
+    """From its start to its end, downtime included; None while it is open."""
+    active_ms: float | None = None
+    rounds: tuple[RoundLatency, ...] = ()
+    tools: tuple[ToolLatency, ...] = ()

@@ -1,0 +1,169 @@
+"""A turn's facts as the versioned parts of a conversation result: messages, executions, audit, lifecycle events.
+
+One mapping from the log, used by every surface that exports a run. Parameters are redacted here; what a tool returned
+is the caller's own data and stays.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from wakeful.contracts import transcript
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.audit import ToolAudit
+from wakeful.contracts.conversation import AssistantItem, CallPart, UserItem
+from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
+from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso
+from wakeful.contracts.events import (
+    AssistantRecorded,
+    HistoryImported,
+    MessageAdmitted,
+    ModelCompleted,
+    ToolFailed,
+    ToolResult,
+    Unrecognised,
+)
+from wakeful.contracts.transcript import Message
+from wakeful.decisions.audit import audit_entry
+from wakeful.decisions.redaction import call_envelope
+
+
+class Export(NamedTuple):
+    """The parts of a result that follow from the log alone."""
+
+    messages: tuple[Message, ...]
+    tool_execution_results: tuple[ToolExecution, ...]
+    tool_audit_events: tuple[ToolAudit, ...]
+    events: tuple[ResultEvent, ...]
+    request_metadata: dict[str, Any]
+
+
+def export(facts: Iterable[Recorded], config: TurnConfig | None) -> Export:
+    """Everything a replay needs, in the order of the conversation."""
+    messages: list[Message] = []
+    executions: list[ToolExecution] = []
+    audits: list[ToolAudit] = []
+    events: list[ResultEvent] = []
+    metadata: dict[str, Any] = {}
+    open_calls: dict[str, CallPart] = {}
+    order: list[str] = []
+    outcomes: dict[str, tuple[int, ToolResult | ToolFailed]] = {}
+    for recorded in facts:
+        fact = recorded.fact
+        event = fact.event
+        events.append(_event(recorded))
+        match event:
+            case MessageAdmitted():
+                messages.append(_user(event.item))
+            case HistoryImported():
+                for item in event.items:
+                    if isinstance(item, UserItem):
+                        messages.append(_user(item))
+                    elif isinstance(item, AssistantItem) and item.text:
+                        messages.append(transcript.text("assistant", item.text))
+            case ModelCompleted():
+                metadata = event.request_metadata or metadata
+            case AssistantRecorded():
+                if event.item.text:
+                    messages.append(transcript.text("assistant", event.item.text))
+                open_calls = {part.call_id: part for part in event.item.calls}
+                order = list(open_calls)
+            case ToolResult() | ToolFailed() if fact.call_id is not None:
+                outcomes[fact.call_id] = (fact.step or 0, event)
+                while order and order[0] in outcomes:
+                    call_id = order.pop(0)
+                    step, outcome = outcomes.pop(call_id)
+                    _answered(messages, executions, audits, open_calls[call_id], step, outcome, config)
+            case _:
+                pass
+    return Export(tuple(messages), tuple(executions), tuple(audits), tuple(events), metadata)
+
+
+def _user(item: UserItem) -> Message:
+    if all(part.type == "text" for part in item.parts):
+        return transcript.text("user", item.text)
+    return transcript.parts("user", [part.model_dump(mode="json", exclude_none=True) for part in item.parts])
+
+
+def _answered(
+    messages: list[Message],
+    executions: list[ToolExecution],
+    audits: list[ToolAudit],
+    part: CallPart,
+    step: int,
+    outcome: ToolResult | ToolFailed,
+    config: TurnConfig | None,
+) -> None:
+    declaration = config.tool(part.name) if config is not None else None
+    envelope = call_envelope(part.arguments, declaration)
+    result = normalised_result(outcome)
+    messages.append(
+        transcript.tool_call(
+            part.name,
+            envelope["parameters"],
+            turn=step,
+            tool_call_id=part.call_id,
+            metadata={"parameters_sha256": envelope["parameters_sha256"], "parameters_redacted": True},
+        )
+    )
+    content = outcome.item.text if isinstance(outcome, ToolResult) else outcome.message
+    messages.append(transcript.tool_result(part.name, result, tool_call_id=part.call_id, content=content))
+    executions.append(
+        ToolExecution(
+            tool_name=part.name,
+            tool_call_id=part.call_id,
+            parameters=envelope["parameters"],
+            parameters_sha256=envelope["parameters_sha256"],
+            result=result,
+            turn_count=step,
+        )
+    )
+    audits.append(
+        audit_entry(
+            turn_count=step,
+            tool_name=part.name,
+            tool_call_id=part.call_id,
+            parameters=part.arguments,
+            result=result,
+            declaration=declaration,
+        )
+    )
+
+
+def normalised_result(outcome: ToolResult | ToolFailed) -> dict[str, Any]:
+    """A call's outcome as the normalised tool result."""
+    metadata = outcome.metadata.model_dump(mode="json", exclude_none=True)
+    if isinstance(outcome, ToolResult):
+        return {
+            "success": True,
+            "tool_name": outcome.tool_name,
+            "result": outcome.item.text,
+            "metadata": metadata,
+        }
+    metadata["error_type"] = outcome.tool_error.kind
+    metadata["effects"] = outcome.effects
+    return {
+        "success": False,
+        "tool_name": outcome.tool_name,
+        "error": outcome.message,
+        "status": outcome.status,
+        "metadata": metadata,
+    }
+
+
+def _event(recorded: Recorded) -> ResultEvent:
+    fact = recorded.fact
+    event = fact.event
+    return ResultEvent(
+        type=event.original_kind if isinstance(event, Unrecognised) else event.kind,
+        event_id=recorded.event_id,
+        event_seq=recorded.seq,
+        created_at=iso(fact.at),
+        schema_version=SCHEMA_VERSION,
+        run_id=fact.turn_id,
+        session_id=recorded.agent_id,
+    )
+
+
+def turn_facts(facts: Sequence[Recorded], turn_id: str) -> list[Recorded]:
+    """The facts of one turn among those of its thread."""
+    return [recorded for recorded in facts if recorded.fact.turn_id == turn_id]

@@ -1,0 +1,42 @@
+"""The last fact of a turn, from its state."""
+
+from wakeful.contracts.events import TurnCompleted, TurnFailed
+from wakeful.contracts.failures import FailureArtifact
+from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.decisions.failures import model_failure
+from wakeful.decisions.state import TurnState
+from wakeful.decisions.turn import Finish
+
+
+def ending(state: TurnState, step: Finish, now: int) -> TurnCompleted | TurnFailed:
+    """The terminal fact for how the turn ends at `now`."""
+    figures = {
+        "turn_index": state.turn_index,
+        "duration_ms": (now - state.started_at) / 1000,
+        "active_ms": (state.active_us + max(0, now - state.stretch_from)) / 1000,
+        "usage": state.usage,
+        "usage_reported": state.usage_reported,
+        "model_calls": state.model_calls,
+        "tool_calls": state.tool_calls,
+        "steps": state.step,
+        "final_preview": state.last_text[:PREVIEW_CHARS],
+        "unknown": tuple(state.unknown),
+    }
+    if step.status == "completed":
+        return TurnCompleted(stop_reason="natural", retryable=False, **figures)
+    return TurnFailed(
+        status=step.status,
+        stop_reason=step.reason,
+        retryable=step.status in ("incomplete", "failed") and step.reason != "invalid_output",
+        message=step.message[:2000],
+        failure_artifact=_artifact(state, step),
+        **figures,
+    )
+
+
+def _artifact(state: TurnState, step: Finish) -> FailureArtifact | None:
+    if step.status == "cancelled":
+        return None
+    if step.reason == "provider_error" and state.asked is not None and state.asked.failure is not None:
+        return model_failure(state.asked.failure)
+    return FailureArtifact(category="runtime", kind=step.reason, summary=step.message[:PREVIEW_CHARS])

@@ -1,0 +1,69 @@
+"""What becomes of the work that a crash cut off.
+
+The intent is on disk before an effect begins, so whatever is open has an intent, and the intent's own effect class says
+what may be done about it:
+
+    model.requested        lost, at stage `crash`; asked again, and not one of the provider's attempts
+    pure, keyed            run again, same call, same key
+    probeable              its probe is asked
+    irreversible           closed: nobody knows whether it happened
+    any of them, 3rd time  closed in the same way: it keeps killing the process
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from wakeful.decisions.state import Call, TurnState
+
+MAX_DISPATCHES = 3
+"""An intent found open after this many tries is not tried again."""
+
+
+@dataclass(slots=True, frozen=True)
+class LoseAttempt:
+    """The request's answer, if there was one, is gone."""
+
+
+@dataclass(slots=True, frozen=True)
+class Rerun:
+    """Safe to repeat."""
+
+    call_id: str
+    attempt: int
+
+
+@dataclass(slots=True, frozen=True)
+class Probe:
+    """Ask the tool what happened."""
+
+    call_id: str
+
+
+@dataclass(slots=True, frozen=True)
+class CloseUnknown:
+    """Nobody can say; the model and the operator are told so."""
+
+    call_id: str
+    why: Literal["interrupted", "crash_loop"]
+
+
+Settlement: TypeAlias = LoseAttempt | Rerun | Probe | CloseUnknown
+
+
+def settle(state: TurnState) -> list[Settlement]:
+    """One settlement for everything that was open when the process ended."""
+    if state.phase == "asking":
+        return [LoseAttempt()]
+    if state.phase not in ("acting", "suspended"):
+        return []
+    return [_settle_call(call) for call in state.open_calls() if call.running]
+
+
+def _settle_call(call: Call) -> Settlement:
+    if call.dispatches >= MAX_DISPATCHES:
+        return CloseUnknown(call.call_id, "crash_loop")
+    if call.effect in ("pure", "keyed"):
+        return Rerun(call.call_id, call.dispatches + 1)
+    if call.effect == "probeable":
+        return Probe(call.call_id)
+    return CloseUnknown(call.call_id, "interrupted")

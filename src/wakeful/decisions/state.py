@@ -1,0 +1,447 @@
+"""The state of a turn: a fold over its facts.
+
+`evolve` changes one owned state in place, by one fact, deterministically. It appends; it never copies the history, so
+a fact costs the same at round 10 and at round 10,000. After a crash, folding the log again is the recovery.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, assert_never
+
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.budgets import AUTONOMOUS, Limits
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import (
+    AnswerAccepted,
+    AnswerRejected,
+    AssistantRecorded,
+    ContextResolved,
+    ContinuationDecided,
+    HistoryImported,
+    LimitChanged,
+    MessageAdmitted,
+    ModelCompleted,
+    ModelFailed,
+    ModelRequested,
+    ObserverFailed,
+    PermissionEvaluated,
+    SessionStarted,
+    StopCause,
+    StopRule,
+    ToolArgs,
+    ToolDeclarationsRejected,
+    ToolDispatched,
+    ToolFailed,
+    ToolMediationDisabled,
+    ToolProgress,
+    ToolResult,
+    ToolStarted,
+    TranscriptLockContended,
+    TranscriptLockReleaseFailed,
+    TranscriptPersistFailed,
+    TurnCompleted,
+    TurnConfigChanged,
+    TurnFailed,
+    TurnInterruptApplied,
+    TurnInterruptRequested,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    UnknownResolved,
+    Unrecognised,
+)
+from wakeful.contracts.events.turns import Terminal
+from wakeful.contracts.models import ProviderAttemptRecord, TokenUsage
+from wakeful.contracts.tools import Effect
+from wakeful.decisions.retries import MAX_ATTEMPTS
+
+Phase: TypeAlias = Literal["new", "ready", "asking", "lost", "acting", "closing", "answered", "suspended", "ended"]
+"""new: nothing started. ready: the model may be asked. asking: it is being asked. lost: an attempt was lost.
+acting: calls are open. closing: the round is done and the caller is to be asked. answered: the final reply is there.
+suspended: at rest until something is supplied. ended: over."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of the open round."""
+
+    part: CallPart
+    step: int
+    position: int
+    malformed: bool
+    taken_up: bool = False
+    dispatches: int = 0
+    """How often the effect may have begun; 0 while nothing was dispatched."""
+    settled: bool = False
+    """This process has already dealt with what a crash left open."""
+    effect: Effect = "irreversible"
+    idempotency_key: str = ""
+    started_at: int = 0
+    answer: ToolItem | None = None
+
+    @property
+    def call_id(self) -> str:
+        return self.part.call_id
+
+    @property
+    def running(self) -> bool:
+        return self.dispatches > 0 and self.answer is None
+
+
+@dataclass(slots=True)
+class Asked:
+    """The model request that is under way, or was lost."""
+
+    step: int
+    candidate: int
+    attempt: int
+    model_ref: str
+    at: int
+    failure: ModelFailed | None = None
+
+
+@dataclass(slots=True)
+class Stop:
+    """Why the turn is to end before it ended by itself."""
+
+    status: Literal["incomplete", "failed", "cancelled"]
+    reason: StopCause
+    message: str
+    interrupt_id: str | None = None
+    requested_at: int = 0
+    applied: bool = False
+    """Running work was told."""
+
+
+@dataclass(slots=True)
+class TurnState:
+    """Everything that deciding needs to know about one turn."""
+
+    configs: Mapping[str, TurnConfig] = field(default_factory=dict)
+    """Configurations by digest, loaded before folding."""
+    items: list[UserItem | AssistantItem | ToolItem] = field(default_factory=list)
+    """The conversation, earlier turns of the thread included."""
+    phase: Phase = "new"
+    config: TurnConfig | None = None
+    limits: Limits = AUTONOMOUS
+    stop_rule: StopRule = "natural"
+    structured: bool = False
+    turn_index: int = 0
+    started_at: int = 0
+    now: int = 0
+    """The newest fact's time: the only clock that deciding has."""
+    worked_until: int = 0
+    """The time of the newest fact the owner wrote: where a stretch that was cut off ended."""
+    stretch_from: int = 0
+    active_us: int = 0
+    """Work before the current stretch."""
+    step: int = 0
+    model_calls: int = 0
+    """Requests that were sent, lost attempts included."""
+    answered: int = 0
+    """Model calls that were answered."""
+    tool_calls: int = 0
+    asked: Asked | None = None
+    attempts: list[ProviderAttemptRecord] = field(default_factory=list)
+    """Lost attempts of the current round."""
+    batch: list[Call] = field(default_factory=list)
+    """Calls of the current round, in model order."""
+    calls: dict[str, Call] = field(default_factory=dict)
+    """The same, by id."""
+    front: int = 0
+    """The first call of the batch whose answer is not in the conversation yet."""
+    running: int = 0
+    continuation: tuple[UserItem | AssistantItem | ToolItem, ...] = ()
+    notes: list[UserItem] = field(default_factory=list)
+    """Notes of the runtime that go into the conversation when the round is complete."""
+    retries_asked: dict[str, int] = field(default_factory=dict)
+    """How often each tool asked the model to try differently."""
+    answer_rejections: int = 0
+    answer_checked: bool = False
+    answer_value: AnswerAccepted | None = None
+    go_on: bool | None = None
+    final_text: str = ""
+    last_text: str = ""
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    usage_reported: bool = False
+    unknown: dict[str, str] = field(default_factory=dict)
+    """Calls whose outcome nobody knows, and their tools."""
+    stop: Stop | None = None
+    suspended_for: TurnSuspended | None = None
+    terminal: Terminal | None = None
+
+    def active_ms(self) -> float:
+        """Time spent working, up to the newest fact."""
+        return (self.active_us + max(0, self.now - self.stretch_from)) / 1000
+
+    def open_calls(self) -> list[Call]:
+        """Calls of the round that have no answer yet, in model order."""
+        return [call for call in self.batch[self.front :] if call.answer is None]
+
+
+def evolve(state: TurnState, fact: Fact) -> None:
+    """Take in one fact."""
+    event = fact.event
+    if fact.at > state.now:
+        state.now = fact.at
+    match event:
+        case ToolResult():
+            _answered_call(state, fact, event.item)
+        case ModelRequested():
+            _asked(state, fact, event)
+        case ModelCompleted():
+            state.answered += 1
+            if event.token_usage is not None:
+                state.usage = state.usage + event.token_usage
+                state.usage_reported = True
+        case AssistantRecorded():
+            _recorded(state, fact, event)
+        case ToolStarted():
+            _started_call(state, fact, event)
+        case PermissionEvaluated() | ToolProgress() | ToolArgs() | ContextResolved():
+            pass  # facts for readers: nothing is decided from them
+        case ToolFailed():
+            _failed_call(state, fact, event)
+        case ModelFailed():
+            _lost(state, event)
+        case ToolDispatched():
+            call = state.calls[fact.call_id or ""]
+            call.dispatches = event.attempt
+            call.settled = True
+        case MessageAdmitted():
+            state.items.append(event.item)
+        case HistoryImported():
+            state.items.extend(event.items)
+        case TurnStarted():
+            _started(state, fact, event)
+        case TurnConfigChanged():
+            state.config = state.configs.get(event.config_ref.digest)
+            state.limits = event.limits
+        case TurnInterruptRequested():
+            if state.stop is None or state.stop.interrupt_id is None:
+                state.stop = Stop(
+                    "cancelled",
+                    "cancelled",
+                    f"{event.requested_by} asked the turn to stop",
+                    event.interrupt_id,
+                    fact.at,
+                )
+        case TurnInterruptApplied():
+            if state.stop is not None:
+                state.stop.applied = True
+        case LimitChanged():
+            if state.stop is None:
+                state.stop = Stop(
+                    "incomplete",
+                    event.limit_name,
+                    f"the limit {event.limit_name}={event.limit:g} was reached",
+                    applied=event.limit_name != "wall_clock",
+                    requested_at=fact.at,
+                )
+        case AnswerAccepted():
+            state.answer_checked = True
+            state.answer_value = event
+        case AnswerRejected():
+            _rejected(state, event)
+        case ContinuationDecided():
+            state.go_on = event.go_on
+            if event.go_on:
+                state.phase = "ready"
+        case TurnSuspended():
+            state.phase = "suspended"
+            state.suspended_for = event
+            state.active_us += max(0, fact.at - state.stretch_from)
+            state.stretch_from = fact.at
+        case TurnResumed():
+            _resumed(state, fact)
+        case TurnCompleted() | TurnFailed():
+            state.phase = "ended"
+            state.terminal = event
+        case UnknownResolved():
+            _resolved_unknown(state, event)
+        case (
+            SessionStarted()
+            | ObserverFailed()
+            | TranscriptPersistFailed()
+            | TranscriptLockContended()
+            | TranscriptLockReleaseFailed()
+            | ToolDeclarationsRejected()
+            | ToolMediationDisabled()
+            | Unrecognised()
+        ):
+            pass
+        case _:
+            assert_never(event)
+    if not event.outsider:
+        state.worked_until = fact.at
+
+
+def _started(state: TurnState, fact: Fact, event: TurnStarted) -> None:
+    state.phase = "ready"
+    state.config = state.configs.get(event.config_ref.digest)
+    state.limits = event.limits
+    state.stop_rule = event.stop_rule
+    state.structured = event.structured
+    state.turn_index = event.turn_index
+    state.started_at = state.stretch_from = fact.at
+
+
+def _resumed(state: TurnState, fact: Fact) -> None:
+    """A new stretch of work: what lay between the last fact and this one was downtime."""
+    if state.phase == "suspended":
+        state.suspended_for = None
+        state.phase = "acting" if state.front < len(state.batch) else "ready"
+    else:
+        state.active_us += max(0, state.worked_until - state.stretch_from)
+    state.stretch_from = fact.at
+
+
+def _asked(state: TurnState, fact: Fact, event: ModelRequested) -> None:
+    step = fact.step or 0
+    if step != state.step:
+        state.step = step
+        state.attempts.clear()
+    state.phase = "asking"
+    state.asked = Asked(step, event.candidate, event.attempt, event.model_ref, fact.at)
+    state.model_calls += 1
+    state.go_on = None
+
+
+def _lost(state: TurnState, event: ModelFailed) -> None:
+    asked = state.asked
+    if asked is None:
+        return
+    asked.failure = event
+    state.phase = "lost"
+    if event.stage == "crash":
+        return  # our own death is none of the provider's attempts
+    state.attempts.append(attempt_record(event))
+
+
+def attempt_record(event: ModelFailed) -> ProviderAttemptRecord:
+    """A lost attempt as the timeline keeps it."""
+    exhausted = event.attempt >= MAX_ATTEMPTS
+    return ProviderAttemptRecord(
+        provider=event.model_ref.partition(":")[0],
+        model_ref=event.model_ref,
+        attempt=event.attempt,
+        max_attempts=MAX_ATTEMPTS,
+        started_at=event.started_at,
+        completed_at=event.completed_at,
+        duration_ms=event.duration_ms,
+        failure_kind=event.failure_kind,
+        disposition=event.disposition,
+        outcome="retrying"
+        if event.disposition == "retry"
+        else "retries_exhausted"
+        if exhausted
+        else "fail_fast_aborted",
+        advanced_to_fallback=event.disposition == "fallback",
+        token_usage=event.token_usage,
+        transport_diagnostics=event.transport_diagnostics,
+    )
+
+
+def _recorded(state: TurnState, fact: Fact, event: AssistantRecorded) -> None:
+    item = event.item
+    state.items.append(item)
+    state.asked = None
+    state.attempts.clear()
+    text = item.text
+    if text:
+        state.last_text = text
+    state.final_text = text
+    state.continuation = event.continuation
+    state.batch = [
+        Call(part, fact.step or 0, position, asked.malformed)
+        for position, (part, asked) in enumerate(zip(item.calls, event.calls, strict=True))
+    ]
+    state.calls = {call.call_id: call for call in state.batch}
+    state.front = 0
+    state.running = 0
+    state.answer_checked = False
+    if state.batch:
+        state.phase = "acting"
+    else:
+        _round_complete(state)
+
+
+def _round_complete(state: TurnState) -> None:
+    """Every call of the round is answered: what waited for that goes into the conversation."""
+    goes_on = bool(state.batch or state.continuation)
+    if state.continuation:
+        state.items.extend(state.continuation)
+        state.continuation = ()
+    if state.stop_rule == "single":
+        state.phase = "answered"
+    elif state.stop_rule == "caller":
+        state.phase = "closing"
+    else:
+        state.phase = "ready" if goes_on else "answered"
+    if state.notes and state.phase == "ready":
+        state.items.extend(state.notes)
+        state.notes.clear()
+
+
+def _started_call(state: TurnState, fact: Fact, event: ToolStarted) -> None:
+    call = state.calls[fact.call_id or ""]
+    call.taken_up = True
+    call.effect = event.effect
+    call.idempotency_key = event.idempotency_key
+    call.started_at = fact.at
+    if event.dispatched:
+        call.dispatches = 1
+        state.running += 1
+        state.tool_calls += 1
+
+
+def _answered_call(state: TurnState, fact: Fact, answer: ToolItem) -> None:
+    call = state.calls.get(fact.call_id or "")
+    if call is None or call.answer is not None:
+        return
+    if call.dispatches:
+        state.running -= 1
+    call.answer = answer
+    batch = state.batch
+    front = state.front
+    while front < len(batch) and (ready := batch[front].answer) is not None:
+        state.items.append(ready)
+        front += 1
+    state.front = front
+    if front == len(batch):
+        _round_complete(state)
+
+
+def _failed_call(state: TurnState, fact: Fact, event: ToolFailed) -> None:
+    if event.asked_retry:
+        state.retries_asked[event.tool_name] = state.retries_asked.get(event.tool_name, 0) + 1
+    if event.effects == "unknown":
+        state.unknown[fact.call_id or ""] = event.tool_name
+    _answered_call(state, fact, event.item)
+
+
+def _rejected(state: TurnState, event: AnswerRejected) -> None:
+    state.answer_rejections += 1
+    state.answer_checked = False
+    if event.final:
+        state.stop = Stop(
+            "failed", "invalid_output", "; ".join(event.errors) or "the answer does not fit", applied=True
+        )
+        return
+    state.items.append(event.item)
+    state.phase = "ready"
+
+
+def _resolved_unknown(state: TurnState, event: UnknownResolved) -> None:
+    if state.unknown.pop(event.call_id, None) is None or state.phase == "ended":
+        return
+    if event.happened:
+        outcome = f"it happened: {event.result}"
+    else:
+        outcome = f"it failed: {event.result}" if event.source == "late_answer" else "it did not happen"
+    words = f"The outcome of call {event.call_id} ({event.tool_name}) is known now: {outcome}"
+    note = UserItem(parts=(Text(words),), origin="runtime")
+    # Between a reply's calls and their answers nothing else may stand.
+    (state.items if state.phase == "ready" else state.notes).append(note)

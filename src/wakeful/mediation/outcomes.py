@@ -1,0 +1,120 @@
+"""The two ways a call can end, as events: with a result, or with a failure that says what may have happened."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from wakeful.contracts.content import BlobRef, File, Image, Text
+from wakeful.contracts.conversation import ToolItem
+from wakeful.contracts.events import ErrorCategory, ToolFailed, ToolResult
+from wakeful.contracts.events.tools import AbortReason
+from wakeful.contracts.tools import PREVIEW_CHARS, Effects, FailedStatus, ToolError, ToolResultMetadata
+from wakeful.decisions.receipts import flatten, receipt
+
+MetadataStatus = Literal["success", "error", "rejected", "timed_out", "cancelled"]
+METADATA_STATUS: dict[FailedStatus, MetadataStatus] = {
+    "failed": "error",
+    "denied": "rejected",
+    "rejected": "rejected",
+    "timed_out": "timed_out",
+    "cancelled": "cancelled",
+    "interrupted": "error",
+    "skipped": "error",
+    "invalid": "error",
+}
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """What every outcome of one call repeats."""
+
+    call_id: str
+    tool_name: str
+    taken_up_at: float
+    """Unix seconds: when the runtime took the call up."""
+    permission_ref: str | None = None
+    execution_ms: float = 0.0
+    """Inside the tool alone; 0 for a call that was not executed."""
+
+
+def succeeded(
+    record: CallRecord,
+    *,
+    now: float,
+    parts: tuple[Text | Image | File, ...],
+    size_bytes: int,
+    whole: BlobRef | None,
+) -> ToolResult:
+    """The call returned."""
+    preview = next((part.text for part in parts if isinstance(part, Text)), "")
+    pictures = tuple(part.ref.digest for part in parts if isinstance(part, Image) and part.ref is not None)
+    return ToolResult(
+        tool_name=record.tool_name,
+        item=ToolItem(call_id=record.call_id, name=record.tool_name, parts=parts),
+        preview=preview[:PREVIEW_CHARS],
+        result_ref=whole,
+        images=pictures,
+        artifact_refs=(whole.digest,) if whole is not None else (),
+        truncated=whole is not None,
+        size_bytes=size_bytes,
+        duration_ms=record.execution_ms,
+        permission_ref=record.permission_ref,
+        metadata=ToolResultMetadata(
+            status="success",
+            started_at=record.taken_up_at,
+            completed_at=now,
+            execution_time_ms=record.execution_ms,
+            offloaded_artifact_id=whole.digest if whole is not None else None,
+        ),
+    )
+
+
+def failed(
+    record: CallRecord,
+    error: ToolError,
+    *,
+    now: float,
+    status: FailedStatus,
+    category: ErrorCategory,
+    effects: Effects,
+    abort_reason: AbortReason | None = None,
+    asked_retry: bool = False,
+) -> ToolFailed:
+    """The call did not return; what the model reads is the same receipt for every tool."""
+    words = receipt(error, record.tool_name)
+    return ToolFailed(
+        status=status,
+        tool_name=record.tool_name,
+        item=ToolItem(call_id=record.call_id, name=record.tool_name, parts=(Text(words),), is_error=True),
+        error_category=category,
+        message=error.message,
+        retryable=error.retryable,
+        recovery_advice=error.recovery_hint,
+        abort_reason=abort_reason,
+        effects=effects,
+        duration_ms=record.execution_ms,
+        permission_ref=record.permission_ref,
+        error=flatten(error),
+        tool_error=error,
+        metadata=ToolResultMetadata(
+            status=METADATA_STATUS[status],
+            started_at=record.taken_up_at,
+            completed_at=now,
+            execution_time_ms=record.execution_ms,
+        ),
+        asked_retry=asked_retry,
+    )
+
+
+UNKNOWN_HINT = (
+    "Do not assume either way and do not repeat the call: check by other means whether it happened, "
+    "or ask the person in charge."
+)
+
+
+def unknown_error(tool_name: str, why: str) -> ToolError:
+    """The plain words for an outcome nobody knows."""
+    return ToolError(
+        kind="outcome_unknown",
+        message=f"{why} It is unknown whether {tool_name} took effect.",
+        recovery_hint=UNKNOWN_HINT,
+    )

@@ -1,0 +1,361 @@
+"""One call under way.
+
+Whatever the tool does (returns, raises, hangs, swallows its own cancellation), a running call delivers exactly one
+outcome. A deadline or a cancel after the intent is a small crash, and is settled by the effect class like one:
+
+    pure           it did not happen in any way that matters
+    keyed          run once more with the same key, if the first run is truly over; else unknown
+    probeable      its probe is asked
+    irreversible   nobody knows
+
+A sync tool's thread cannot be stopped. Its late answer is a fact that closes the unknown.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, Protocol, TypeAlias
+
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.errors import OutcomeUnknown, ToolRetry
+from wakeful.contracts.events import AnyEvent, ToolDispatched, UnknownResolved
+from wakeful.contracts.events.tools import AbortReason
+from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
+from wakeful.contracts.tools import Effects, ToolError
+from wakeful.mediation.mediator import Dispatch
+from wakeful.mediation.offloading import INLINE_BYTES, offload
+from wakeful.mediation.outcomes import failed, succeeded, unknown_error
+from wakeful.tools.context import RunContext
+from wakeful.tools.results import ResultRefused, Shown, show
+from wakeful.tools.running import Running
+
+GRACE_SECONDS = 2.0
+"""How long a call that was told to stop may take to do so."""
+THREAD_GRACE_SECONDS = 0.1
+"""The same for a thread, which can only stop if it looks."""
+PROBE_SECONDS = 30.0
+"""How long a probe may take before it counts as one that cannot say."""
+
+Abort: TypeAlias = Literal["timeout", "cancel", "budget", "shutdown"]
+ABORT_REASON: dict[Abort, AbortReason] = {
+    "timeout": "timeout",
+    "cancel": "user_interrupt",
+    "budget": "budget",
+    "shutdown": "runtime_shutdown",
+}
+
+
+class Surroundings(Protocol):
+    """What a running call needs from the turn around it."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+        ...
+
+    def context(self, dispatch: Dispatch, deadline: datetime | None) -> RunContext[Any]: ...
+
+    async def keep(self, data: bytes, media_type: str) -> BlobRef: ...
+
+    def retries_left(self, tool_name: str, allowed: int) -> int: ...
+
+    def late(self, event: UnknownResolved, step: int) -> None:
+        """A late answer, after the call's own outcome was delivered."""
+        ...
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]": ...
+
+
+Deliver: TypeAlias = Callable[[Dispatch, list[AnyEvent]], None]
+
+
+class RunningCall:
+    """One dispatched call: its work, its timers, its one outcome."""
+
+    __slots__ = (
+        "_abort",
+        "_began",
+        "_ctx",
+        "_deliver",
+        "_delivered",
+        "_timers",
+        "_unknown_told",
+        "_work",
+        "around",
+        "dispatch",
+    )
+
+    def __init__(self, dispatch: Dispatch, around: Surroundings, deliver: Deliver) -> None:
+        self.dispatch = dispatch
+        self.around = around
+        self._deliver = deliver
+        self._delivered = False
+        self._unknown_told = False
+        self._abort: Abort | None = None
+        self._timers: list[asyncio.TimerHandle] = []
+        self._began = 0.0
+        self._work: Running | None = None
+        self._ctx: RunContext[Any] | None = None
+
+    def start(self, *, probe_first: bool = False) -> None:
+        """Begin. The intent is on disk."""
+        seconds = self.dispatch.declaration.timeout
+        deadline = datetime.now(UTC) + timedelta(seconds=seconds) if seconds is not None else None
+        self._ctx = self.around.context(self.dispatch, deadline)
+        if probe_first:
+            self.around.spawn(self._probe_then_launch())
+        else:
+            self._launch()
+
+    def stop(self, why: Abort) -> None:
+        """Nobody waits for this call any more. It is told, and its outcome is delivered within the grace period."""
+        if self._delivered or self._abort is not None or self._ctx is None:
+            return
+        self._abort = why
+        self._ctx.cancelled.set()
+        work = self._work
+        if work is not None and not work.is_thread:
+            work.result.cancel()
+        grace = THREAD_GRACE_SECONDS if work is not None and work.is_thread else GRACE_SECONDS
+        self._timers.append(asyncio.get_running_loop().call_later(grace, self._out_of_grace))
+
+    async def stopped(self) -> None:
+        """Wait a little for the work to be over, for a runner that is going down."""
+        if self._work is not None and not self._work.is_thread:
+            await asyncio.wait({self._work.result}, timeout=GRACE_SECONDS)
+
+    # --- running ------------------------------------------------------------------------------------------------
+
+    def _launch(self) -> None:
+        dispatch = self.dispatch
+        assert self._ctx is not None
+        self._began = time.perf_counter()
+        try:
+            self._work = dispatch.tool.start(self._ctx, dispatch.arguments)
+        except Exception as raised:
+            self._finish([self._raised(raised)])
+            return
+        self._work.result.add_done_callback(self._done)
+        if dispatch.declaration.timeout is not None:
+            loop = asyncio.get_running_loop()
+            self._timers.append(loop.call_later(dispatch.declaration.timeout, self.stop, "timeout"))
+
+    async def _probe_then_launch(self) -> None:
+        """After a crash: ask what happened before doing anything."""
+        answer = await self._probe()
+        if isinstance(answer, DidNotHappen):
+            self._launch()
+        elif isinstance(answer, Happened):
+            await self._shape_and_finish(answer.result)
+        else:
+            reason = f" ({answer.reason})" if answer.reason else ""
+            self._finish([self._unknown(f"The process ended while {self.dispatch.record.tool_name} ran{reason}.")])
+
+    def _done(self, work: "asyncio.Future[Any]") -> None:
+        if self._delivered:
+            self._answered_late(work)
+            return
+        self.dispatch.record.execution_ms = round((time.perf_counter() - self._began) * 1000, 3)
+        if work.cancelled():
+            if self._abort is None:
+                self._finish(
+                    [self._failed(ToolError(kind="cancelled", message="the tool cancelled itself"), "possible")]
+                )
+            elif self._abort != "shutdown":
+                self.around.spawn(self._settle(self._abort))
+            return  # going down: the intent stays open, and recovery settles it
+        raised = work.exception()
+        if raised is not None:
+            self._finish([self._raised(raised)])
+            return
+        value = work.result()
+        if isinstance(value, str) and len(value) * 6 < INLINE_BYTES:
+            self._finish_shown(value)
+        else:
+            self.around.spawn(self._shape_and_finish(value))
+
+    def _finish_shown(self, value: str) -> None:
+        """The common case, without a task: a short text needs no artifact."""
+        shown = show(value)
+        self._finish(
+            [
+                succeeded(
+                    self.dispatch.record, now=self.around.now(), parts=shown.parts, size_bytes=shown.size, whole=None
+                )
+            ]
+        )
+
+    async def _shape_and_finish(self, value: Any) -> None:
+        try:
+            # A large result is turned to JSON and measured off the loop: other turns go on meanwhile.
+            shown: Shown = show(value) if _light(value) else await asyncio.to_thread(show, value)
+        except ResultRefused as refused:
+            error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
+            self._finish([self._failed(error, self._effects_of_failure())])
+            return
+        media = "text/plain; charset=utf-8"
+        whole = await self.around.keep(shown.whole, media) if shown.whole is not None else None
+        event = succeeded(
+            self.dispatch.record, now=self.around.now(), parts=shown.parts, size_bytes=shown.size, whole=whole
+        )
+        self._finish([event.model_copy(update={"item": await offload(event.item, self.around.keep)})])
+
+    # --- the one outcome ----------------------------------------------------------------------------------------
+
+    def _finish(self, events: list[AnyEvent]) -> None:
+        if self._delivered:
+            return
+        self._delivered = True
+        for timer in self._timers:
+            timer.cancel()
+        self._deliver(self.dispatch, events)
+
+    def _raised(self, raised: BaseException) -> AnyEvent:
+        if isinstance(raised, ToolRetry):
+            return self._asked_retry(raised)
+        if isinstance(raised, OutcomeUnknown):
+            return self._unknown(f"{self.dispatch.record.tool_name} said: {raised.message}.")
+        details = getattr(raised, "details", None)
+        hint = getattr(raised, "recovery_hint", None) or getattr(raised, "hint", None)
+        error = ToolError(
+            kind="executor_exception",
+            message=f"{type(raised).__name__}: {raised}"[:2000],
+            details=details if isinstance(details, dict) else None,
+            recovery_hint=hint if isinstance(hint, str) and hint else None,
+        )
+        return self._failed(error, self._effects_of_failure())
+
+    def _effects_of_failure(self) -> Effects:
+        """A tool that failed said so: what it changed before that is its own affair, not an open question."""
+        return "none" if self.dispatch.declaration.effect == "pure" else "possible"
+
+    def _failed(self, error: ToolError, effects: Effects) -> AnyEvent:
+        return failed(
+            self.dispatch.record,
+            error,
+            now=self.around.now(),
+            status="failed",
+            category="execution_failed",
+            effects=effects,
+        )
+
+    def _asked_retry(self, ask: ToolRetry) -> AnyEvent:
+        record, allowed = self.dispatch.record, self.dispatch.declaration.retries
+        left = self.around.retries_left(record.tool_name, allowed)
+        hint = "Try differently." if left >= 0 else f"{record.tool_name} was retried {allowed} times: do without it."
+        error = ToolError(
+            kind="retry_requested" if left >= 0 else "retries_exhausted",
+            message=ask.message,
+            recovery_hint=ask.hint or hint,
+            retryable=left >= 0,
+        )
+        return failed(
+            record,
+            error,
+            now=self.around.now(),
+            status="failed",
+            category="execution_failed",
+            effects="none",
+            asked_retry=True,
+        )
+
+    def _unknown(self, why: str) -> AnyEvent:
+        """Closed without knowing. If the tool is still busy, its late answer will say."""
+        self._unknown_told = True
+        abort = self._abort
+        return failed(
+            self.dispatch.record,
+            unknown_error(self.dispatch.record.tool_name, why),
+            now=self.around.now(),
+            status="timed_out" if abort == "timeout" else "cancelled" if abort else "failed",
+            category="timeout" if abort == "timeout" else "canceled" if abort else "execution_failed",
+            effects="unknown",
+            abort_reason=ABORT_REASON[abort] if abort else None,
+        )
+
+    # --- deadline and cancel: a small crash ---------------------------------------------------------------------
+
+    def _out_of_grace(self) -> None:
+        """It was told to stop and has not: the runtime goes on without it."""
+        if self._delivered or self._abort is None or self._abort == "shutdown":
+            return
+        self.dispatch.record.execution_ms = round((time.perf_counter() - self._began) * 1000, 3)
+        self.around.spawn(self._settle(self._abort))
+
+    async def _settle(self, abort: Abort) -> None:
+        dispatch = self.dispatch
+        name, effect = dispatch.record.tool_name, dispatch.declaration.effect
+        seconds = dispatch.declaration.timeout
+        told = (
+            f"{name} ran longer than its {seconds:g} s." if abort == "timeout" and seconds else f"{name} was stopped."
+        )
+        over = self._work is None or self._work.result.done()
+        if effect == "pure":
+            self._finish([self._stopped(told)])
+        elif effect == "keyed" and abort == "timeout" and dispatch.attempt == 1 and over:
+            self._finish([ToolDispatched(attempt=2, cause="timeout")])
+        elif effect == "probeable":
+            answer = await self._probe()
+            if isinstance(answer, DidNotHappen) and over:
+                self._finish([self._stopped(f"{told} It did not take effect.")])
+            elif isinstance(answer, Happened):
+                await self._shape_and_finish(answer.result)
+            else:
+                self._finish([self._unknown(told)])
+        else:
+            self._finish([self._unknown(told)])
+
+    def _stopped(self, told: str) -> AnyEvent:
+        timeout = self._abort == "timeout"
+        return failed(
+            self.dispatch.record,
+            ToolError(kind="timeout" if timeout else "cancelled", message=told, retryable=timeout),
+            now=self.around.now(),
+            status="timed_out" if timeout else "cancelled",
+            category="timeout" if timeout else "canceled",
+            effects="none",
+            abort_reason=ABORT_REASON[self._abort or "cancel"],
+        )
+
+    async def _probe(self) -> ProbeAnswer:
+        """What the tool's own probe says; one that hangs cannot say."""
+        assert self._ctx is not None
+        asked = asyncio.ensure_future(self.dispatch.tool.ask_probe(self._ctx, self.dispatch.arguments))
+        done, _ = await asyncio.wait({asked}, timeout=PROBE_SECONDS)
+        if done:
+            return asked.result()
+        asked.cancel()
+        return StillUnknown(f"its probe did not answer within {PROBE_SECONDS:g} s")
+
+    def _answered_late(self, work: "asyncio.Future[Any]") -> None:
+        """The runtime went on without this call; now it is known what became of it."""
+        if not self._unknown_told or work.cancelled():
+            return
+        raised = work.exception()
+        words = f"{type(raised).__name__}: {raised}" if raised is not None else _words(work.result())
+        self.around.late(
+            UnknownResolved(
+                call_id=self.dispatch.call_id,
+                tool_name=self.dispatch.record.tool_name,
+                happened=raised is None,
+                result=words[:2000],
+                source="late_answer",
+            ),
+            self.dispatch.step,
+        )
+
+
+def _light(value: Any) -> bool:
+    """Cheap to turn into text?"""
+    return (
+        value is None
+        or isinstance(value, int | float | bool)
+        or (isinstance(value, str | bytes | list | tuple | dict) and len(value) < 1_000)
+    )
+
+
+def _words(value: Any) -> str:
+    try:
+        return "".join(part.text for part in show(value).parts if part.type == "text")
+    except ResultRefused as refused:
+        return refused.message

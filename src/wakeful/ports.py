@@ -1,0 +1,263 @@
+"""Everything the runtime needs from the world, as Protocols, in one file.
+
+An implementation is named nowhere but in `bootstrap`. What a method must not do is written on it.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.conversation import History
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.models import AgentTokenUsageSummary, ModelGlimpse, Reply, ToolChoice
+from wakeful.contracts.tools import ToolDeclaration
+
+
+class Clock(Protocol):
+    """Time. Nothing else in the runtime may ask for it."""
+
+    def now(self) -> int:
+        """Microseconds since the epoch, for facts."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that only grow, for durations."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class Ids(Protocol):
+    """New names. Unique for ever, and of no other meaning."""
+
+    def new(self, prefix: str) -> str: ...
+
+
+# --- the store ---------------------------------------------------------------------------------------------------
+
+TurnState: TypeAlias = Literal["admitted", "running", "suspended", "completed", "incomplete", "failed", "cancelled"]
+OPEN_STATES: frozenset[TurnState] = frozenset({"admitted", "running", "suspended"})
+
+
+class TurnRow(NamedTuple):
+    """What the store knows of a turn without folding anything."""
+
+    turn_id: str
+    agent_id: str
+    agent_name: str
+    thread_id: str
+    state: TurnState
+    first_seq: int
+    """Its `message.admitted`."""
+    last_seq: int
+    """Its newest event."""
+    window_from: int
+    """The first event its conversation rests on."""
+    turn_index: int
+    """From 1 within its thread; 0 until it started."""
+    key: str | None
+    fingerprint: str
+    prompt_preview: str
+    waiting_for: tuple[str, ...]
+    created_at: int
+    ended_at: int | None
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN_STATES
+
+
+class UnknownRow(NamedTuple):
+    """A call whose outcome nobody knows: somebody has to find out."""
+
+    call_id: str
+    agent_id: str
+    turn_id: str
+    thread_id: str
+    step: int
+    tool_name: str
+    safe_args: dict[str, Any]
+    reason: str
+    since: int
+
+
+@dataclass(slots=True)
+class Claim:
+    """The right to append to a turn: the agent's lease and the turn's own epoch. Stale ones are refused."""
+
+    agent_id: str
+    turn_id: str
+    owner: str
+    agent_epoch: int
+    turn_epoch: int
+    seen: int
+    """Up to here the owner knows the stream: after an `append` that wrote something, the number of its last fact."""
+    fresh: bool = field(default=True)
+    """False when the turn was claimed before, here or elsewhere: what is open in it was cut off."""
+
+
+class Admitted(NamedTuple):
+    """The answer to an admission."""
+
+    turn: TurnRow
+    created: bool
+    """False: the key was there already and nothing was written."""
+
+
+class Damage(NamedTuple):
+    """A place where stored bytes are not what was written."""
+
+    agent_id: str
+    seq: int
+    what: str
+
+
+class Watch(Protocol):
+    """Wakes whoever follows an agent's stream. May wake for nothing; never misses a commit."""
+
+    async def wait(self, timeout: float | None = None) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Store(Protocol):
+    """The log and the rows that follow from it. One interface, several backends, one contract suite.
+
+    The store numbers events inside its transaction, chains their hashes for each agent, and changes the rows a fact
+    stands for in that fact's own transaction. It never shows, returns or acknowledges what is not committed.
+    """
+
+    @property
+    def location(self) -> str:
+        """What a person would type after `--store`."""
+        ...
+
+    @property
+    def runtime_id(self) -> str:
+        """The installation this store belongs to."""
+        ...
+
+    async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
+        """Append outsider facts, with a barrier: what returns survives a power cut.
+
+        A `message.admitted` opens its turn's row. When its key is taken, nothing is written and the turn of that key is
+        returned; the caller compares fingerprints. Returns None when no message was among the facts.
+        Raises EventRefused for a kind that outsiders may not append.
+        """
+        ...
+
+    async def claim(self, turn_id: str) -> Claim:
+        """Take the agent's lease and the turn. Raises AgentBusy, naming the holder, while another live owner has it."""
+        ...
+
+    async def release(self, claim: Claim) -> None:
+        """Let go. Does not raise when the claim is stale."""
+        ...
+
+    async def hold(self, claim: Claim) -> None:
+        """Make sure the lease is still ours, renewing it when it is old. Raises Fenced. Asked before an effect."""
+        ...
+
+    async def append(
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+    ) -> list[Recorded]:
+        """Append the owner's facts in one transaction and return the outsiders' facts of this turn not seen before.
+
+        Without `barrier` what returns survives a kill; with it, a power cut. With `rest`, raises RestRefused and writes
+        nothing while an outsider's fact has not been seen. Raises Fenced when the claim is stale.
+        """
+        ...
+
+    async def sync(self) -> None:
+        """A barrier for everything committed so far."""
+        ...
+
+    async def read(
+        self,
+        agent_id: str,
+        *,
+        after: int = 0,
+        thread_id: str | None = None,
+        turn_id: str | None = None,
+        limit: int | None = None,
+    ) -> list[Recorded]:
+        """Events in order, verified against the chain. Raises StoreDamaged, naming the agent."""
+        ...
+
+    async def turn(self, turn_id: str) -> TurnRow | None: ...
+
+    async def turn_of_key(self, key: str) -> TurnRow | None: ...
+
+    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
+        """Newest first."""
+        ...
+
+    async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
+        """Oldest first."""
+        ...
+
+    async def agents(self) -> list[str]: ...
+
+    async def unknown(self) -> list[UnknownRow]:
+        """Calls whose outcome is open, oldest first."""
+        ...
+
+    async def usage(self, agent_id: str) -> AgentTokenUsageSummary: ...
+
+    async def put_blob(self, data: bytes, media_type: str) -> BlobRef:
+        """Keep bytes under the hash of what they are. On disk before any event can refer to them."""
+        ...
+
+    async def get_blob(self, digest: str) -> bytes:
+        """Raises StoreDamaged when the bytes do not match their name."""
+        ...
+
+    def watch(self, agent_id: str, *, outsiders_only: bool = False) -> Watch:
+        """Follow an agent's stream. With `outsiders_only`, the owner's own appends do not wake it."""
+        ...
+
+    async def rebuild_views(self) -> None:
+        """Throw the rows away and make them again from the log."""
+        ...
+
+    async def verify(self) -> list[Damage]:
+        """Read everything and check it against what was written."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+# --- models --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ModelRequest:
+    """One request. `history` only ever grows: a provider encodes each item once (`History.encoded`)."""
+
+    instructions: str
+    history: History
+    tools: Sequence[ToolDeclaration]
+    turn_id: str
+    step: int
+    attempt: int
+    answered: int
+    """Model calls of this turn that were answered: what a script is indexed by."""
+    tool_choice: ToolChoice = "auto"
+    settings: dict[str, Any] = field(default_factory=dict)
+    """temperature, max_tokens and the like."""
+    output_schema: dict[str, Any] | None = None
+    stream: bool = True
+
+
+class Model(Protocol):
+    """A model of a provider."""
+
+    @property
+    def ref(self) -> str:
+        """`provider:model`."""
+        ...
+
+    def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
+        """Glimpses, then exactly one Reply, last. Raises ModelFailure; never a reply that may not be whole."""
+        ...

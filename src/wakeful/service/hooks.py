@@ -1,0 +1,176 @@
+"""Named hooks: the points at which a host listens in or has a say, in plain Python.
+
+    hooks.register("loop_event", my_observer, priority=5)
+
+or, from an installed package, an entry point of the group `wakeful.hooks` whose name is the hook's name (a suffix after
+a dot tells several apart: `loop_event.acme`) and whose object is the callable; its `priority` attribute is read, when
+it has one. Entry points are looked up the first time a hook of the registry is called.
+
+Three kinds. *observer*: called, its answer ignored. *value*: gets the current value and returns the next. *resolver*:
+returns a handler or None; the first handler wins, later ones see it and leave it in place. Hooks of one name run in
+ascending priority, then in the order in which they were registered.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal, TypeAlias
+
+from wakeful.contracts.errors import ForTheCaller, InvalidConfig, NotBuiltYet
+
+Kind: TypeAlias = Literal["observer", "value", "resolver"]
+Hook: TypeAlias = Callable[..., Any]
+"""May be plain or async."""
+
+GROUP = "wakeful.hooks"
+DEFAULT_PRIORITY = 10
+
+NAMES: Mapping[str, Kind] = {"loop_event": "observer", "tool_audit_parameters": "value"}
+"""The hooks that exist."""
+LATER: frozenset[str] = frozenset(
+    {
+        "import_runtime_bundle",
+        "runtime_package_run_handler",
+        "execution_targets",
+        "task_handler",
+        "pre_tool_call_decision",
+        "tool_policy_providers",
+        "resolved_tools",
+        "write_capable_categories",
+        "action_policy_providers",
+        "tool_action_policy",
+        "runtime_tool_policy",
+        "execution_principal",
+        "ability_invoked",
+        "ability_executed",
+        "ability_pre_execute_decision",
+        "pending_action_store",
+        "runtime_tool_request_created",
+        "runtime_tool_result_submitted",
+        "runtime_tool_request_timed_out",
+        "runtime_tool_request_resumed",
+        "task_dispatch_failed",
+        "runtime_package_run_dispatch_failed",
+        "provider_turn_retry",
+        "tool_capability_denied",
+    }
+)
+"""Names that are spoken for and that nothing calls yet: registering one is refused, not ignored."""
+
+
+class UnknownHook(ForTheCaller):
+    """A hook of this name does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Registered:
+    priority: int
+    order: int
+    hook: Hook
+
+
+def _installed() -> Iterable[EntryPoint]:
+    return entry_points(group=GROUP)
+
+
+class HookRegistry:
+    """The hooks of one host. `names` says which exist and of which kind they are."""
+
+    def __init__(
+        self, names: Mapping[str, Kind] = NAMES, *, find: Callable[[], Iterable[EntryPoint]] = _installed
+    ) -> None:
+        self._names = dict(names)
+        self._find = find
+        self._hooks: dict[str, list[_Registered]] = {name: [] for name in names}
+        self._count = 0
+        self._loaded = False
+
+    def register(self, name: str, hook: Hook, priority: int = DEFAULT_PRIORITY) -> Callable[[], None]:
+        """Add a hook; the returned callable takes it out again. Raises NotBuiltYet or UnknownHook for other names."""
+        self._kind(name)
+        if not callable(hook):
+            raise InvalidConfig(f"the hook {name!r} is a {type(hook).__name__}", "register a callable")
+        entry = _Registered(priority, self._count, hook)
+        self._count += 1
+        hooks = self._hooks[name]
+        hooks.append(entry)
+        hooks.sort(key=lambda registered: (registered.priority, registered.order))
+
+        def remove() -> None:
+            if entry in hooks:
+                hooks.remove(entry)
+
+        return remove
+
+    def load(self) -> None:
+        """Register what installed packages offer, once. Raises InvalidConfig naming the entry point that is broken."""
+        if self._loaded:
+            return
+        found = []
+        for point in sorted(self._find(), key=lambda point: (point.name, point.value)):
+            try:
+                found.append((point.name.partition(".")[0], point.load()))
+            except Exception as error:
+                raise InvalidConfig(
+                    f"the entry point {point.name!r} = {point.value!r} of {GROUP} cannot be loaded: {error}",
+                    "repair or uninstall the package that brings it",
+                ) from error
+        self._loaded = True
+        for name, hook in found:
+            priority = getattr(hook, "priority", DEFAULT_PRIORITY)
+            self.register(name, hook, priority if isinstance(priority, int) else DEFAULT_PRIORITY)
+
+    async def observe(self, name: str, *arguments: Any) -> list[Exception]:
+        """Tell every observer. What they raise changes nothing and is returned, to be recorded."""
+        failures: list[Exception] = []
+        for hook in self._of(name, "observer"):
+            try:
+                await _called(hook, *arguments)
+            except Exception as error:
+                failures.append(error)
+        return failures
+
+    async def value(self, name: str, value: Any, *arguments: Any) -> Any:
+        """Pass a value through every hook. Raises what a hook raises: only the caller knows what that has to mean."""
+        for hook in self._of(name, "value"):
+            value = await _called(hook, value, *arguments)
+        return value
+
+    async def resolve(self, name: str, *arguments: Any) -> Any:
+        """The first handler anybody returns, or None. Hooks get the handler found so far as their first argument."""
+        handler: Any = None
+        for hook in self._of(name, "resolver"):
+            answer = await _called(hook, handler, *arguments)
+            if handler is None:
+                handler = answer
+        return handler
+
+    def has(self, name: str) -> bool:
+        """Is anybody registered under this name?"""
+        self._kind(name)
+        self.load()
+        return bool(self._hooks[name])
+
+    def _of(self, name: str, kind: Kind) -> list[Hook]:
+        if self._kind(name) != kind:
+            raise InvalidConfig(f"{name!r} is a hook of kind {self._names[name]!r}, not {kind!r}")
+        self.load()
+        return [registered.hook for registered in self._hooks[name]]
+
+    def _kind(self, name: str) -> Kind:
+        kind = self._names.get(name)
+        if kind is not None:
+            return kind
+        if name in LATER:
+            raise NotBuiltYet(f"the hook {name!r}", f"these exist: {', '.join(sorted(self._names))}")
+        raise UnknownHook(f"there is no hook named {name!r}", f"these exist: {', '.join(sorted(self._names))}")
+
+
+async def _called(hook: Hook, *arguments: Any) -> Any:
+    answer = hook(*arguments)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+hooks = HookRegistry()
+"""The registry of this process; whoever wants another makes one."""

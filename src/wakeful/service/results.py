@@ -1,0 +1,293 @@
+"""What a run came to, for the program that asked for it.
+
+`status` is always set. `output` is the answer, and raises unless the run completed; `final_content` never raises. The
+longer lists (messages, calls, events) are made from the turn's facts when they are asked for.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeAlias
+
+from pydantic_core import to_jsonable_python
+from typing_extensions import TypeVar
+
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.audit import ToolAudit
+from wakeful.contracts.conversation import ITEM, AssistantItem, ToolItem, UserItem
+from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
+from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.errors import NotCompleted
+from wakeful.contracts.failures import FailureArtifact
+from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.transcript import Message
+from wakeful.contracts.values import Value
+from wakeful.decisions.conversation_export import Export, export
+
+Out_co = TypeVar("Out_co", covariant=True, default=str)
+RunStatus: TypeAlias = Literal[
+    "completed", "incomplete", "failed", "cancelled", "approval_required", "runtime_tool_pending"
+]
+SCHEMA = "wakeful.run-result"
+VERSION = 1
+
+
+class UnknownOutcome(Value):
+    """A call that may or may not have taken effect."""
+
+    call_id: str
+    tool: str
+    arguments: dict[str, Any] = {}
+    """Redacted."""
+    reason: str = ""
+
+
+class CallView(Value):
+    """One tool call of the run."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any] = {}
+    """Redacted."""
+    status: str
+    """`success`, `error`, `rejected`, `timed_out` or `cancelled`."""
+    result: str = ""
+    """What the model was shown."""
+    error: str | None = None
+    effects: str | None = None
+    step: int = 0
+
+
+class RunResult(Generic[Out_co]):
+    """The outcome of one turn. Round-trips through `to_dict` / `from_dict` and their JSON forms."""
+
+    def __init__(
+        self,
+        *,
+        turn_id: str,
+        agent: str,
+        agent_id: str,
+        thread: str,
+        status: RunStatus,
+        stop_reason: str,
+        retryable: bool,
+        final_content: str,
+        output: Any,
+        usage: TokenUsage,
+        model_calls: int = 0,
+        tool_calls: int = 0,
+        turn_count: int = 0,
+        duration_ms: float = 0.0,
+        message: str = "",
+        unknown: Sequence[UnknownOutcome] = (),
+        failure_artifact: FailureArtifact | None = None,
+        cost_usd: float | None = None,
+        items: Sequence[UserItem | AssistantItem | ToolItem] = (),
+        facts: Sequence[Recorded] = (),
+        config: TurnConfig | None = None,
+        exported: Export | None = None,
+        location: str = "",
+    ) -> None:
+        self.turn_id = turn_id
+        self.agent = agent
+        self.agent_id = agent_id
+        self.thread = thread
+        self.status: RunStatus = status
+        self.stop_reason = stop_reason
+        self.retryable = retryable
+        self.final_content = final_content
+        self.usage = usage
+        self.model_calls = model_calls
+        self.tool_calls = tool_calls
+        self.turn_count = turn_count
+        """Rounds that were run."""
+        self.duration_ms = duration_ms
+        self.message = message
+        """Why the run did not complete, in words."""
+        self.unknown = tuple(unknown)
+        """Calls whose outcome nobody knows yet: `wakeful unknown` lists them, `wakeful resolve` closes them."""
+        self.approvals: tuple[Any, ...] = ()
+        """Nothing asks for approval in this version."""
+        self.questions: tuple[Any, ...] = ()
+        self.failure_artifact = failure_artifact
+        self.cost_usd = cost_usd
+        """None: the price is unknown, which is not the same as nothing."""
+        self._output = output
+        self._items = tuple(items)
+        self._facts = facts
+        self._config = config
+        self._exported = exported
+        self._location = location
+
+    @property
+    def completed(self) -> bool:
+        """The loop drained by itself; nothing else is called completion."""
+        return self.status == "completed"
+
+    @property
+    def output(self) -> Out_co:
+        """The answer. Raises NotCompleted unless the run completed."""
+        self.raise_for_status()
+        answer: Out_co = self._output
+        return answer
+
+    def raise_for_status(self) -> None:
+        """Raise NotCompleted unless the run completed."""
+        if self.status == "completed":
+            return
+        why = f": {self.message}" if self.message else ""
+        raise NotCompleted(
+            f"turn {self.turn_id} of agent {self.agent!r} is {self.status} ({self.stop_reason}){why}",
+            f"what happened: wakeful events {self.turn_id}" + (f" --store {self._location}" if self._location else ""),
+        )
+
+    def history(self) -> list[UserItem | AssistantItem | ToolItem]:
+        """The conversation so far, to be given to another run as `history=`."""
+        return list(self._items)
+
+    def facts(self) -> Sequence[Recorded]:
+        """The turn's stored facts, as far as this process has read them."""
+        return self._facts
+
+    def calls(self, name: str | None = None) -> list[CallView]:
+        """The run's tool calls in model order, or those of one tool."""
+        views = []
+        for execution in self.tool_execution_results:
+            if name is not None and execution.tool_name != name:
+                continue
+            result = execution.result
+            metadata = result.get("metadata", {})
+            views.append(
+                CallView(
+                    call_id=execution.tool_call_id,
+                    name=execution.tool_name,
+                    arguments=execution.parameters,
+                    status=metadata.get("status", "error"),
+                    result=str(result.get("result", "")),
+                    error=result.get("error"),
+                    effects=metadata.get("effects"),
+                    step=execution.turn_count,
+                )
+            )
+        return views
+
+    # --- from the log, when asked for ------------------------------------------------------------------------------
+
+    @cached_property
+    def _export(self) -> Export:
+        return self._exported if self._exported is not None else export(self._facts, self._config)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The transcript as `wakeful.message` envelopes, parameters redacted."""
+        return self._export.messages
+
+    @property
+    def tool_execution_results(self) -> tuple[ToolExecution, ...]:
+        return self._export.tool_execution_results
+
+    @property
+    def tool_audit_events(self) -> tuple[ToolAudit, ...]:
+        """The safe trace: hashes and statuses, no parameters and no results."""
+        return self._export.tool_audit_events
+
+    @property
+    def events(self) -> tuple[ResultEvent, ...]:
+        return self._export.events
+
+    @property
+    def request_metadata(self) -> dict[str, Any]:
+        return self._export.request_metadata
+
+    # --- as JSON -----------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON data."""
+        data: dict[str, Any] = {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "turn_id": self.turn_id,
+            "agent": self.agent,
+            "agent_id": self.agent_id,
+            "thread": self.thread,
+            "status": self.status,
+            "completed": self.completed,
+            "stop_reason": self.stop_reason,
+            "retryable": self.retryable,
+            "message": self.message,
+            "output": to_jsonable_python(self._output) if self.completed else None,
+            "final_content": self.final_content,
+            "token_usage": self.usage.model_dump(),
+            "usage": {
+                "prompt_tokens": self.usage.input_tokens,
+                "completion_tokens": self.usage.output_tokens,
+                "total_tokens": self.usage.total_tokens,
+            },
+            "cost_usd": self.cost_usd,
+            "model_calls": self.model_calls,
+            "tool_calls": self.tool_calls,
+            "turn_count": self.turn_count,
+            "duration_ms": self.duration_ms,
+            "unknown": [unknown.model_dump() for unknown in self.unknown],
+            "approvals": [],
+            "questions": [],
+            "messages": [message.to_wire() for message in self.messages],
+            "tool_execution_results": [
+                execution.model_dump(mode="json", exclude_none=True) for execution in self.tool_execution_results
+            ],
+            "tool_audit_events": [audit.model_dump(mode="json", exclude_none=True) for audit in self.tool_audit_events],
+            "events": [event.model_dump(mode="json", exclude_none=True) for event in self.events],
+            "request_metadata": self.request_metadata,
+            "history": [item.model_dump(mode="json", exclude_none=True) for item in self._items],
+        }
+        if self.failure_artifact is not None:
+            data["failure_artifact"] = self.failure_artifact.model_dump(mode="json", exclude_none=True)
+        return data
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "RunResult[Any]":
+        """A result that was written down. Its output is plain JSON data."""
+        if data.get("schema") != SCHEMA or data.get("version") != VERSION:
+            raise ValueError(
+                f"not a run result: schema {data.get('schema')!r} version {data.get('version')!r}; "
+                f"{SCHEMA!r} version {VERSION} is needed"
+            )
+        artifact = data.get("failure_artifact")
+        return RunResult(
+            turn_id=data["turn_id"],
+            agent=data["agent"],
+            agent_id=data["agent_id"],
+            thread=data["thread"],
+            status=data["status"],
+            stop_reason=data["stop_reason"],
+            retryable=data["retryable"],
+            final_content=data["final_content"],
+            output=data["output"],
+            usage=TokenUsage.model_validate(data["token_usage"]),
+            model_calls=data["model_calls"],
+            tool_calls=data["tool_calls"],
+            turn_count=data["turn_count"],
+            duration_ms=data["duration_ms"],
+            message=data["message"],
+            unknown=[UnknownOutcome.model_validate(unknown) for unknown in data["unknown"]],
+            failure_artifact=FailureArtifact.model_validate(artifact) if artifact else None,
+            cost_usd=data["cost_usd"],
+            items=[ITEM.validate_python(item) for item in data["history"]],
+            exported=Export(
+                tuple(Message.model_validate(message) for message in data["messages"]),
+                tuple(ToolExecution.model_validate(execution) for execution in data["tool_execution_results"]),
+                tuple(ToolAudit.model_validate(audit) for audit in data["tool_audit_events"]),
+                tuple(ResultEvent.model_validate(event) for event in data["events"]),
+                dict(data["request_metadata"]),
+            ),
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "RunResult[Any]":
+        return cls.from_dict(json.loads(text))
+
+    def __repr__(self) -> str:
+        return f"RunResult(status={self.status!r}, stop_reason={self.stop_reason!r}, turn_id={self.turn_id!r})"

@@ -1,0 +1,84 @@
+"""Who may write to an agent's turns. Pure: backends read and write the lease, this decides.
+
+A lease is (owner, epoch, expiry). A dead owner is replaced at once; a live one when its lease ran out, which happens to
+processes that are stopped or hang. Every change of owner raises the epoch, and every claim raises its turn's own, so
+that whoever was replaced is told so by its next write.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import AgentBusy, EventRefused, Fenced
+from wakeful.ports import Claim
+
+TTL = 30.0
+Elapsed: TypeAlias = Callable[[], float]
+
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def elapsed() -> float:
+    """Seconds that only grow and also count while the machine sleeps: a lease must not outlive a closed lid."""
+    return time.clock_gettime(_CLOCK)
+
+
+class Lease(NamedTuple):
+    """An agent's lease as it is stored."""
+
+    owner: str | None
+    epoch: int
+    expires: float
+
+
+class Holder(NamedTuple):
+    """Who holds a lease, in words a person can use."""
+
+    pid: int
+    host: str
+    since: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}, since {self.since}"
+
+
+def take(lease: Lease, me: str, now: float, ttl: float, alive: Callable[[str], bool]) -> Lease | None:
+    """The lease in my hands; None while another live owner's has not run out."""
+    if lease.owner == me:
+        return Lease(me, lease.epoch, now + ttl)
+    if lease.owner is not None and now < lease.expires and alive(lease.owner):
+        return None
+    return Lease(me, lease.epoch + 1, now + ttl)
+
+
+def check(claim: Claim, lease: Lease, turn_epoch: int) -> None:
+    """Raises Fenced unless the claim is the newest of its agent and of its turn."""
+    if lease.owner != claim.owner or lease.epoch != claim.agent_epoch or turn_epoch != claim.turn_epoch:
+        raise fenced(claim)
+
+
+def check_turn(claim: Claim, facts: Sequence[Fact]) -> None:
+    """An owner writes about its own turn: the epoch of another turn would go unchecked."""
+    for fact in facts:
+        if fact.turn_id is not None and fact.turn_id != claim.turn_id:
+            raise EventRefused(
+                f"{fact.event.kind} belongs to turn {fact.turn_id}, and the claim is for {claim.turn_id}",
+                "Append it with its own turn's claim.",
+            )
+
+
+def fenced(claim: Claim) -> Fenced:
+    return Fenced(
+        f"turn {claim.turn_id} has another owner now, or its claim was released",
+        "Stop working on it; what was to be written was not.",
+    )
+
+
+def busy_here(turn_id: str) -> AgentBusy:
+    return AgentBusy(f"turn {turn_id} runs in this process already", "Wait for that run to end.", here=True)
+
+
+def busy_elsewhere(agent_id: str, holder: Holder | None) -> AgentBusy:
+    who = str(holder) if holder is not None else "another process"
+    return AgentBusy(f"agent {agent_id} is being run by {who}", "Wait for it to end, or stop that process.")

@@ -1,0 +1,284 @@
+"""Which row changes a fact stands for. Pure, and the same for every backend: live rows and rebuilt rows are equal
+because both come from here.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import EventRefused
+from wakeful.contracts.events import (
+    MessageAdmitted,
+    ModelCompleted,
+    SessionStarted,
+    Terminal,
+    ToolFailed,
+    ToolResult,
+    ToolStarted,
+    TurnCompleted,
+    TurnFailed,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    UnknownResolved,
+)
+from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
+from wakeful.ports import TurnRow, TurnState, UnknownRow
+from wakeful.store.encoding import OUTSIDER
+
+CallKey: TypeAlias = tuple[str, str]
+"""Turn and call."""
+
+
+class Known(Protocol):
+    """What is stored already, as far as a fact's rows depend on it."""
+
+    @property
+    def agent_id(self) -> str: ...
+
+    @property
+    def agent_name(self) -> str: ...
+
+    def has_turn(self, turn_id: str) -> bool: ...
+
+    def turn(self, turn_id: str) -> TurnRow | None: ...
+
+    def safe_args(self, turn_id: str, call_id: str) -> dict[str, Any] | None:
+        """What `tool.started` shows of the arguments of a call that has no outcome yet."""
+        ...
+
+
+@dataclass(slots=True)
+class Changes:
+    """What an append does to the rows."""
+
+    agent_name: str | None = None
+    turns: dict[str, TurnRow] = field(default_factory=dict)
+    """Whole rows, new or changed."""
+    last_seq: dict[str, int] = field(default_factory=dict)
+    """Newest event, for every turn that got one."""
+    heard: dict[str, int] = field(default_factory=dict)
+    """Newest outsider's event, for every turn that got one."""
+    unknown: dict[CallKey, tuple[int, UnknownRow] | None] = field(default_factory=dict)
+    """Opened (with the event's sequence) or, with None, closed."""
+    rounds: int = 0
+    tokens: TokenUsage | None = None
+    last_turn: TokenUsage | None = None
+    started: dict[CallKey, dict[str, Any]] = field(default_factory=dict)
+
+
+def changes(facts: Iterable[Fact], writer: int, after: int, known: Known) -> Changes:
+    """The changes for facts that come right after sequence `after`. Raises EventRefused before anything is written."""
+    made = Changes()
+    for seq, fact in enumerate(facts, after + 1):
+        rule = _RULES.get(type(fact.event))
+        if rule is not None:
+            rule(made, fact, seq, known)
+        turn_id = fact.turn_id
+        if turn_id is not None:
+            if not (turn_id in made.last_seq or turn_id in made.turns or known.has_turn(turn_id)):
+                raise EventRefused(
+                    f"{fact.event.kind} names turn {turn_id}, which no message opened", "Admit its message first."
+                )
+            made.last_seq[turn_id] = seq
+            if writer == OUTSIDER:
+                made.heard[turn_id] = seq
+    for turn_id, row in made.turns.items():
+        made.turns[turn_id] = row._replace(last_seq=made.last_seq[turn_id])
+    return made
+
+
+def message_of(facts: Iterable[Fact]) -> tuple[Fact, MessageAdmitted] | tuple[None, None]:
+    """The message among the facts of an admission, which has one answer and so at most one message."""
+    found: tuple[Fact, MessageAdmitted] | tuple[None, None] = (None, None)
+    for fact in facts:
+        if isinstance(fact.event, MessageAdmitted):
+            if found[0] is not None:
+                raise EventRefused("two messages in one admission", "Admit each message by itself.")
+            found = (fact, fact.event)
+    return found
+
+
+def not_ours(row: TurnRow) -> EventRefused:
+    return EventRefused(f"turn {row.turn_id} belongs to agent {row.agent_id}", "Give the message a new turn id.")
+
+
+def summary(total: TokenUsage, rounds: int, last_turn: TokenUsage | None) -> AgentTokenUsageSummary:
+    """The published form of an agent's usage row."""
+    return AgentTokenUsageSummary(total=total, total_model_rounds=rounds, last_turn=last_turn)
+
+
+def _session_started(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    assert isinstance(fact.event, SessionStarted)
+    made.agent_name = fact.event.agent_name
+
+
+def _message_admitted(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, MessageAdmitted)
+    turn_id = fact.turn_id or ""
+    if turn_id in made.turns or known.turn(turn_id) is not None:
+        return  # a further message of the same turn: its owner is given it, the row stays the first one's
+    made.turns[turn_id] = TurnRow(
+        turn_id=turn_id,
+        agent_id=known.agent_id,
+        agent_name=made.agent_name if made.agent_name is not None else known.agent_name,
+        thread_id=fact.thread_id or "",
+        state="admitted",
+        first_seq=seq,
+        last_seq=seq,
+        window_from=seq,
+        turn_index=0,
+        key=event.key,
+        fingerprint=event.fingerprint,
+        prompt_preview=event.prompt_preview,
+        waiting_for=(),
+        created_at=fact.at,
+        ended_at=None,
+    )
+
+
+def _turn_started(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, TurnStarted)
+    _move(
+        made,
+        fact,
+        known,
+        "running",
+        turn_index=event.turn_index,
+        window_from=event.window_from,
+        agent_name=event.agent_name,
+    )
+
+
+def _turn_suspended(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    assert isinstance(fact.event, TurnSuspended)
+    _move(made, fact, known, "suspended", waiting_for=fact.event.waiting_for)
+
+
+def _turn_resumed(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    _move(made, fact, known, "running", waiting_for=())
+
+
+def _turn_ended(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, Terminal)
+    _move(made, fact, known, event.status, waiting_for=(), ended_at=fact.at)
+    if isinstance(event, TurnCompleted) and event.usage_reported:
+        made.last_turn = event.usage
+
+
+def _move(made: Changes, fact: Fact, known: Known, state: TurnState, **fields: Any) -> None:
+    turn_id = fact.turn_id or ""
+    row = made.turns.get(turn_id) or known.turn(turn_id)
+    if row is None:
+        return  # refused by the caller, with the turn's name
+    if not row.is_open:
+        raise EventRefused(
+            f"{fact.event.kind} came after turn {turn_id} was {row.state}", "A turn ends once; fold its log again."
+        )
+    made.turns[turn_id] = row._replace(state=state, **fields)
+
+
+def _model_completed(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, ModelCompleted)
+    made.rounds += 1
+    if event.token_usage is not None:
+        made.tokens = event.token_usage if made.tokens is None else made.tokens + event.token_usage
+
+
+def _tool_started(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    assert isinstance(fact.event, ToolStarted)
+    made.started[(fact.turn_id or "", fact.call_id or "")] = fact.event.safe_args or {}
+
+
+def _tool_failed(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, ToolFailed)
+    if event.effects != "unknown":
+        return
+    key = (fact.turn_id or "", fact.call_id or "")
+    args = made.started.get(key)
+    row = UnknownRow(
+        call_id=key[1],
+        agent_id=known.agent_id,
+        turn_id=key[0],
+        thread_id=fact.thread_id or "",
+        step=fact.step or 0,
+        tool_name=event.tool_name,
+        safe_args=args if args is not None else known.safe_args(*key) or {},
+        reason=event.message,
+        since=fact.at,
+    )
+    made.unknown[key] = (seq, row)
+
+
+def _unknown_resolved(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    assert isinstance(fact.event, UnknownResolved)
+    made.unknown[(fact.turn_id or "", fact.event.call_id)] = None
+
+
+_RULES: dict[type, Callable[[Changes, Fact, int, Known], None]] = {
+    SessionStarted: _session_started,
+    MessageAdmitted: _message_admitted,
+    TurnStarted: _turn_started,
+    TurnSuspended: _turn_suspended,
+    TurnResumed: _turn_resumed,
+    TurnCompleted: _turn_ended,
+    TurnFailed: _turn_ended,
+    ModelCompleted: _model_completed,
+    ToolStarted: _tool_started,
+    ToolFailed: _tool_failed,
+    UnknownResolved: _unknown_resolved,
+}
+
+
+class Book:
+    """The rows of one agent, in memory: what the memory store keeps and what a rebuild is made in."""
+
+    def __init__(self, agent_id: str) -> None:
+        self.agent_id = agent_id
+        self.agent_name = ""
+        self.turns: dict[str, TurnRow] = {}
+        self.heard: dict[str, int] = {}
+        self.unknown: dict[CallKey, tuple[int, UnknownRow]] = {}
+        self.total = TokenUsage()
+        self.rounds = 0
+        self.last_turn: TokenUsage | None = None
+        self._started: dict[CallKey, dict[str, Any]] = {}
+
+    def has_turn(self, turn_id: str) -> bool:
+        return turn_id in self.turns
+
+    def turn(self, turn_id: str) -> TurnRow | None:
+        return self.turns.get(turn_id)
+
+    def safe_args(self, turn_id: str, call_id: str) -> dict[str, Any] | None:
+        return self._started.get((turn_id, call_id))
+
+    def record(self, facts: Iterable[Fact], made: Changes) -> None:
+        """Take the changes over."""
+        if made.agent_name is not None:
+            self.agent_name = made.agent_name
+        self.turns.update(made.turns)
+        for turn_id, seq in made.last_seq.items():
+            self.turns[turn_id] = self.turns[turn_id]._replace(last_seq=seq)
+        self.heard.update(made.heard)
+        for key, opened in made.unknown.items():
+            if opened is None:
+                self.unknown.pop(key, None)
+            else:
+                self.unknown[key] = opened
+        self.rounds += made.rounds
+        if made.tokens is not None:
+            self.total += made.tokens
+        if made.last_turn is not None:
+            self.last_turn = made.last_turn
+        self._started.update(made.started)
+        for fact in facts:
+            # Once a call has its outcome, nobody asks for its arguments again.
+            if isinstance(fact.event, ToolResult | ToolFailed):
+                self._started.pop((fact.turn_id or "", fact.call_id or ""), None)

@@ -1,0 +1,89 @@
+"""Content by its hash: small blobs are rows of the database, large ones files beside it.
+
+A row is committed before any event that refers to it, and so is never younger than that event after a crash. A file is
+written elsewhere, synced and renamed: under its name there is all of it, or nothing.
+"""
+
+import asyncio
+import hashlib
+import os
+import secrets
+from pathlib import Path
+
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.errors import StoreDamaged
+from wakeful.store.sqlite.connection import Statements, translated
+from wakeful.store.sqlite.helper import sync_folder
+from wakeful.store.sqlite.writer import Writer
+
+IN_ROW = 1_048_576
+
+
+class Blobs:
+    """Blobs of one database."""
+
+    def __init__(self, sql: Statements, database: Path, writer: Writer) -> None:
+        self._sql = sql
+        self._database = database
+        self._folder = database.with_name(f"{database.name}.blobs")
+        self._writer = writer
+
+    async def put(self, data: bytes, media_type: str) -> BlobRef:
+        if len(data) > IN_ROW:
+            try:
+                name = await asyncio.to_thread(self._put_file, data)
+            except OSError as error:
+                raise translated(error, self._database) from error
+        else:
+            name = hashlib.sha256(data).hexdigest()
+            if self._row(name) is None:
+                await self._writer.submit(lambda: self._put_row(name, data))
+        return BlobRef(digest=f"sha256:{name}", size=len(data), media_type=media_type)
+
+    async def get(self, digest: str) -> bytes:
+        name = digest.removeprefix("sha256:")
+        data = self._row(name)
+        if data is None:
+            path = self._file(name)
+            try:
+                data = await asyncio.to_thread(path.read_bytes)
+            except FileNotFoundError:
+                raise StoreDamaged(
+                    f"there is no blob {digest} in {self._database}", "Restore the database and its blobs together."
+                ) from None
+        if hashlib.sha256(data).hexdigest() != name:
+            raise StoreDamaged(
+                f"blob {digest} in {self._database} does not match its name", "Restore it from a backup."
+            )
+        return data
+
+    def _row(self, name: str) -> bytes | None:
+        found = self._sql.one("SELECT data FROM blobs WHERE digest = ?", (name,))
+        return None if found is None else bytes(found[0])
+
+    def _put_row(self, name: str, data: bytes) -> None:
+        self._sql.do("INSERT OR IGNORE INTO blobs (digest, data) VALUES (?, ?)", (name, data))
+
+    def _file(self, name: str) -> Path:
+        return self._folder / name[:2] / name[2:4] / name
+
+    def _put_file(self, data: bytes) -> str:
+        name = hashlib.sha256(data).hexdigest()
+        path = self._file(name)
+        if path.exists():
+            return name
+        missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f"{name}.{secrets.token_hex(4)}.partial")
+        try:
+            with partial.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        for folder in (path.parent, *(made.parent for made in missing)):
+            sync_folder(folder)
+        return name

@@ -1,0 +1,93 @@
+"""The living: each process that owns leases holds a lock on a file of its own for as long as it lives.
+
+Whoever can lock the file knows its process is gone: the kernel lets go of the lock, however the process ended. The
+owner locks exclusively, everybody else only shares, so that two who look at once do not take each other for the owner.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+from socket import gethostname
+
+from wakeful.store.leases import Holder
+
+
+class Owners:
+    """This process's lock file, and a look at the others'."""
+
+    def __init__(self, database: Path) -> None:
+        self._folder = database.with_name(f"{database.name}.owners")
+        self._folder.mkdir(exist_ok=True)
+        self._sweep()
+        self.me = f"own_{secrets.token_hex(8)}"
+        self._descriptor = self._lock()
+
+    def alive(self, owner: str) -> bool:
+        try:
+            descriptor = os.open(self._path(owner), os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            return not _shared(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def holder(self, owner: str) -> Holder | None:
+        """Who that is, as far as its file tells."""
+        path = self._path(owner)
+        try:
+            told = json.loads(path.read_text("utf-8"))
+            since = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+            return Holder(told["pid"], told["host"], since)
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def close(self) -> None:
+        """Leave. The file goes first: without it, the owner is as dead as without its lock."""
+        self._path(self.me).unlink(missing_ok=True)
+        os.close(self._descriptor)
+        try:
+            self._folder.rmdir()
+        except OSError:
+            pass  # others are there
+
+    def _path(self, owner: str) -> Path:
+        return self._folder / f"{owner}.lock"
+
+    def _lock(self) -> int:
+        path = self._path(self.me)
+        while True:
+            self._folder.mkdir(exist_ok=True)  # the last one to leave may have removed it just now
+            try:
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            except FileNotFoundError:
+                continue
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # A sweep between opening and locking may have taken the name away: a lock without a name protects nothing.
+            if path.exists() and path.stat().st_ino == os.fstat(descriptor).st_ino:
+                os.write(descriptor, json.dumps({"pid": os.getpid(), "host": gethostname()}).encode())
+                return descriptor
+            os.close(descriptor)
+
+    def _sweep(self) -> None:
+        for path in self._folder.glob("own_*.lock"):
+            try:
+                descriptor = os.open(path, os.O_RDONLY)
+            except FileNotFoundError:
+                continue
+            try:
+                if _shared(descriptor):
+                    path.unlink(missing_ok=True)
+            finally:
+                os.close(descriptor)
+
+
+def _shared(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,332 @@
+"""`SqliteStore`: the parts put together behind the `Store` protocol."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.errors import StoreProblem
+from wakeful.contracts.models import AgentTokenUsageSummary
+from wakeful.ports import Admitted, Claim, Damage, TurnRow, UnknownRow, Watch
+from wakeful.store.encoding import OUTSIDER, OWNER, encode, read_head
+from wakeful.store.leases import TTL, Elapsed, check_turn, elapsed
+from wakeful.store.sqlite.blobs import Blobs
+from wakeful.store.sqlite.claims import Claims
+from wakeful.store.sqlite.connection import Statements, connect, locked, translated
+from wakeful.store.sqlite.helper import Helper, Sync, sync_data, sync_folder
+from wakeful.store.sqlite.log import Log
+from wakeful.store.sqlite.migrations import migrate, shipped
+from wakeful.store.sqlite.owners import Owners
+from wakeful.store.sqlite.views import Views
+from wakeful.store.sqlite.writer import PATIENCE, Writer
+from wakeful.store.watching import Watches
+
+CHECKPOINT_EVERY = 200
+TICK = 1.0
+"""How often other processes' commits are looked for, and leases are looked at."""
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """A `Store` in one file. Made by `SqliteStore.open`, and used on the loop that opened it."""
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        location: str,
+        path: Path,
+        owners: Owners,
+        *,
+        vfs: str | None,
+        sync: Sync,
+        ttl: float,
+        clock: Elapsed,
+        patience: float,
+    ) -> None:
+        self.location = location
+        self._path = path
+        self._connection = connection
+        self._patience = patience
+        self._writer = Writer(connection, path, self._committed, patience)
+        sql = Statements(connection)
+        self._owners = owners
+        self._views = Views(sql)
+        self._log = Log(sql, path, self._views)
+        self._claims = Claims(sql, owners, ttl, clock)
+        self._blobs = Blobs(sql, path, self._writer)
+        self._watches = Watches()
+        self._ticker: asyncio.Task[None] | None = None
+        self._data_version = connection.pragma("data_version")
+        self._checkpoint_at = CHECKPOINT_EVERY
+        self._closed = False
+        self._vfs = vfs
+        self.runtime_id = str(connection.execute("SELECT value FROM meta WHERE key = 'runtime_id'").get)
+        self._helper = Helper(path, pause=self._writer.pause, resume=self._writer.resume, sync=sync, vfs=vfs)
+
+    @classmethod
+    async def open(
+        cls,
+        path: str | Path,
+        *,
+        vfs: str | None = None,
+        sync: Sync = sync_data,
+        ttl: float = TTL,
+        clock: Elapsed = elapsed,
+        patience: float = PATIENCE,
+    ) -> "SqliteStore":
+        """Open the database, making or updating it. `vfs` and `sync` name what reaches the disk, and how."""
+        location, path = str(path), _prepared(path)
+        undo = ExitStack()
+        try:
+            connection = await _retried(lambda: _ready(path, vfs), path, patience)
+            undo.callback(connection.close)
+            owners = Owners(path)
+            undo.callback(owners.close)
+            store = cls(connection, location, path, owners, vfs=vfs, sync=sync, ttl=ttl, clock=clock, patience=patience)
+            sync_folder(path.parent)  # a log whose name a power cut takes away holds nothing
+        except BaseException as error:
+            undo.close()
+            if isinstance(error, apsw.Error | OSError):
+                raise translated(error, path) from error
+            raise
+        return store
+
+    async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
+        stored = encode(facts, OUTSIDER)
+        answer = await self._writer.submit(lambda: self._log.admit(agent_id, facts, stored), agent_id)
+        self._watches.wake(agent_id, outsider=True)
+        # Also when nothing was written: whoever took the key may not have made it safe yet.
+        await self._helper.barrier()
+        return answer
+
+    async def claim(self, turn_id: str) -> Claim:
+        given: list[Claim] = []
+
+        def work() -> Claim:
+            given.append(self._claims.claim(turn_id))
+            return given[-1]
+
+        try:
+            claim = await self._writer.submit(work)
+        except BaseException:
+            # Not committed, or nobody is there any more to use it.
+            for claim in given:
+                if self._claims.released(claim) and not self._closed:
+                    self._writer.submit(partial(self._claims.let_go, claim))
+            raise
+        self._tick()
+        return claim
+
+    async def release(self, claim: Claim) -> None:
+        self._log.forget(claim.turn_id)
+        if self._claims.released(claim):
+            await self._writer.submit(lambda: self._claims.let_go(claim))
+
+    async def hold(self, claim: Claim) -> None:
+        self._claims.check(claim)
+        if not self._claims.is_fresh(claim):
+            await self._writer.submit(lambda: self._claims.renew(claim))
+
+    async def append(
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+    ) -> list[Recorded]:
+        self._claims.check(claim)
+        check_turn(claim, facts)
+        stored = encode(facts, OWNER)
+        others, seen = await self._writer.submit(
+            lambda: self._log.append(claim, facts, stored, rest), claim.agent_id if facts else ""
+        )
+        claim.seen = max(claim.seen, seen)
+        if barrier:
+            await self._helper.barrier()
+        return others
+
+    async def sync(self) -> None:
+        self._check_open()
+        await self._helper.barrier()
+
+    async def read(
+        self,
+        agent_id: str,
+        *,
+        after: int = 0,
+        thread_id: str | None = None,
+        turn_id: str | None = None,
+        limit: int | None = None,
+    ) -> list[Recorded]:
+        place = await self._read(lambda: self._log.place(agent_id), agent_id)
+        if place is None:
+            return []
+        upto = place.seq
+        if turn_id is not None:
+            row = await self._read(lambda: self._views.turn(turn_id), agent_id)
+            if row is None or row.agent_id != agent_id:
+                return []
+            after, upto = max(after, row.first_seq - 1), row.last_seq
+        found: list[Recorded] = []
+        if after >= upto:
+            return found
+        previous = await self._read(lambda: self._log.hash_at(place.agent, agent_id, after), agent_id)
+        while after < upto and (limit is None or len(found) < limit):
+            at, link = after, previous
+
+            def chunk(at: int = at, link: bytes = link) -> tuple[list[tuple[int, bytes, bytes, bytes]], bytes]:
+                return self._log.chunk(place.agent, agent_id, at, link, upto)
+
+            rows, previous = await self._read(chunk, agent_id)
+            for seq, header, body, _ in rows:
+                head = read_head(header)
+                if (turn_id is None or head.turn_id == turn_id) and (thread_id is None or head.thread_id == thread_id):
+                    found.append(self._log.recorded(agent_id, seq, head, body))
+            after = rows[-1][0]
+            if after < upto:
+                await asyncio.sleep(0)
+        return found if limit is None else found[:limit]
+
+    async def turn(self, turn_id: str) -> TurnRow | None:
+        return await self._read(lambda: self._views.turn(turn_id))
+
+    async def turn_of_key(self, key: str) -> TurnRow | None:
+        return await self._read(lambda: self._views.turn_of_key(key))
+
+    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
+        return await self._read(lambda: self._views.turns(open_only, limit))
+
+    async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
+        return await self._read(lambda: self._views.turns_of_thread(agent_id, thread_id), agent_id)
+
+    async def agents(self) -> list[str]:
+        return [agent_id for _, agent_id in await self._read(self._log.agents)]
+
+    async def unknown(self) -> list[UnknownRow]:
+        return await self._read(self._views.unknown)
+
+    async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
+        return await self._read(lambda: self._views.usage(agent_id), agent_id)
+
+    async def put_blob(self, data: bytes, media_type: str) -> BlobRef:
+        self._check_open()
+        return await self._blobs.put(data, media_type)
+
+    async def get_blob(self, digest: str) -> bytes:
+        self._check_open()
+        return await self._blobs.get(digest)
+
+    def watch(self, agent_id: str, *, outsiders_only: bool = False) -> Watch:
+        watch = self._watches.open(agent_id, outsiders_only=outsiders_only)
+        self._tick()
+        return watch
+
+    async def rebuild_views(self) -> None:
+        """In one transaction, which blocks the loop: this is for repair, not for every day."""
+
+        def work() -> None:
+            books = [(agent, self._log.book(agent, agent_id)) for agent, agent_id in self._log.agents()]
+            for agent, book in books:
+                self._views.rewrite(agent, book)
+
+        await self._writer.submit(work)
+
+    async def verify(self) -> list[Damage]:
+        self._check_open()
+        return await asyncio.to_thread(_verify, self._path, self._vfs)
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        if self._ticker is not None:
+            self._ticker.cancel()
+            await asyncio.wait([self._ticker])
+        await self._writer.close()
+        self._watches.wake_all()
+        self._connection.close()
+        await self._helper.close()
+        self._owners.close()  # last: from here on the leases we did not give back are free to take
+
+    def _committed(self, agents: list[str]) -> None:
+        for agent_id in agents:
+            self._watches.wake(agent_id)
+        if self._writer.commits >= self._checkpoint_at:
+            self._checkpoint_at = self._writer.commits + CHECKPOINT_EVERY
+            self._helper.checkpoint()
+
+    async def _read(self, look: Callable[[], T], agent_id: str = "") -> T:
+        self._check_open()
+        return await _retried(look, self._path, self._patience, agent_id)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreProblem(f"the store {self._path} was closed", "Open it again.")
+
+    def _tick(self) -> None:
+        if self._ticker is None or self._ticker.done():
+            self._ticker = asyncio.get_running_loop().create_task(self._keep_watch())
+
+    async def _keep_watch(self) -> None:
+        """While somebody watches or owns: see what other processes wrote, renew what is half used."""
+        while self._watches or self._claims:
+            await asyncio.sleep(TICK)
+            try:
+                version = self._connection.pragma("data_version")
+                if version != self._data_version:
+                    self._data_version = version
+                    self._watches.wake_all()
+                if self._claims.is_due():
+                    await self._writer.submit(self._claims.renew_all)
+            except (StoreProblem, apsw.Error):
+                pass  # tried again in a second; what needs the lease asks for itself
+
+
+def _prepared(path: str | Path) -> Path:
+    path = Path(path).absolute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _verify(path: Path, vfs: str | None) -> list[Damage]:
+    """On a connection of its own: this reads everything."""
+    connection = connect(path, vfs)
+    try:
+        sql = Statements(connection)
+        log = Log(sql, path, Views(sql))
+        found = [Damage("", 0, str(row[0])) for row in sql.all("PRAGMA integrity_check") if row[0] != "ok"]
+        found += [damage for place in log.agents() if (damage := log.damage(*place)) is not None]
+        return found
+    except apsw.Error as error:
+        raise translated(error, path) from error
+    finally:
+        connection.close()
+
+
+def _ready(path: Path, vfs: str | None) -> apsw.Connection:
+    connection = connect(path, vfs)
+    try:
+        migrate(connection, path, shipped())
+        connection.execute("INSERT OR IGNORE INTO meta VALUES ('runtime_id', ?)", (f"rt_{secrets.token_hex(8)}",))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+async def _retried(look: Callable[[], T], path: Path, patience: float, agent_id: str = "") -> T:
+    """Try again, without blocking, while the database is locked elsewhere."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + patience
+    while True:
+        try:
+            return look()
+        except apsw.BusyError:
+            if loop.time() > deadline:
+                raise locked(path) from None
+            await asyncio.sleep(0.01)
+        except apsw.Error as error:
+            raise translated(error, path, agent_id) from error

@@ -1,0 +1,174 @@
+"""Group commit: what one tick of the loop wants to write shares a transaction.
+
+Each piece of work checks before it writes, so that one which is refused leaves nothing behind and the others go on.
+A lock held elsewhere is waited for by trying again later, never by blocking the loop.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+
+from wakeful.contracts.errors import StoreProblem, WakefulError
+from wakeful.store.sqlite.connection import locked, translated
+
+GROUP = 64
+"""At most so many pieces a transaction: the longest stall of the loop follows from it."""
+PATIENCE = 10.0
+_PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
+
+T = TypeVar("T")
+
+
+class _Work:
+    __slots__ = ("agent_id", "error", "future", "result", "run")
+
+    def __init__(self, run: Callable[[], Any], future: "asyncio.Future[Any]", agent_id: str) -> None:
+        self.run = run
+        self.future = future
+        self.agent_id = agent_id
+        self.result: Any = None
+        self.error: Exception | None = None
+
+
+class Writer:
+    """The one writing connection, on the loop's thread."""
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        path: Path,
+        committed: Callable[[list[str]], None],
+        patience: float = PATIENCE,
+    ) -> None:
+        self.commits = 0
+        self._cursor = connection.cursor()
+        self._path = path
+        self._committed = committed
+        self._patience = patience
+        self._loop = asyncio.get_running_loop()
+        self._queue: deque[_Work] = deque()
+        self._scheduled = False
+        self._paused = False
+        self._closed = False
+        self._tries = 0
+        self._waiting_since = 0.0
+
+    def submit(self, run: Callable[[], T], agent_id: str = "") -> "asyncio.Future[T]":
+        """Run this inside the next transaction; done when that is committed. `agent_id`: whose followers to wake."""
+        if self._closed:
+            raise StoreProblem(f"the store {self._path} was closed", "Open it again.")
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._queue.append(_Work(run, future, agent_id))
+        self._schedule()
+        return future
+
+    def pause(self) -> None:
+        """Let work queue up; there is no transaction open when this returns."""
+        self._paused = True
+
+    def resume(self) -> None:
+        self._paused = False
+        self._schedule()
+
+    async def close(self) -> None:
+        """Write what is queued, then take no more."""
+        self._closed = True
+        while self._queue:
+            await asyncio.wait([self._queue[-1].future])
+            await asyncio.sleep(0)
+
+    def _schedule(self) -> None:
+        if not self._scheduled and not self._paused and self._queue:
+            self._scheduled = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        if self._paused:
+            return
+        group: list[_Work] = []
+        while self._queue and len(group) < GROUP:
+            work = self._queue.popleft()
+            if not work.future.cancelled():
+                group.append(work)
+        if group and not self._commit(group):
+            self._queue.extendleft(reversed(group))
+            self._again()
+            return
+        self._tries = 0
+        self._schedule()
+
+    def _again(self) -> None:
+        """The database is locked elsewhere: later, or not at all."""
+        now = self._loop.time()
+        if self._tries == 0:
+            self._waiting_since = now
+        if now - self._waiting_since > self._patience:
+            self._tries = 0
+            for work in self._queue:
+                _settle(work, locked(self._path))
+            self._queue.clear()
+            return
+        pause = _PAUSES[min(self._tries, len(_PAUSES) - 1)]
+        self._tries += 1
+        self._scheduled = True
+        self._loop.call_later(pause, self._flush)
+
+    def _commit(self, group: list[_Work]) -> bool:
+        """False when the database is locked and nothing was done."""
+        cursor = self._cursor
+        try:
+            cursor.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            return False
+        except apsw.Error as error:
+            self._fail(group, error)
+            return True
+        try:
+            for work in group:
+                try:
+                    work.result, work.error = work.run(), None
+                except WakefulError as refusal:
+                    work.error = refusal
+            cursor.execute("COMMIT")
+        except Exception as error:
+            self._roll_back()
+            if isinstance(error, apsw.BusyError):
+                return False
+            if len(group) > 1:  # one agent's trouble is not the others'
+                for work in group:
+                    if not self._commit([work]):
+                        self._queue.append(work)
+                self._schedule()
+            else:
+                self._fail(group, error)
+            return True
+        self.commits += 1
+        for work in group:
+            _settle(work, work.error)
+        self._committed([work.agent_id for work in group if work.agent_id and work.error is None])
+        return True
+
+    def _roll_back(self) -> None:
+        try:
+            self._cursor.execute("ROLLBACK")
+        except apsw.Error:
+            pass  # a full disk may have rolled it back already
+
+    def _fail(self, group: list[_Work], error: Exception) -> None:
+        for work in group:
+            known = isinstance(error, apsw.Error | OSError)
+            _settle(work, translated(error, self._path, work.agent_id) if known else error)
+
+
+def _settle(work: _Work, error: Exception | None) -> None:
+    if work.future.done():
+        return
+    if error is not None:
+        work.future.set_exception(error)
+    else:
+        work.future.set_result(work.result)

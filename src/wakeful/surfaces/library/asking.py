@@ -1,0 +1,82 @@
+"""What the caller wrote, as a request: overrides applied, later parameters refused."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from wakeful.agents.definition import Agent, ModelChoice
+from wakeful.contracts.budgets import Budget
+from wakeful.contracts.content import Prompt
+from wakeful.contracts.errors import NotBuiltYet
+from wakeful.contracts.tools import Principal
+from wakeful.contracts.values import JsonValue
+from wakeful.ports import Store
+from wakeful.service.turns import RunRequest
+from wakeful.tools.function import Tool
+
+StorePlace: TypeAlias = "Store | str | Any | None"
+"""A path to a SQLite file, a store, or None for memory."""
+
+
+def request_of(
+    agent: Agent[Any, Any],
+    prompt: Prompt,
+    *,
+    deps: Any,
+    context: Mapping[str, JsonValue],
+    principal: Principal | None,
+    thread: str | None,
+    key: str | None,
+    history: Any,
+    budget: Budget | None,
+    approver: Any,
+    model: ModelChoice | None,
+    instructions: Any,
+    tools: Sequence[Tool[Any]] | None,
+    settings: Mapping[str, Any] | None,
+    hooks: Sequence[Any],
+    stream: bool = False,
+) -> RunRequest:
+    """A request, or an error that says what is not there yet."""
+    if approver is not None:
+        raise NotBuiltYet("run(approver=...)", "no tool asks for approval in this version")
+    if hooks:
+        raise NotBuiltYet("run(hooks=...)")
+    return RunRequest(
+        _with(agent, model, instructions, tools, settings),
+        prompt,
+        deps=deps,
+        context=context,
+        principal=principal,
+        thread=thread,
+        key=key,
+        history=history,
+        budget=budget,
+        stream=stream,
+    )
+
+
+def _with(
+    agent: Agent[Any, Any],
+    model: ModelChoice | None,
+    instructions: Any,
+    tools: Sequence[Tool[Any]] | None,
+    settings: Mapping[str, Any] | None,
+) -> Agent[Any, Any]:
+    """The agent with this run's overrides."""
+    if model is None and instructions is None and tools is None and settings is None:
+        return agent
+    changed: Agent[Any, Any] = Agent(
+        agent.name,
+        model if model is not None else agent.model,
+        instructions if instructions is not None else agent.instructions,
+        tools if tools is not None else agent.tools,
+        deps_type=agent.deps_type,
+        output_type=agent.output_type,
+        deps=agent.deps,
+        settings={**agent.settings, **(settings or {})},
+        fallbacks=agent.fallbacks if model is None else (),
+        budget=agent.budget,
+        profile=agent.profile,
+        max_steps=agent.max_steps,
+    )
+    return changed

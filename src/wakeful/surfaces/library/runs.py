@@ -1,0 +1,196 @@
+"""`run`, `run_sync`, `resume`, `resume_all`, `cancel`."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, overload
+
+from typing_extensions import TypeVar
+
+from wakeful.agents.definition import Agent, ModelChoice
+from wakeful.bootstrap import opened_store, runtime
+from wakeful.contracts.budgets import Budget
+from wakeful.contracts.content import Prompt
+from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing
+from wakeful.contracts.tools import Principal
+from wakeful.contracts.values import JsonValue
+from wakeful.ports import TurnRow
+from wakeful.service.results import RunResult
+from wakeful.service.turns import Runtime, cancel_turn, recall, resume_turn, run_turn
+from wakeful.surfaces.library.asking import StorePlace, request_of
+from wakeful.surfaces.library.sync import wait_for
+from wakeful.tools.function import Tool
+
+Deps = TypeVar("Deps")
+Out = TypeVar("Out")
+NO_CONTEXT: Mapping[str, JsonValue] = MappingProxyType({})
+AT_ONCE = 64
+"""How many turns `resume_all` takes up at the same time."""
+
+
+@overload
+async def run(
+    agent: Agent[None, Out],
+    prompt: Prompt,
+    *,
+    deps: None = None,
+    context: Mapping[str, JsonValue] = NO_CONTEXT,
+    principal: Principal | None = None,
+    store: StorePlace = None,
+    thread: str | None = None,
+    key: str | None = None,
+    history: Any = None,
+    budget: Budget | None = None,
+    approver: Any = None,
+    model: ModelChoice | None = None,
+    instructions: Any = None,
+    tools: Sequence[Tool[None]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    hooks: Sequence[Any] = (),
+) -> RunResult[Out]: ...
+@overload
+async def run(
+    agent: Agent[Deps, Out],
+    prompt: Prompt,
+    *,
+    deps: Deps,
+    context: Mapping[str, JsonValue] = NO_CONTEXT,
+    principal: Principal | None = None,
+    store: StorePlace = None,
+    thread: str | None = None,
+    key: str | None = None,
+    history: Any = None,
+    budget: Budget | None = None,
+    approver: Any = None,
+    model: ModelChoice | None = None,
+    instructions: Any = None,
+    tools: Sequence[Tool[Deps]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    hooks: Sequence[Any] = (),
+) -> RunResult[Out]: ...
+async def run(
+    agent: Agent[Any, Any],
+    prompt: Prompt,
+    *,
+    deps: Any = None,
+    context: Mapping[str, JsonValue] = NO_CONTEXT,
+    principal: Principal | None = None,
+    store: StorePlace = None,
+    thread: str | None = None,
+    key: str | None = None,
+    history: Any = None,
+    budget: Budget | None = None,
+    approver: Any = None,
+    model: ModelChoice | None = None,
+    instructions: Any = None,
+    tools: Sequence[Tool[Any]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    hooks: Sequence[Any] = (),
+) -> RunResult[Any]:
+    """Run an agent on a prompt until it answers, waits or is stopped.
+
+    With `key`, the same line also resumes the run after a crash and returns its stored result once it is finished.
+    Cancelling the task is like a crash: what is open is settled when the run is taken up again.
+    """
+    request = request_of(
+        agent,
+        prompt,
+        deps=deps,
+        context=context,
+        principal=principal,
+        thread=thread,
+        key=key,
+        history=history,
+        budget=budget,
+        approver=approver,
+        model=model,
+        instructions=instructions,
+        tools=tools,
+        settings=settings,
+        hooks=hooks,
+    )
+    async with opened_store(store) as opened:
+        return await run_turn(runtime(opened), request)
+
+
+@overload
+def run_sync(
+    agent: Agent[None, Out],
+    prompt: Prompt,
+    *,
+    deps: None = None,
+    context: Mapping[str, JsonValue] = NO_CONTEXT,
+    principal: Principal | None = None,
+    store: StorePlace = None,
+    thread: str | None = None,
+    key: str | None = None,
+    history: Any = None,
+    budget: Budget | None = None,
+    approver: Any = None,
+    model: ModelChoice | None = None,
+    instructions: Any = None,
+    tools: Sequence[Tool[None]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    hooks: Sequence[Any] = (),
+) -> RunResult[Out]: ...
+@overload
+def run_sync(
+    agent: Agent[Deps, Out],
+    prompt: Prompt,
+    *,
+    deps: Deps,
+    context: Mapping[str, JsonValue] = NO_CONTEXT,
+    principal: Principal | None = None,
+    store: StorePlace = None,
+    thread: str | None = None,
+    key: str | None = None,
+    history: Any = None,
+    budget: Budget | None = None,
+    approver: Any = None,
+    model: ModelChoice | None = None,
+    instructions: Any = None,
+    tools: Sequence[Tool[Deps]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    hooks: Sequence[Any] = (),
+) -> RunResult[Out]: ...
+def run_sync(agent: Agent[Any, Any], prompt: Prompt, **options: Any) -> RunResult[Any]:
+    """`run`, for a program that is not async; works inside a running loop (notebooks) too."""
+    result: RunResult[Any] = wait_for(run(agent, prompt, **options))
+    return result
+
+
+async def resume(
+    store: StorePlace, turn_id: str, agents: Iterable[Agent[Any, Any]], deps: Any = None
+) -> RunResult[Any]:
+    """Take a turn up where it was. Code comes from `agents`; the store never names code to import."""
+    async with opened_store(store) as opened:
+        return await resume_turn(runtime(opened), turn_id, list(agents), deps=deps)
+
+
+async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps: Any = None) -> list[RunResult[Any]]:
+    """Take up every unfinished turn. What lacks its agent or a tool is left as it is and says so in its result."""
+    supplied = list(agents)
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(system: Runtime, row: TurnRow) -> RunResult[Any] | None:
+        async with slots:
+            try:
+                return await resume_turn(system, row.turn_id, supplied, deps=deps)
+            except AgentBusy:
+                return None  # another process is at it
+            except (AgentMissing, ToolMissing) as missing:
+                result = await recall(system, row, None)
+                result.message = result.message or missing.message
+                return result
+
+    async with opened_store(store) as opened:
+        system = runtime(opened)
+        rows = sorted(await opened.turns(open_only=True), key=lambda row: row.created_at)
+        results = await asyncio.gather(*(one(system, row) for row in rows))
+        return [result for result in results if result is not None]
+
+
+async def cancel(store: StorePlace, turn_id: str) -> bool:
+    """Ask a turn to stop, wherever it runs. False when it is over already."""
+    async with opened_store(store) as opened:
+        return await cancel_turn(runtime(opened), turn_id)

@@ -1,0 +1,212 @@
+"""`stream`: watch a run while it happens.
+
+    async with stream(agent, prompt) as s:
+        async for event in s: ...          # the run stream: status, step, text, usage, tool_call, tool_result ...
+        result = await s.result()
+
+Facts are shown after they are stored; text may be shown before, and an attempt that is lost says so. Leaving the block
+early cancels the run, unless it was detached; an exception on the way out leaves the run unfinished, to be resumed.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Generic, Self, overload
+
+from typing_extensions import TypeVar
+
+from wakeful.agents.definition import Agent, ModelChoice
+from wakeful.agents.watching import ModelGlimpsed, ProgressGlimpsed
+from wakeful.bootstrap import opened_store, runtime
+from wakeful.contracts.budgets import Budget
+from wakeful.contracts.content import Prompt
+from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.run_stream import RunEvent, TextEvent
+from wakeful.contracts.tools import Principal
+from wakeful.contracts.values import JsonValue
+from wakeful.decisions.run_stream import RunStream
+from wakeful.service.results import RunResult
+from wakeful.service.turns import RunRequest, Runtime, cancel_turn, run_turn
+from wakeful.surfaces.library.asking import StorePlace, request_of
+from wakeful.surfaces.library.runs import NO_CONTEXT
+from wakeful.tools.function import Tool
+
+Deps = TypeVar("Deps")
+Out = TypeVar("Out")
+
+
+class StreamedRun(Generic[Out]):
+    """A run that is being watched. Made by `stream(...)`."""
+
+    def __init__(self, request: RunRequest, store: StorePlace) -> None:
+        self._request = request
+        self._store = store
+        self._events: asyncio.Queue[RunEvent | None] = asyncio.Queue()
+        self._view: RunStream | None = None
+        self._early: list[Recorded] = []
+        self._task: asyncio.Task[RunResult[Any]] | None = None
+        self._system: Runtime | None = None
+        self._detached = False
+        self.turn_id: str | None = None
+        """Known as soon as the run is safe in the store."""
+        request.watcher = self
+        request.on_turn = self._begun
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        task = self._task
+        assert task is not None
+        if self._detached or task.done():
+            return
+        if kind is None and self._system is not None and self.turn_id is not None:
+            await cancel_turn(self._system, self.turn_id)
+            await asyncio.wait({task})
+            return
+        task.cancel()
+        await asyncio.wait({task})
+
+    async def _run(self) -> RunResult[Any]:
+        try:
+            async with opened_store(self._store) as opened:
+                self._system = runtime(opened)
+                result = await run_turn(self._system, self._request)
+                if self._view is not None and not self._view.ended:
+                    self.facts(result.facts())  # it was finished before: shown from the log
+                return result
+        finally:
+            self._events.put_nowait(None)
+
+    def __aiter__(self) -> AsyncIterator[RunEvent]:
+        return self._iterate()
+
+    async def _iterate(self) -> AsyncIterator[RunEvent]:
+        while (event := await self._events.get()) is not None:
+            yield event
+        self._events.put_nowait(None)  # whoever iterates again finds the end, too
+        if self._task is not None:
+            await asyncio.shield(self._task)  # what went wrong is the caller's to see
+
+    async def text(self) -> AsyncIterator[str]:
+        """Only the words, as they come."""
+        async for event in self:
+            if isinstance(event, TextEvent):
+                yield event.text
+
+    async def result(self) -> RunResult[Out]:
+        """The result, once the run rests."""
+        assert self._task is not None, "use it inside `async with`"
+        return await asyncio.shield(self._task)
+
+    def detach(self) -> None:
+        """Let the run go on after the block is left."""
+        self._detached = True
+
+    async def cancel(self) -> None:
+        """Ask the run to stop: it ends as cancelled, with every call accounted for."""
+        if self._system is not None and self.turn_id is not None:
+            await cancel_turn(self._system, self.turn_id)
+
+    # --- the watcher -------------------------------------------------------------------------------------------------
+
+    def _begun(self, turn_id: str, agent_id: str) -> None:
+        self.turn_id = turn_id
+        self._view = RunStream(turn_id)
+
+    def facts(self, recorded: Sequence[Recorded]) -> None:
+        if self._view is not None:
+            for entry in recorded:
+                self._show(self._view.feed(entry))
+
+    def glimpse(self, seen: ModelGlimpsed | ProgressGlimpsed) -> None:
+        if self._view is not None and isinstance(seen, ModelGlimpsed):
+            self._show(self._view.glimpse(seen.step, seen.piece))
+
+    def _show(self, events: Sequence[RunEvent]) -> None:
+        for event in events:
+            self._events.put_nowait(event)
+
+
+@overload
+def stream(
+    agent: Agent[None, Out],
+    prompt: Prompt,
+    *,
+    deps: None = None,
+    context: Mapping[str, JsonValue] = NO_CONTEXT,
+    principal: Principal | None = None,
+    store: StorePlace = None,
+    thread: str | None = None,
+    key: str | None = None,
+    history: Any = None,
+    budget: Budget | None = None,
+    approver: Any = None,
+    model: ModelChoice | None = None,
+    instructions: Any = None,
+    tools: Sequence[Tool[None]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    hooks: Sequence[Any] = (),
+) -> StreamedRun[Out]: ...
+@overload
+def stream(
+    agent: Agent[Deps, Out],
+    prompt: Prompt,
+    *,
+    deps: Deps,
+    context: Mapping[str, JsonValue] = NO_CONTEXT,
+    principal: Principal | None = None,
+    store: StorePlace = None,
+    thread: str | None = None,
+    key: str | None = None,
+    history: Any = None,
+    budget: Budget | None = None,
+    approver: Any = None,
+    model: ModelChoice | None = None,
+    instructions: Any = None,
+    tools: Sequence[Tool[Deps]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    hooks: Sequence[Any] = (),
+) -> StreamedRun[Out]: ...
+def stream(
+    agent: Agent[Any, Any],
+    prompt: Prompt,
+    *,
+    deps: Any = None,
+    context: Mapping[str, JsonValue] = NO_CONTEXT,
+    principal: Principal | None = None,
+    store: StorePlace = None,
+    thread: str | None = None,
+    key: str | None = None,
+    history: Any = None,
+    budget: Budget | None = None,
+    approver: Any = None,
+    model: ModelChoice | None = None,
+    instructions: Any = None,
+    tools: Sequence[Tool[Any]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    hooks: Sequence[Any] = (),
+) -> StreamedRun[Any]:
+    """Run an agent and watch it. Takes what `run` takes."""
+    request = request_of(
+        agent,
+        prompt,
+        deps=deps,
+        context=context,
+        principal=principal,
+        thread=thread,
+        key=key,
+        history=history,
+        budget=budget,
+        approver=approver,
+        model=model,
+        instructions=instructions,
+        tools=tools,
+        settings=settings,
+        hooks=hooks,
+        stream=True,
+    )
+    return StreamedRun(request, store)

@@ -1,0 +1,131 @@
+"""A store whose process can be killed around each commit. All the rest is the real store's."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.models import AgentTokenUsageSummary
+from wakeful.ports import Admitted, Claim, Damage, Store, TurnRow, UnknownRow, Watch
+from wakeful.testing.crash_switch import CrashSwitch
+
+
+class CrashingStore:
+    """Kills, when its switch says so, before or after `admit` and `append`.
+
+    With `acknowledged`, the number of facts of each commit that returned is noted there, outside the store: what was
+    acknowledged must still be in the log after a kill.
+    """
+
+    def __init__(
+        self,
+        location: str,
+        open_store: Callable[[], Awaitable[Store]],
+        switch: CrashSwitch,
+        acknowledged: Path | None = None,
+    ) -> None:
+        self.location = location
+        self._open = open_store
+        self._switch = switch
+        self._acknowledged = acknowledged
+        self._opened: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Future[Store]] = WeakKeyDictionary()
+
+    async def _real(self) -> Store:
+        """The store of the running loop: a store stays on the loop that opened it, and `run_sync` brings its own."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._opened:
+            self._opened[loop] = asyncio.ensure_future(self._open())
+        return await self._opened[loop]
+
+    def _here(self) -> Store:
+        """The same for what cannot wait: something else has been asked of the store before."""
+        return self._opened[asyncio.get_running_loop()].result()
+
+    async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
+        with self._switch.around("admit"):
+            admitted = await (await self._real()).admit(agent_id, facts)
+            if admitted is None or admitted.created:
+                self._note(len(facts))
+            return admitted
+
+    async def append(
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+    ) -> list[Recorded]:
+        with self._switch.around("append"):
+            others = await (await self._real()).append(claim, facts, barrier=barrier, rest=rest)
+            self._note(len(facts))
+            return others
+
+    def _note(self, facts: int) -> None:
+        if self._acknowledged is not None:
+            with self._acknowledged.open("ab", buffering=0) as file:
+                file.write(b"%d\n" % facts)
+
+    @property
+    def runtime_id(self) -> str:
+        return self._here().runtime_id
+
+    async def claim(self, turn_id: str) -> Claim:
+        return await (await self._real()).claim(turn_id)
+
+    async def release(self, claim: Claim) -> None:
+        await (await self._real()).release(claim)
+
+    async def hold(self, claim: Claim) -> None:
+        await (await self._real()).hold(claim)
+
+    async def sync(self) -> None:
+        await (await self._real()).sync()
+
+    async def read(
+        self,
+        agent_id: str,
+        *,
+        after: int = 0,
+        thread_id: str | None = None,
+        turn_id: str | None = None,
+        limit: int | None = None,
+    ) -> list[Recorded]:
+        return await (await self._real()).read(agent_id, after=after, thread_id=thread_id, turn_id=turn_id, limit=limit)
+
+    async def turn(self, turn_id: str) -> TurnRow | None:
+        return await (await self._real()).turn(turn_id)
+
+    async def turn_of_key(self, key: str) -> TurnRow | None:
+        return await (await self._real()).turn_of_key(key)
+
+    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
+        return await (await self._real()).turns(open_only=open_only, limit=limit)
+
+    async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
+        return await (await self._real()).turns_of_thread(agent_id, thread_id)
+
+    async def agents(self) -> list[str]:
+        return await (await self._real()).agents()
+
+    async def unknown(self) -> list[UnknownRow]:
+        return await (await self._real()).unknown()
+
+    async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
+        return await (await self._real()).usage(agent_id)
+
+    async def put_blob(self, data: bytes, media_type: str) -> BlobRef:
+        return await (await self._real()).put_blob(data, media_type)
+
+    async def get_blob(self, digest: str) -> bytes:
+        return await (await self._real()).get_blob(digest)
+
+    def watch(self, agent_id: str) -> Watch:
+        return self._here().watch(agent_id)
+
+    async def rebuild_views(self) -> None:
+        await (await self._real()).rebuild_views()
+
+    async def verify(self) -> list[Damage]:
+        return await (await self._real()).verify()
+
+    async def close(self) -> None:
+        await (await self._real()).close()
+        del self._opened[asyncio.get_running_loop()]

@@ -1,0 +1,205 @@
+"""`kill_everywhere`: run a scenario, then run it again for every moment at which its process could have died.
+
+For each point, in a new folder: (1) run the scenario with a kill armed at that point; the process dies by SIGKILL.
+(2) Look at log and ledger: nothing acknowledged may be missing. (3) Run the same scenario again, with no kill, until it
+finishes. (4) Look again: the same end, nothing done twice, every unknown outcome visible. The world is the ledger, a
+file outside the store that the scenario's tools write to.
+"""
+
+import asyncio
+import inspect
+import os
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from wakeful.ports import Store
+from wakeful.store.sqlite import SqliteStore
+from wakeful.testing.crash_checks import KillReport, Moment, Violation, check_kill, check_recovery
+from wakeful.testing.crash_children import Ending, Nursery
+from wakeful.testing.crash_snapshot import Snapshot, take_snapshot
+from wakeful.testing.crash_store import CrashingStore
+from wakeful.testing.crash_switch import CrashSwitch, KillPoint, activate
+from wakeful.testing.effect_ledger import Ledger
+
+Scenario: TypeAlias = Callable[..., Any]
+"""`scenario(store, ledger)`, or `scenario(store)` when the tools know their ledger; sync or async."""
+Opener: TypeAlias = Callable[[Path], Awaitable[Store]]
+
+
+def kill_everywhere(
+    scenario: Scenario,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    *,
+    open_store: Opener = SqliteStore.open,
+    points: Sequence[KillPoint] | None = None,
+    tries: int = 3,
+    seconds: float = 60.0,
+    workers: int = 2,
+) -> KillReport:
+    """Kill the scenario's process before and after every commit and every effect, and see that nothing came of it.
+
+    `scenario(store, ledger)` is a function at the top of a module. It runs an agent on `store` with a `key` (so that
+    running it again resumes it); its tools call `ledger.record(name, ctx.idempotency_key)`, or `ledger.once` when they
+    are keyed. `ledger` names the file to use when the tools do not take it from the scenario; it is emptied each time.
+    `points` limits the kills, `tries` is how often the program may be run again, `seconds` how long a run may take.
+    Raises AssertionError with the list of what was broken; else returns the report.
+    """
+    fixed = Ledger(ledger.path if isinstance(ledger, Ledger) else ledger) if ledger is not None else None
+    if fixed is not None:
+        workers = 1  # one file is one world
+    folder = Path(tempfile.mkdtemp(prefix="wakeful-kills-"))
+    suite = _Suite(scenario, open_store, folder, fixed, tries, seconds)
+    try:
+        report = suite.run(points, workers)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if not report.ok:
+        raise AssertionError(str(report))
+    return report
+
+
+class _Broken(AssertionError):
+    """A promise that is broken so that nothing further can be seen."""
+
+    def __init__(self, promise: str, what: str) -> None:
+        super().__init__(what)
+        self.promise = promise
+        self.what = what
+
+
+class _Suite:
+    def __init__(
+        self, scenario: Scenario, open_store: Opener, folder: Path, ledger: Ledger | None, tries: int, seconds: float
+    ) -> None:
+        self._scenario = scenario
+        self._open_store = open_store
+        self._folder = folder
+        self._ledger = ledger
+        self._tries = tries
+        self._seconds = seconds
+
+    def run(self, points: Sequence[KillPoint] | None, workers: int) -> KillReport:
+        with Nursery(self._scenario) as first:
+            unharmed, passed = self._unharmed(first)
+            chosen = list(passed if points is None else points)
+
+            def work(number: int) -> KillReport:
+                share = chosen[number::workers]
+                with nullcontext(first) if number == 0 else Nursery(self._scenario) as nursery:
+                    return KillReport.together([self._kill_at(point, nursery, unharmed) for point in share])
+
+            with ThreadPoolExecutor(workers) as pool:
+                report = KillReport.together(pool.map(work, range(min(workers, len(chosen)))))
+        if report.kills * 2 < len(chosen) or not chosen:
+            few = f"{report.kills} of {len(chosen)} points were reached: this shows nothing"
+            report.violations.append(Violation("wedged", None, few))
+        return report
+
+    def _unharmed(self, nursery: Nursery) -> tuple[Moment, list[KillPoint]]:
+        """The run without a kill: what should come out, and where it can be killed."""
+        place = self._place("unharmed")
+        ending = self._live(nursery, place, None)
+        if ending.how != "done":
+            raise AssertionError(f"the scenario does not finish without a kill ({ending.how}):\n{ending.words}")
+        return self._look(nursery, place), ending.value
+
+    def _kill_at(self, point: KillPoint, nursery: Nursery, unharmed: Moment) -> KillReport:
+        report = KillReport(points=1)
+        for attempt in range(self._tries):
+            place = self._place(f"{point.place}-{point.number}-{point.moment}-{attempt}")
+            ending = self._live(nursery, place, point)
+            if ending.how != "done":
+                break
+        else:
+            report.unreached.append(point)
+            return report
+        try:
+            if ending.how != "killed":
+                raise _Broken("wedged", f"{ending.how} before it was killed:\n{ending.words}")
+            report.kills = 1
+            killed = self._look(nursery, place)
+            report.violations += check_kill(point, unharmed, killed, _acknowledged(place))
+            recovered = self._recover(nursery, place)
+            report.unknown = len(recovered.log.unknown)
+            report.violations += check_recovery(point, unharmed, killed, recovered)
+        except _Broken as broken:
+            report.violations.append(Violation(broken.promise, point, broken.what))
+        shutil.rmtree(place, ignore_errors=True)
+        return report
+
+    def _recover(self, nursery: Nursery, place: Path) -> Moment:
+        """The same program, run again until it finishes."""
+        for _ in range(self._tries):
+            ending = self._live(nursery, place, None)
+            if ending.how != "raised":
+                break
+        if ending.how != "done":
+            raise _Broken("wedged", f"run again, it {ending.how}:\n{ending.words}")
+        return self._look(nursery, place)
+
+    def _place(self, name: str) -> Path:
+        """A folder of its own, and an empty world."""
+        place = self._folder / name
+        place.mkdir()
+        if self._ledger is not None:
+            self._ledger.entries()  # raises when the file is something else: that is not ours to empty
+            self._ledger.path.unlink(missing_ok=True)
+        return place
+
+    def _ledger_at(self, place: Path) -> Ledger:
+        return self._ledger or Ledger(place / "ledger.jsonl")
+
+    def _live(self, nursery: Nursery, place: Path, armed: KillPoint | None) -> Ending:
+        ledger = self._ledger_at(place).path
+        arguments = (self._scenario, self._open_store, place, ledger, armed)
+        return nursery.run(_live, *arguments, output=place / "output", seconds=self._seconds)
+
+    def _look(self, nursery: Nursery, place: Path) -> Moment:
+        ending = nursery.run(_look, self._open_store, place, output=place / "look", seconds=self._seconds)
+        if ending.how != "done":
+            raise _Broken("lost", f"the store cannot be read ({ending.how}):\n{ending.words}")
+        assert isinstance(ending.value, Snapshot)
+        return Moment(ending.value, self._ledger_at(place).entries())
+
+
+def _live(
+    scenario: Scenario, open_store: Opener, place: Path, ledger: Path, armed: KillPoint | None
+) -> list[KillPoint]:
+    """In a child: run the scenario on a store and a world that may kill it."""
+    switch = CrashSwitch(armed)
+    activate(switch)
+    path = place / "store.db"
+    store = CrashingStore(str(path), lambda: open_store(path), switch, place / "acknowledged")
+    given = (store, Ledger(ledger, switch))[: _arity(scenario)]
+    outcome = scenario(*given)
+    if inspect.iscoroutine(outcome):
+        asyncio.run(outcome)
+    return switch.points()
+
+
+def _look(open_store: Opener, place: Path) -> Snapshot:
+    """In a child: read the log as somebody would who comes later."""
+
+    async def look() -> Snapshot:
+        store = await open_store(place / "store.db")
+        try:
+            return await take_snapshot(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(look())
+
+
+def _arity(scenario: Scenario) -> int:
+    parameters = inspect.signature(scenario).parameters.values()
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
+def _acknowledged(place: Path) -> int:
+    noted = place / "acknowledged"
+    return sum(map(int, noted.read_text().split())) if noted.exists() else 0

@@ -1,0 +1,93 @@
+"""A store that hands everything on to another. A wrapper overrides the one method its rule is about."""
+
+from collections.abc import Sequence
+
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.models import AgentTokenUsageSummary
+from wakeful.ports import Admitted, Claim, Damage, Store, TurnRow, UnknownRow, Watch
+
+
+class WrappedStore:
+    """Behaves as the store inside it."""
+
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
+
+    @property
+    def location(self) -> str:
+        return self.inner.location
+
+    @property
+    def runtime_id(self) -> str:
+        return self.inner.runtime_id
+
+    async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
+        return await self.inner.admit(agent_id, facts)
+
+    async def claim(self, turn_id: str) -> Claim:
+        return await self.inner.claim(turn_id)
+
+    async def release(self, claim: Claim) -> None:
+        await self.inner.release(claim)
+
+    async def hold(self, claim: Claim) -> None:
+        await self.inner.hold(claim)
+
+    async def append(
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+    ) -> list[Recorded]:
+        return await self.inner.append(claim, facts, barrier=barrier, rest=rest)
+
+    async def sync(self) -> None:
+        await self.inner.sync()
+
+    async def read(
+        self,
+        agent_id: str,
+        *,
+        after: int = 0,
+        thread_id: str | None = None,
+        turn_id: str | None = None,
+        limit: int | None = None,
+    ) -> list[Recorded]:
+        return await self.inner.read(agent_id, after=after, thread_id=thread_id, turn_id=turn_id, limit=limit)
+
+    async def turn(self, turn_id: str) -> TurnRow | None:
+        return await self.inner.turn(turn_id)
+
+    async def turn_of_key(self, key: str) -> TurnRow | None:
+        return await self.inner.turn_of_key(key)
+
+    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
+        return await self.inner.turns(open_only=open_only, limit=limit)
+
+    async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
+        return await self.inner.turns_of_thread(agent_id, thread_id)
+
+    async def agents(self) -> list[str]:
+        return await self.inner.agents()
+
+    async def unknown(self) -> list[UnknownRow]:
+        return await self.inner.unknown()
+
+    async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
+        return await self.inner.usage(agent_id)
+
+    async def put_blob(self, data: bytes, media_type: str) -> BlobRef:
+        return await self.inner.put_blob(data, media_type)
+
+    async def get_blob(self, digest: str) -> bytes:
+        return await self.inner.get_blob(digest)
+
+    def watch(self, agent_id: str) -> Watch:
+        return self.inner.watch(agent_id)
+
+    async def rebuild_views(self) -> None:
+        await self.inner.rebuild_views()
+
+    async def verify(self) -> list[Damage]:
+        return await self.inner.verify()
+
+    async def close(self) -> None:
+        await self.inner.close()

@@ -1,0 +1,157 @@
+"""What a tool is told about the call it serves.
+
+Read-only: a tool changes the world, never its context. Every field but `deps` is a value of the log or follows from
+one; `deps` are live objects of this process, are rebuilt after a restart, and are never stored.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Generic, TypeAlias
+
+from typing_extensions import TypeVar
+
+from wakeful.contracts.budgets import BudgetLeft
+from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.tools import Principal
+from wakeful.contracts.values import JsonValue
+from wakeful.tools.cancellation import Cancelled
+
+Deps_co = TypeVar("Deps_co", covariant=True, default=None)
+ProgressSink: TypeAlias = Callable[[str, float | None, float | None], None]
+"""Called with (message, done, total), from whichever thread the tool runs in."""
+
+NO_CONTEXT: Mapping[str, Any] = MappingProxyType({})
+NO_LIMIT = BudgetLeft(model_calls=None, tool_calls=None, seconds=None)
+NO_USAGE = TokenUsage()
+
+
+class RunContext(Generic[Deps_co]):
+    """The optional first parameter of tools, probes and callable instructions.
+
+    `budget` and `usage` may be given as functions: they are then what they are at the moment a tool looks.
+    """
+
+    __slots__ = (
+        "_agent",
+        "_attempt",
+        "_budget",
+        "_call_id",
+        "_cancelled",
+        "_context",
+        "_deadline",
+        "_deps",
+        "_idempotency_key",
+        "_principal",
+        "_sink",
+        "_thread",
+        "_turn_id",
+        "_usage",
+    )
+
+    def __init__(
+        self,
+        deps: Deps_co,
+        *,
+        context: Mapping[str, JsonValue] = NO_CONTEXT,
+        principal: Principal | None = None,
+        agent: str = "",
+        thread: str = "",
+        turn_id: str = "",
+        call_id: str = "",
+        attempt: int = 1,
+        idempotency_key: str = "",
+        budget: BudgetLeft | Callable[[], BudgetLeft] = NO_LIMIT,
+        usage: TokenUsage | Callable[[], TokenUsage] = NO_USAGE,
+        deadline: datetime | None = None,
+        cancelled: Cancelled | None = None,
+        progress: ProgressSink | None = None,
+    ) -> None:
+        self._deps = deps
+        self._context = context
+        self._principal = principal
+        self._agent = agent
+        self._thread = thread
+        self._turn_id = turn_id
+        self._call_id = call_id
+        self._attempt = attempt
+        self._idempotency_key = idempotency_key
+        self._budget = budget
+        self._usage = usage
+        self._deadline = deadline
+        self._cancelled = cancelled if cancelled is not None else Cancelled()
+        self._sink = progress
+
+    @property
+    def deps(self) -> Deps_co:
+        """Live objects of this process: pools, clients. Never stored."""
+        return self._deps
+
+    @property
+    def context(self) -> Mapping[str, JsonValue]:
+        """What the caller passed; stored, and there again after a restart."""
+        return self._context
+
+    @property
+    def principal(self) -> Principal | None:
+        """Who the run acts for."""
+        return self._principal
+
+    @property
+    def agent(self) -> str:
+        return self._agent
+
+    @property
+    def thread(self) -> str:
+        return self._thread
+
+    @property
+    def turn_id(self) -> str:
+        return self._turn_id
+
+    @property
+    def call_id(self) -> str:
+        return self._call_id
+
+    @property
+    def attempt(self) -> int:
+        """From 1; 2 when this very call was begun before and is carried out again."""
+        return self._attempt
+
+    @property
+    def idempotency_key(self) -> str:
+        """Stable for this call over retries, restarts and workers."""
+        return self._idempotency_key
+
+    @property
+    def approval(self) -> None:
+        """Nobody is asked in this version."""
+        return None
+
+    @property
+    def budget(self) -> BudgetLeft:
+        """What is left of the turn's budget."""
+        return self._budget() if callable(self._budget) else self._budget
+
+    @property
+    def usage(self) -> TokenUsage:
+        """What the turn has used so far."""
+        return self._usage() if callable(self._usage) else self._usage
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When the runtime stops waiting for this call."""
+        return self._deadline
+
+    @property
+    def cancelled(self) -> Cancelled:
+        """Set when nobody waits for this call any more."""
+        return self._cancelled
+
+    def progress(self, message: str = "", *, done: float | None = None, total: float | None = None) -> None:
+        """Show whoever watches how far this call is. A glimpse: it may be lost."""
+        if self._sink is not None:
+            self._sink(message, done, total)
+
+    def __repr__(self) -> str:
+        return f"RunContext(agent={self._agent!r}, turn_id={self._turn_id!r}, call_id={self._call_id!r})"

@@ -1,0 +1,279 @@
+"""A tool made of a Python function, which stays that function.
+
+`look_up(ctx, "A17")` calls it as before: same name, docstring, signature and async-ness. What is added is what the
+runtime needs: a declaration for the model, a way to start it with JSON arguments, and, where its effect is `probeable`,
+a probe.
+"""
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Concatenate, Generic, ParamSpec, cast, overload
+
+from typing_extensions import TypeVar, Unpack
+
+from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
+from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
+from wakeful.contracts.tools import Effect, ToolDeclaration
+from wakeful.tools import docstrings, parameters, schema
+from wakeful.tools.context import RunContext
+from wakeful.tools.options import CheckedOptions, ToolOptions, lock_names
+from wakeful.tools.probing import Probe
+from wakeful.tools.running import Running, begin
+
+Deps_contra = TypeVar("Deps_contra", contravariant=True, default=object)
+D = TypeVar("D", default=object)
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+ProbeT = TypeVar("ProbeT", bound=Callable[..., Any])
+
+_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]*(?:/[A-Za-z_][A-Za-z0-9_.-]*)?$")
+_NO_BINDINGS: Mapping[str, str] = MappingProxyType({})
+_PEERS = {
+    "pydantic_ai": "Pydantic AI",
+    "agents.tool": "OpenAI Agents",  # in full: `agents` alone is a likely name for anybody's own package
+    "langchain_core": "LangChain",
+    "langchain": "LangChain",
+    "claude_agent_sdk": "the Claude SDK",
+    "mcp": "MCP",
+}
+
+
+class Tool(Generic[Deps_contra]):
+    """Anything a model may call: a declaration and a way to start it. `Tool[Shop]` needs a context with a Shop."""
+
+    @property
+    def declaration(self) -> ToolDeclaration:
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def needs_deps(self) -> bool:
+        raise NotImplementedError
+
+    @property
+    def has_probe(self) -> bool:
+        return False
+
+    def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> Running:
+        """Begin a call. Raises ArgumentsRefused when the arguments are not the function's; nothing has run then."""
+        raise NotImplementedError
+
+    async def invoke(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> Any:
+        """Begin a call and wait for it."""
+        return await self.start(ctx, arguments).result
+
+    async def ask_probe(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> ProbeAnswer:
+        """Did this call happen? Does not raise: a probe that fails cannot say."""
+        return StillUnknown(f"{self.name} has no probe")
+
+
+class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
+    """A function and what `@tool(...)` said about it."""
+
+    def __init__(self, fn: Callable[P, R_co], options: CheckedOptions) -> None:
+        functools.update_wrapper(cast(Any, self), fn, updated=())
+        self.__name__ = parameters.own_name(fn)
+        self.__doc__ = parameters.docstring_of(fn)
+        self._fn = fn
+        self._options = options
+        self._parameters = parameters.read(fn)
+        self._is_async = parameters.is_async(fn)
+        self._name = _name(options.name, fn)
+        self._probe: Probe | None = None
+        self._compiled: schema.Compiled | None = None
+        self._declaration: ToolDeclaration | None = None
+        self.__signature__ = self._parameters.signature
+        _look_like(self, fn)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """The function itself: no gate, no log."""
+        return self._fn(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tool {self._name} effect={self._options.effect}>"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def effect(self) -> Effect:
+        return self._options.effect
+
+    @property
+    def needs_deps(self) -> bool:
+        """Does it take a context that names deps?"""
+        return self._parameters.needs_deps
+
+    @property
+    def has_probe(self) -> bool:
+        return self._probe is not None
+
+    @property
+    def declaration(self) -> ToolDeclaration:
+        """What the model is told. Made when it is first asked for, because it needs every type to be defined."""
+        if self._declaration is None:
+            self._declaration = self._declare()
+        return self._declaration
+
+    def _declare(self) -> ToolDeclaration:
+        options, compiled = self._options, self._compile()
+        words = options.description
+        if words is None:
+            words = docstrings.read(self.__doc__).description
+        return ToolDeclaration(
+            name=self._name,
+            description=words,
+            input_schema=compiled.schema,
+            effect=options.effect,
+            timeout=options.timeout,
+            retries=options.retries,
+            locks=options.locks,
+            reads_private=options.reads_private,
+            changes_state=options.changes_state,
+            leaves_machine=options.leaves_machine,
+            child_safe=options.child_safe,
+            sensitive_parameters=compiled.sensitive,
+        )
+
+    def _compile(self) -> schema.Compiled:
+        if self._compiled is None:
+            self._compiled = schema.compile_parameters(self._parameters, docstrings.read(self.__doc__).parameters)
+        return self._compiled
+
+    def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> Running:
+        values = self._compile().arguments(arguments)
+        given = (ctx,) if self._parameters.takes_context else ()
+        return begin(self._fn, self._is_async, given, values)
+
+    def probe(self, fn: ProbeT) -> ProbeT:
+        """Register what can tell whether a call happened: `(ctx, ...)` with any of the tool's own parameters."""
+        if self._options.effect != "probeable":
+            raise InvalidConfig(
+                f"{self._name} has a probe and effect={self._options.effect!r}", 'say @tool(effect="probeable")'
+            )
+        self._probe = Probe(fn, [parameter.name for parameter in self._parameters.named])
+        return fn
+
+    async def ask_probe(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> ProbeAnswer:
+        if self._probe is None:
+            return StillUnknown(f"{self._name} has no probe")
+        try:
+            answer = await self._probe.begin(ctx, self._compile().arguments(arguments)).result
+        except Exception as error:
+            return StillUnknown(f"the probe of {self._name} raised {type(error).__name__}: {error}")
+        if isinstance(answer, Happened | DidNotHappen | StillUnknown):
+            return answer
+        return StillUnknown(
+            f"the probe of {self._name} returned a {type(answer).__name__}, not Happened, DidNotHappen or StillUnknown"
+        )
+
+
+def _look_like(made: Any, fn: Any) -> None:
+    """Let `inspect.iscoroutinefunction` and its like see the function: they look at these."""
+    for attribute in ("__code__", "__defaults__", "__kwdefaults__"):
+        if hasattr(fn, attribute):
+            setattr(made, attribute, getattr(fn, attribute))
+    if parameters.is_async(fn) and hasattr(inspect, "markcoroutinefunction"):
+        inspect.markcoroutinefunction(made)
+
+
+def _name(asked: str | None, fn: Callable[..., Any]) -> str:
+    name = asked if asked is not None else parameters.own_name(fn)
+    if not _NAME.match(name) or len(name) > 128:
+        raise InvalidConfig(
+            f"{name!r} cannot be a tool's name",
+            "give name=: letters, digits, _ . - and at most one /, not a digit first",
+        )
+    return name
+
+
+class ToolDecorator:
+    """`@tool(...)`, waiting for its function."""
+
+    __slots__ = ("_options",)
+
+    def __init__(self, options: CheckedOptions) -> None:
+        self._options = options
+
+    @overload
+    def __call__(
+        self, fn: Callable[Concatenate[RunContext[D], P], R], /
+    ) -> FunctionTool[Concatenate[RunContext[D], P], R, D]: ...
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> FunctionTool[P, R, object]: ...
+    def __call__(self, fn: Callable[..., Any], /) -> FunctionTool[..., Any, Any]:
+        return _make(fn, self._options)
+
+
+@overload
+def tool(
+    fn: Callable[Concatenate[RunContext[D], P], R], /, **options: Unpack[ToolOptions]
+) -> FunctionTool[Concatenate[RunContext[D], P], R, D]: ...
+@overload
+def tool(fn: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R, object]: ...
+@overload
+def tool(**options: Unpack[ToolOptions]) -> ToolDecorator: ...
+def tool(
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    effect: Effect = "irreversible",
+    name: str | None = None,
+    description: str | None = None,
+    approval: Any = False,
+    timeout: float | None = None,
+    retries: int = 2,
+    locks: Sequence[str] = (),
+    reads_private: bool = False,
+    changes_state: bool | None = None,
+    leaves_machine: bool = False,
+    external: bool = False,
+    child_safe: bool = True,
+    bind: Mapping[str, str] = _NO_BINDINGS,
+) -> FunctionTool[..., Any, Any] | ToolDecorator:
+    """Make a function a tool: `@tool`, `@tool(effect="pure")` or `tool(fn, effect="pure")`.
+
+    `effect` says what a repeat after a crash would do; a tool that says nothing is never repeated. `retries` is how
+    often in a turn the tool may ask the model to try differently; no two running calls hold one of `locks` together.
+    """
+    if approval is not False:
+        raise NotBuiltYet("tool(approval=...)", "a tool that must not run unasked cannot be offered yet")
+    if bind:
+        raise NotBuiltYet("tool(bind=...)", "read ctx.context inside the tool instead")
+    if external:
+        raise NotBuiltYet("tool(external=True)")
+    options = CheckedOptions(
+        effect=effect,
+        name=name,
+        description=description,
+        timeout=timeout,
+        retries=retries,
+        locks=lock_names(locks),
+        reads_private=reads_private,
+        changes_state=changes_state,
+        leaves_machine=leaves_machine,
+        child_safe=child_safe,
+    )
+    return ToolDecorator(options) if fn is None else _make(fn, options)
+
+
+def _make(fn: Any, options: CheckedOptions) -> FunctionTool[..., Any, Any]:
+    kind = type(fn)
+    if isinstance(fn, Tool):
+        raise InvalidConfig(f"{fn.name} is a tool already", "give tool() the function itself")
+    peer = _PEERS.get(kind.__module__) or _PEERS.get(kind.__module__.partition(".")[0])
+    if peer is not None:
+        raise NotBuiltYet(
+            f"tool() for a {kind.__module__}.{kind.__qualname__} of {peer}", "wrap the function behind it instead"
+        )
+    if not callable(fn):
+        raise InvalidConfig(f"tool() needs a function, not a {kind.__qualname__}")
+    return FunctionTool(fn, options)

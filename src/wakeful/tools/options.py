@@ -1,0 +1,70 @@
+"""What `@tool(...)` may say about a function, checked once, when it says it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict, get_args
+
+from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.tools import Effect
+
+
+class ToolOptions(TypedDict, total=False):
+    """The keywords of `tool`, for type checkers; the function itself says their defaults."""
+
+    effect: Effect
+    name: str | None
+    description: str | None
+    approval: Any
+    timeout: float | None
+    retries: int
+    locks: Sequence[str]
+    reads_private: bool
+    changes_state: bool | None
+    leaves_machine: bool
+    external: bool
+    child_safe: bool
+    bind: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedOptions:
+    """Options that hold together. Raises InvalidConfig, naming the one that does not."""
+
+    effect: Effect
+    name: str | None
+    description: str | None
+    timeout: float | None
+    retries: int
+    locks: tuple[str, ...]
+    reads_private: bool
+    changes_state: bool | None
+    leaves_machine: bool
+    child_safe: bool
+
+    def __post_init__(self) -> None:
+        if self.effect not in get_args(Effect):
+            known = ", ".join(get_args(Effect))
+            raise InvalidConfig(f"tool(effect={self.effect!r}): no such effect", f"give one of: {known}")
+        if self.timeout is not None and not (_is_number(self.timeout) and 0 < self.timeout < math.inf):
+            raise InvalidConfig(f"tool(timeout={self.timeout!r}): a timeout is a positive number of seconds, or None")
+        if not _is_count(self.retries):
+            raise InvalidConfig(f"tool(retries={self.retries!r}): give a whole number, 0 or more")
+        if self.changes_state and self.effect == "pure":
+            raise InvalidConfig('tool(effect="pure", changes_state=True): a pure tool changes nothing')
+
+
+def lock_names(locks: Sequence[str]) -> tuple[str, ...]:
+    """The names to lock. A bare string would be one lock for each of its letters."""
+    names: tuple[Any, ...] = (locks,) if isinstance(locks, str) else tuple(locks)
+    if isinstance(locks, str) or not all(isinstance(name, str) and name for name in names):
+        raise InvalidConfig(f"tool(locks={locks!r}): give a list of names", 'for example locks=["ledger"]')
+    return names
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

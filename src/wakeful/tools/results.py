@@ -1,0 +1,129 @@
+"""What a tool returned, as parts for the model, and no more of it than a model is shown.
+
+A string is text. A part, or a list with parts in it, is those parts. Bytes are text when they are UTF-8 and a file when
+they are not. Everything else is compact JSON. None and an empty string become `(no output)`: some providers refuse an
+empty result, and to a model it looks like a mistake.
+
+Nothing a tool returns can break what stores it: lone surrogates and NUL become U+FFFD, NaN becomes a string, and what
+has no JSON form raises ResultRefused, which is one failed call and nothing more.
+"""
+
+import json
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias
+
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+
+from wakeful.contracts.content import File, Image, Text
+from wakeful.contracts.errors import ForTheModel
+from wakeful.contracts.tools import MAX_RESULT_BYTES, MAX_RESULT_TOKENS
+
+ResultPart: TypeAlias = Text | Image | File
+
+NO_OUTPUT = "(no output)"
+BYTES_PER_TOKEN = 3
+MAX_SHOWN_BYTES = min(MAX_RESULT_BYTES, MAX_RESULT_TOKENS * BYTES_PER_TOKEN)
+"""How much text of one result a model is shown, the closing notice included."""
+
+
+class ResultRefused(ForTheModel):
+    """The tool ran, and what it returned cannot be shown to a model."""
+
+
+class Shown(NamedTuple):
+    """A result as the model sees it."""
+
+    parts: tuple[ResultPart, ...]
+    whole: bytes | None
+    """All of the text, UTF-8, when the parts hold less than that."""
+    size: int
+    """Bytes of the result, pictures and files included, before anything was cut."""
+
+
+def show(value: Any) -> Shown:
+    """What a tool returned, ready for the model. Raises ResultRefused."""
+    return limit(parts_from(value))
+
+
+def parts_from(value: Any) -> tuple[ResultPart, ...]:
+    """A returned value as parts, at full length. Raises ResultRefused."""
+    if value is None:
+        return (Text(NO_OUTPUT),)
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return (_text(value),)
+    if isinstance(value, Text | Image | File):
+        return (_clean_part(value),)
+    if isinstance(value, list | tuple) and any(isinstance(piece, Text | Image | File) for piece in value):
+        return tuple(part for piece in value for part in parts_from(piece))
+    if isinstance(value, bytes | bytearray | memoryview):
+        return _from_bytes(bytes(value))
+    return (_text(_json(value)),)
+
+
+def limit(parts: Sequence[ResultPart], most: int = MAX_SHOWN_BYTES) -> Shown:
+    """Keep at most `most` bytes of text, cut between characters, with a notice that says how much there was."""
+    texts = [part for part in parts if isinstance(part, Text)]
+    sizes = [len(part.text) if part.text.isascii() else len(part.text.encode()) for part in texts]
+    total = sum(sizes)
+    binary = sum(len(part.data or b"") for part in parts if isinstance(part, Image | File))
+    if total <= most:
+        return Shown(tuple(parts), None, total + binary)
+    notice = f"\n[cut here: {most:,} of {total:,} bytes are shown]"
+    left = most - len(notice)
+    shown: list[ResultPart] = []
+    for part in parts:
+        if not isinstance(part, Text):
+            shown.append(part)
+        elif left > 0:
+            # Every character is at least one byte: no need to encode more of a long text than could be shown.
+            kept = part.text[:left].encode()[:left].decode(errors="ignore")
+            left -= len(kept.encode())
+            if len(kept) < len(part.text):
+                left = 0
+            shown.append(Text(kept + notice) if left == 0 else part)
+    whole = texts[0].text if len(texts) == 1 else "\n".join(part.text for part in texts)
+    return Shown(tuple(shown), whole.encode(), total + binary)
+
+
+def clean(text: str) -> str:
+    """The text without what UTF-8 or a database cannot hold. Surrogates that make a pair become their character."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text.replace("\x00", "\ufffd") if "\x00" in text else text
+
+
+def _text(value: str) -> Text:
+    return Text(clean(str(value)) or NO_OUTPUT)
+
+
+def _clean_part(part: ResultPart) -> ResultPart:
+    return part.model_copy(update={"text": clean(part.text)}) if isinstance(part, Text) else part
+
+
+def _from_bytes(data: bytes) -> tuple[ResultPart, ...]:
+    if b"\x00" not in data:
+        try:
+            return (_text(data.decode()),)
+        except UnicodeDecodeError:
+            pass
+    return (Text(f"[{len(data):,} bytes of binary data, attached as a file]"), File(name="result.bin", data=data))
+
+
+def _json(value: Any) -> str:
+    try:
+        try:
+            return to_json(value, inf_nan_mode="strings", bytes_mode="base64").decode()
+        except (PydanticSerializationError, UnicodeEncodeError) as error:
+            if "surrogates" not in str(error):
+                raise
+            plain = to_jsonable_python(value, inf_nan_mode="strings", bytes_mode="base64")
+            return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    except Exception as error:  # a user's own serialiser may raise anything
+        raise ResultRefused(
+            f"the tool returned a {type(value).__qualname__} that has no JSON form: {str(error)[:300]}",
+            "return a string, a number, a list, a dict, a dataclass, a pydantic model, or parts",
+        ) from error

@@ -1,0 +1,37 @@
+"""What every suite shares: the marks that say which rule a test shows, and the documents those rules stand in."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+RULE = re.compile(r"[A-Z]{2,5}-[A-Z0-9]+-\d{2,3}")
+MOST_RULES_IN_A_MARK = 4
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A mark names at most four rules, each written as rules are written: a crowded mark shows nothing."""
+    wrong = []
+    for item in items:
+        for mark in item.iter_markers("spec"):
+            if not 1 <= len(mark.args) <= MOST_RULES_IN_A_MARK:
+                wrong.append(f"{item.nodeid}: {len(mark.args)} rules in one mark")
+            wrong += [f"{item.nodeid}: {rule!r} is no rule" for rule in mark.args if not RULE.fullmatch(str(rule))]
+    if wrong:
+        raise pytest.UsageError("spec marks: " + "; ".join(wrong))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with the rules, which stands beside the repository where it is developed."""
+    if not (SHARED / "spec").is_dir():
+        pytest.skip("needs the rules in ../shared/spec, which are not part of the repository")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT

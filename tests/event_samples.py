@@ -1,0 +1,258 @@
+"""One event of every kind, made by hand, and a short way to put events into facts. Shared by several suites."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from wakeful.contracts.budgets import Limits
+from wakeful.contracts.content import BlobRef, Text
+from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
+from wakeful.contracts.envelope import Fact, Recorded, published
+from wakeful.contracts.events import (
+    AnswerAccepted,
+    AnswerRejected,
+    AnyEvent,
+    AssistantRecorded,
+    CallAsked,
+    ContextItem,
+    ContextResolved,
+    ContinuationDecided,
+    HistoryImported,
+    LimitChanged,
+    MessageAdmitted,
+    ModelCompleted,
+    ModelFailed,
+    ModelRequested,
+    ObserverFailed,
+    PermissionEvaluated,
+    RejectedDeclaration,
+    SessionStarted,
+    ToolArgs,
+    ToolDeclarationsRejected,
+    ToolDispatched,
+    ToolFailed,
+    ToolMediationDisabled,
+    ToolProgress,
+    ToolResult,
+    ToolStarted,
+    TranscriptLockContended,
+    TranscriptLockReleaseFailed,
+    TranscriptPersistFailed,
+    TurnCompleted,
+    TurnConfigChanged,
+    TurnFailed,
+    TurnInterruptApplied,
+    TurnInterruptRequested,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    UnknownResolved,
+)
+from wakeful.contracts.failures import FailureArtifact
+from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.tools import ToolError, ToolResultMetadata
+
+AGENT, THREAD, TURN = "agent_1", "main", "turn_1"
+NOON = 1_800_000_000_000_000
+CONFIG = BlobRef(digest="sha256:" + "0" * 64, size=2, media_type="application/json")
+
+
+def message(text: str = "Order A17 arrived broken.") -> MessageAdmitted:
+    return MessageAdmitted(message_id="msg_1", item=UserItem(parts=(Text(text),)), prompt_preview=text)
+
+
+def turn_started() -> TurnStarted:
+    return TurnStarted(
+        turn_index=1,
+        message_ids=("msg_1",),
+        agent_name="support",
+        config_ref=CONFIG,
+        model_ref="scripted:list",
+        limits=Limits(),
+    )
+
+
+def requested(attempt: int = 1) -> ModelRequested:
+    return ModelRequested(model_ref="scripted:list", attempt=attempt, items=1)
+
+
+def completed(usage: TokenUsage | None = None) -> ModelCompleted:
+    return ModelCompleted(
+        model_ref="scripted:list",
+        attempt=1,
+        stop_reason="end",
+        token_usage=usage,
+        context_build_ms=0.5,
+        provider_round_ms=12.0,
+        provider_started_at="2027-01-15T08:00:00.000Z",
+        provider_completed_at="2027-01-15T08:00:00.012Z",
+    )
+
+
+def model_failed(usage: TokenUsage | None = None, *, disposition: Any = "retry") -> ModelFailed:
+    return ModelFailed(
+        model_ref="scripted:list",
+        attempt=1,
+        failure_kind="overloaded",
+        stage="headers",
+        disposition=disposition,
+        message="the provider is overloaded (529)",
+        duration_ms=30,
+        token_usage=usage,
+    )
+
+
+def said(text: str = "", *calls: str, tool: str = "look_up") -> AssistantRecorded:
+    parts = [*([Text(text)] if text else []), *(CallPart(call_id=call, name=tool, arguments={}) for call in calls)]
+    return AssistantRecorded(
+        item=AssistantItem(parts=tuple(parts), provider="scripted"),
+        calls=tuple(CallAsked(call_id=call, name=tool) for call in calls),
+        text_preview=text,
+    )
+
+
+def tool_started(call: str = "call_1", *, position: int = 0, tool: str = "look_up") -> ToolStarted:
+    return ToolStarted(
+        tool_name=tool,
+        safe_args={"order": "A17"},
+        args_sha256="0" * 64,
+        is_read_only=True,
+        is_concurrency_safe=True,
+        is_destructive=False,
+        batch_id="turn_1/1",
+        position=position,
+        scheduling="parallel",
+        dispatched=True,
+        effect="pure",
+        idempotency_key=f"key-{call}",
+    )
+
+
+def progress(number: int = 1, *, total: float | None = 2.0, note: str | None = None) -> ToolProgress:
+    return ToolProgress(progress_seq=number, progress=float(number), total=total, message=note, elapsed_ms=number)
+
+
+def metadata(status: Any = "success", ms: float = 3.5) -> ToolResultMetadata:
+    return ToolResultMetadata(status=status, started_at=1.0, completed_at=1.0035, execution_time_ms=ms)
+
+
+def tool_result(call: str = "call_1", text: str = "4200", *, tool: str = "look_up") -> ToolResult:
+    return ToolResult(
+        tool_name=tool,
+        item=ToolItem(call_id=call, name=tool, parts=(Text(text),)),
+        preview=text,
+        size_bytes=len(text),
+        duration_ms=3.5,
+        metadata=metadata(),
+    )
+
+
+def tool_failed(call: str = "call_1", *, status: Any = "failed", tool: str = "look_up") -> ToolFailed:
+    return ToolFailed(
+        status=status,
+        tool_name=tool,
+        item=ToolItem(call_id=call, name=tool, parts=(Text('{"ok": false}'),), is_error=True),
+        error_category="execution_failed",
+        message="no such order",
+        retryable=False,
+        recovery_advice="look the order up first",
+        effects="none",
+        duration_ms=2.0,
+        error="execution_failed: no such order",
+        tool_error=ToolError(kind="execution_failed", message="no such order", recovery_hint="look the order up first"),
+        metadata=metadata("error", 2.0),
+    )
+
+
+def turn_completed() -> TurnCompleted:
+    return TurnCompleted(turn_index=1, stop_reason="natural", retryable=False, duration_ms=80.4, active_ms=79.0)
+
+
+def turn_failed(status: Any = "failed", stop_reason: Any = "provider_error") -> TurnFailed:
+    return TurnFailed(
+        turn_index=1,
+        status=status,
+        stop_reason=stop_reason,
+        retryable=True,
+        duration_ms=80.6,
+        active_ms=79.0,
+        message="the provider is overloaded (529)",
+        failure_artifact=FailureArtifact(category="transport", kind="overloaded", summary="the provider is overloaded"),
+    )
+
+
+ONE_OF_EACH: tuple[AnyEvent, ...] = (
+    SessionStarted(agent_name="support"),
+    message(),
+    HistoryImported(items=(UserItem(parts=(Text("earlier"),)),), count=1),
+    turn_started(),
+    ContextResolved(
+        context_id="ctx_1",
+        instruction_refs=(ContextItem(ref="instructions", kind="instruction"),),
+        tokens_used=12,
+        tokens_are_estimate=True,
+        context_build_ms=0.25,
+    ),
+    TurnConfigChanged(
+        config_ref=CONFIG, previous="sha256:1", changed=("instructions",), model_ref="scripted:list", limits=Limits()
+    ),
+    TurnInterruptRequested(interrupt_id="int_1", requested_by="operator"),
+    TurnInterruptApplied(interrupt_id="int_1", cancelled_tool_call_ids=("call_1",), latency_ms=4),
+    LimitChanged(limit_name="llm_calls", limit=8, observed=9),
+    AnswerAccepted(value={"order": "A17"}),
+    AnswerRejected(item=UserItem(parts=(Text("not an order"),), origin="runtime"), errors=("order: missing",)),
+    ContinuationDecided(go_on=True),
+    TurnSuspended(reason="tool_missing", waiting_for=("refund",)),
+    TurnResumed(),
+    turn_completed(),
+    turn_failed(),
+    requested(),
+    model_failed(TokenUsage(input_tokens=3, total_tokens=3)),
+    completed(TokenUsage(input_tokens=5, output_tokens=2, total_tokens=7)),
+    said("Looking it up.", "call_1"),
+    PermissionEvaluated(decision="allow", decision_reason="no rule says otherwise"),
+    tool_started(),
+    ToolDispatched(attempt=2, cause="recovery"),
+    ToolArgs(safe_args={"order": "A18"}, changed_by="hook"),
+    progress(note="half way"),
+    tool_result(),
+    tool_failed(),
+    UnknownResolved(call_id="call_1", tool_name="refund", happened=True, result="refunded 4200", source="operator"),
+    ObserverFailed(surface="on_event", error="ValueError: no"),
+    TranscriptPersistFailed(surface="persister", error="OSError: no"),
+    TranscriptLockContended(session_id="s_1"),
+    TranscriptLockReleaseFailed(surface="lock", error="OSError: no"),
+    ToolDeclarationsRejected(
+        rejected=(RejectedDeclaration(name="x", reason="no schema"),), rejected_count=1, accepted_count=0
+    ),
+    ToolMediationDisabled(reason="no declarations"),
+)
+
+
+def fact(event: AnyEvent, *, step: int | None = 1, call: str | None = None, turn: str | None = TURN) -> Fact:
+    """An event in a fact that carries every id its family needs."""
+    if call is None and isinstance(event, ToolResult | ToolFailed):
+        call = event.item.call_id
+    if call is None and "tool_call_id" in event.needs:
+        call = "call_1"
+    return Fact(event=event, at=NOON, thread_id=THREAD, turn_id=turn, step=step, call_id=call)
+
+
+def log(*facts: AnyEvent | Fact, start: int = 1) -> list[Recorded]:
+    """Facts as an agent's stream would number them. A bare event belongs to the round that was asked for last."""
+    step = 1
+    stream = []
+    for seq, one in enumerate(facts, start):
+        stored = one if isinstance(one, Fact) else fact(one, step=step)
+        step = stored.step or step
+        stream.append(Recorded(AGENT, seq, stored))
+    return stream
+
+
+def in_step(step: int, *events: AnyEvent) -> Iterable[Fact]:
+    """Events of one round."""
+    return [fact(event, step=step) for event in events]
+
+
+def as_published(event: AnyEvent, *, seq: int = 1) -> dict[str, Any]:
+    """The JSON a reader outside gets, as plain values."""
+    return published(Recorded(AGENT, seq, fact(event)), "runtime_1").model_dump(mode="json", exclude_none=True)
