@@ -45,6 +45,8 @@ class Cell:
     rounds: int
     runs: int = 0
     microseconds: float | None = None
+    processor: float | None = None
+    """Processor time, all threads: where it is much less than the time, the machine was busy or the disk slow."""
     lowest: float | None = None
     highest: float | None = None
     bytes_a_round: float | None = None
@@ -75,26 +77,28 @@ async def _cell(contestant: Contestant, rounds: int, limit: float, folder: Path)
     prepare = contestant.load()
     await prepare(WARM_UP, _new(folder, "warm-up"))()
     seconds: list[float] = []
+    processor: list[float] = []
     while True:
         turn = prepare(rounds, _new(folder, f"run-{len(seconds)}"))
         Count.rounds = 0
-        began = time.perf_counter()
+        began, began_processor = time.perf_counter(), time.process_time()
         task = asyncio.ensure_future(turn())
         await asyncio.wait({task}, timeout=limit)
-        took = time.perf_counter() - began
+        took, took_processor = time.perf_counter() - began, time.process_time() - began_processor
         if not task.done():
             if seconds:
                 break  # an earlier turn finished inside the limit: that one counts
-            return {"seconds": [took], "stopped_after": Count.rounds, "folder": "run-0"}
+            return {"seconds": [took], "processor": [took_processor], "stopped_after": Count.rounds, "folder": "run-0"}
         if (said := task.result()) != FINAL or Count.rounds != rounds:
             raise AssertionError(f"{contestant.name} did {Count.rounds} of {rounds} rounds and said {said!r}")
         seconds.append(took)
+        processor.append(took_processor)
         spent = sum(seconds)
         if spent + took > limit or len(seconds) >= MOST_RUNS:
             break
         if len(seconds) >= ENOUGH_RUNS and spent >= ENOUGH_SECONDS:
             break
-    return {"seconds": seconds, "stopped_after": None, "folder": f"run-{len(seconds) - 1}"}
+    return {"seconds": seconds, "processor": processor, "stopped_after": None, "folder": f"run-{len(seconds) - 1}"}
 
 
 def _new(folder: Path, name: str) -> Path:
@@ -142,6 +146,7 @@ def run_cell(contestant: Contestant, rounds: int, limit: float) -> Cell:
             rounds,
             runs=len(costs),
             microseconds=statistics.median(costs),
+            processor=statistics.median(seconds / done * 1e6 for seconds in result["processor"]),
             lowest=min(costs),
             highest=max(costs),
             bytes_a_round=_bytes(Path(folder) / result["folder"]) / done if measurable else None,
@@ -163,7 +168,9 @@ def run(names: list[str], counts: list[int], limit: float) -> list[Cell]:
     for rounds in counts:
         for name in names:
             cell = run_cell(CONTESTANTS[name], rounds, limit)
-            spread = f" ({number(cell.lowest)} to {number(cell.highest)})" if cell.lowest and cell.highest else ""
+            spread = ""
+            if cell.lowest and cell.highest and cell.processor:
+                spread = f" ({number(cell.lowest)} to {number(cell.highest)}; processor {number(cell.processor)})"
             size = f", {cell.size()} bytes" if cell.bytes_a_round else ""
             print(
                 f"{name:24} {rounds:5} rounds: {cell.cost()} us a round{spread}, {cell.runs} runs{size} {cell.problem}",

@@ -34,6 +34,7 @@ from wakeful.contracts.events import (
     ToolProgress,
     ToolResult,
     ToolStarted,
+    TranscriptClosed,
     TranscriptLockContended,
     TranscriptLockReleaseFailed,
     TranscriptPersistFailed,
@@ -49,6 +50,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.outcomes import RunOutcome
 from wakeful.contracts.tools import ToolError, ToolResultMetadata
 
 AGENT, THREAD, TURN = "agent_1", "main", "turn_1"
@@ -225,6 +227,7 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         rejected=(RejectedDeclaration(name="x", reason="no schema"),), rejected_count=1, accepted_count=0
     ),
     ToolMediationDisabled(reason="no declarations"),
+    TranscriptClosed(turn=1, message_count=2, tool_results=0, run_outcome=RunOutcome.of("completed")),
 )
 
 

@@ -5,10 +5,12 @@ Stores named by path are opened once for each event loop and shared; the last us
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from wakeful.contracts.errors import UnknownProvider
 from wakeful.ports import Clock, Ids, Model, Store
@@ -26,6 +28,7 @@ class _Shared:
 
 _open_stores: dict[tuple[int, str], _Shared] = {}
 _opening: dict[tuple[int, str], asyncio.Lock] = {}
+_lingering: set[asyncio.Task[None]] = set()
 
 
 @asynccontextmanager
@@ -73,6 +76,25 @@ async def _give_back(location: str, shared: _Shared) -> None:
         _opening.pop(place, None)
 
 
+def _linger(store: Store, work: Coroutine[Any, Any, None]) -> None:
+    """Let work outlive the run that began it: a store of ours stays open until it is done."""
+
+    shared = next((shared for shared in _open_stores.values() if shared.store is store), None)
+    if shared is not None:
+        shared.users += 1  # before the run gives its own back
+
+    async def hold() -> None:
+        try:
+            await work
+        finally:
+            if shared is not None:
+                await _give_back(store.location, shared)
+
+    task = asyncio.get_running_loop().create_task(hold())
+    _lingering.add(task)
+    task.add_done_callback(_lingering.discard)
+
+
 def _place(location: str) -> tuple[int, str]:
     return id(asyncio.get_running_loop()), str(Path(location).absolute())
 
@@ -100,4 +122,5 @@ def runtime(store: Store, *, clock: Clock | None = None, ids: Ids | None = None)
         ids=ids if ids is not None else UniqueIds(),
         jitter=random.random,
         resolve_model=resolve_model,
+        linger=partial(_linger, store),
     )

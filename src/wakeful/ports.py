@@ -5,13 +5,20 @@ An implementation is named nowhere but in `bootstrap`. What a method must not do
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import History
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.models import AgentTokenUsageSummary, ModelGlimpse, Reply, ToolChoice
 from wakeful.contracts.tools import ToolDeclaration
+
+if TYPE_CHECKING:  # what only the conversation loop needs is not loaded for everybody
+    from wakeful.contracts.conversation_result import ConversationResult
+    from wakeful.contracts.declarations import RuntimeToolDeclaration
+    from wakeful.contracts.requests import ConversationRequest
+    from wakeful.contracts.tool_calls import ToolCall
+    from wakeful.contracts.transcript import Message
 
 
 class Clock(Protocol):
@@ -260,4 +267,41 @@ class Model(Protocol):
 
     def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
         """Glimpses, then exactly one Reply, last. Raises ModelFailure; never a reply that may not be whole."""
+        ...
+
+
+# --- the conversation loop -------------------------------------------------------------------------------------------
+# What a host brings to `ConversationLoop`. Every method may be plain or async; a plain one runs off the event loop.
+
+
+class ToolExecutor(Protocol):
+    """Runs a host's tools."""
+
+    def execute(self, call: "ToolCall", declaration: "RuntimeToolDeclaration", context: dict[str, Any]) -> Any:
+        """An object: `{success, result | error, metadata?, runtime?}`, or a bare result. Raising fails this one call.
+
+        `context["cancelled"]` is set when nobody waits for the call any more.
+        """
+        ...
+
+
+class ConversationLock(Protocol):
+    """Keeps two runners from one transcript."""
+
+    def acquire_session_lock(self, session_id: str, ttl_seconds: int = 300) -> Any:
+        """A token, or None while somebody else holds the lock. A lock past its time may be taken over."""
+        ...
+
+    def release_session_lock(self, session_id: str, token: str) -> Any:
+        """True when it was this token's. A stale token must not release what somebody else holds now."""
+        ...
+
+
+class TranscriptPersister(Protocol):
+    """Keeps transcripts where the host wants them."""
+
+    def persist(
+        self, messages: "Sequence[Message]", request: "ConversationRequest", result: "ConversationResult"
+    ) -> Any:
+        """The transcript's id, or an empty text. Called once a run, however it ended; raising changes nothing."""
         ...

@@ -107,7 +107,7 @@ class Attempt:
                 show(piece)
         if reply is None:
             raise ModelFailure("the stream ended without its end", kind="stream_interrupted", stage="body")
-        if not any(getattr(part, "text", True) for part in reply.item.parts):
+        if not reply.may_be_empty and not any(getattr(part, "text", True) for part in reply.item.parts):
             raise ModelFailure("the model said nothing", kind="empty_response", stage="decode")
         if len(reply.item.calls) > MAX_CALLS_PER_REPLY:
             many = f"the model made {len(reply.item.calls)} calls at once; at most {MAX_CALLS_PER_REPLY} are taken"

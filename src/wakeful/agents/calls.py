@@ -25,6 +25,8 @@ class Calls:
         self._work = work
         self._post = post
         self._running: dict[str, RunningCall] = {}
+        self._abandoned: list[RunningCall] = []
+        """Calls that the runtime went on without while they were still busy."""
         self._notes = ProgressNotes(work.clock.monotonic)
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
@@ -44,6 +46,18 @@ class Calls:
         for call in list(self._running.values()):
             call.stop(why)
 
+    async def late_answers(self) -> None:
+        """Wait for what is still busy after the runtime went on without it, and for its facts to be written."""
+        waiting = [future for call in self._abandoned if (future := call.late_answer) is not None]
+        if waiting:
+            await asyncio.wait(waiting)
+            await asyncio.sleep(0)  # the answers' own facts are on their way now
+            await asyncio.gather(*self._work.pending_tasks(), return_exceptions=True)
+
+    @property
+    def is_awaiting_late_answers(self) -> bool:
+        return any(call.late_answer is not None for call in self._abandoned)
+
     async def shut_down(self) -> None:
         """The process or the caller goes away: what runs is told, and what finishes in time is still taken in."""
         self.stop("shutdown")
@@ -51,7 +65,9 @@ class Calls:
 
     def _outcome(self, dispatch: Dispatch, events: list[AnyEvent]) -> None:
         work = self._work
-        self._running.pop(dispatch.call_id, None)
+        call = self._running.pop(dispatch.call_id, None)
+        if call is not None and call.late_answer is not None:
+            self._abandoned.append(call)
         last = events[-1]
         if isinstance(last, ToolDispatched):
             self.repeats[dispatch.call_id] = (replace(dispatch, attempt=last.attempt), False)

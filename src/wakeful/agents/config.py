@@ -49,16 +49,16 @@ CONTROLS = (
 )
 """Fields the agent itself refuses until something keeps their promise; their defaults are accepted."""
 LATER = ("instructions_file", "wake", "notify", "workspace")
-LIVE = ("deps", "deps_type", "output_type")
-"""Fields of an agent that only a program can give."""
+ARGUMENTS = (*(field for field in WRITTEN if field not in SAMPLING), "deps", "deps_type", "output_type")
+"""What a program gives to `Agent(...)`."""
 
 
 class UnknownField(InvalidConfig, TypeError):
     """A field nobody has heard of; a TypeError too, because that is what Python says of a wrong keyword."""
 
-    def __init__(self, field: str, where: str) -> None:
-        near = get_close_matches(field, [*WRITTEN, *CONTROLS, *LIVE], n=3, cutoff=0.6)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join([*WRITTEN, *LIVE])}"
+    def __init__(self, field: str, where: str, known: Sequence[str] = WRITTEN) -> None:
+        near = get_close_matches(field, known, n=3, cutoff=0.6)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join(known)}"
         super().__init__(f"{where} has no field {field!r}", hint)
 
 

@@ -155,7 +155,7 @@ class Agent(Generic[Deps_contra, Out_co]):
         **unknown: Any,
     ) -> None:
         for field in unknown:
-            raise config.UnknownField(field, "Agent()")
+            raise config.UnknownField(field, "Agent()", config.ARGUMENTS)
         _refuse_later(
             hooks=bool(hooks),
             skills=bool(skills),

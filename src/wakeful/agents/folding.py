@@ -43,12 +43,6 @@ async def hydrated(store: Store, fact: Fact) -> Fact:
     return fact
 
 
-async def fold_turn(store: Store, row: TurnRow) -> Folded:
-    """Read a turn's window and fold it."""
-    recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
-    return await fold(store, row, recorded)
-
-
 async def fold(store: Store, row: TurnRow, recorded: list[Recorded]) -> Folded:
     """Fold a thread's events up to and including this turn's."""
     configs: dict[str, TurnConfig] = {}

@@ -12,11 +12,12 @@ rest because something arrived, the turn is folded again and the same outcomes a
 
 import asyncio
 
-from wakeful.agents.folding import fold_turn
+from wakeful.agents.folding import fold
 from wakeful.agents.steps import Start, Steps
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import RestRefused
+from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.state import evolve
 from wakeful.decisions.turn import decide
 
@@ -104,9 +105,14 @@ class TurnRunner:
 
     async def _fold_again(self) -> None:
         work = self._work
-        folded = await fold_turn(work.store, work.row)
+        recorded = await work.store.read(
+            work.row.agent_id, after=work.row.window_from - 1, thread_id=work.row.thread_id
+        )
+        folded = await fold(work.store, work.row, recorded)
         work.state = folded.state
-        work.claim.seen = folded.last_seq
+        work.claim.seen = max(work.claim.seen, folded.last_seq)
+        known = work.recorded[-1].seq if work.recorded else 0
+        work.recorded.extend(entry for entry in turn_facts(recorded, work.row.turn_id) if entry.seq > known)
 
     async def _go_down(self) -> None:
         work, steps = self._work, self.steps

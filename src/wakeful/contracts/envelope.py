@@ -6,6 +6,7 @@ agent's stream. `RuntimeEvent` is the same for readers outside: plain JSON with 
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from wakeful.contracts.events import AnyEvent, Unrecognised
@@ -85,8 +86,12 @@ def step_id(turn_id: str, step: int) -> str:
 
 def iso(at: int) -> str:
     """Microseconds since the epoch as ISO-8601 UTC with milliseconds."""
-    moment = datetime.fromtimestamp(at / 1_000_000, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at // 1000 % 1000:03d}Z"
+    return f"{_second(at // 1_000_000)}.{at // 1000 % 1000:03d}Z"
+
+
+@lru_cache(maxsize=16)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def published(recorded: Recorded, runtime_id: str) -> RuntimeEvent:

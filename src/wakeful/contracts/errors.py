@@ -3,6 +3,7 @@
 WakefulError
 ├── ForTheModel            caught by the loop and told to the model
 │   ├── ToolRetry              a tool asks the model to try differently
+│   ├── ToolReported           a tool's host says in its own words that the call failed
 │   └── OutcomeUnknown         a tool cannot say whether its effect happened
 ├── ForThePerson           the run waits for somebody
 │   ├── NotCompleted           the answer was read from a run that has none
@@ -33,6 +34,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wakeful.contracts.models import FailureKind, Stage, TokenUsage, TransportDiagnostics
+    from wakeful.contracts.tools import ToolError
 
 
 class WakefulError(Exception):
@@ -55,6 +57,14 @@ class ForTheModel(WakefulError):
 
 class ToolRetry(ForTheModel):
     """Raised by a tool: the model should try differently, and this is why."""
+
+
+class ToolReported(ForTheModel):
+    """Raised by a tool whose host reports failures instead of raising them: the call failed, and this is the error."""
+
+    def __init__(self, error: "ToolError") -> None:
+        super().__init__(error.message, error.recovery_hint or "")
+        self.error = error
 
 
 class OutcomeUnknown(ForTheModel):

@@ -85,6 +85,8 @@ class Reply(Value):
     """The provider's request id and the like, kept for replay."""
     continuation: tuple[Item, ...] = ()
     """Items that follow this round's results; a reply that has some is not the last."""
+    may_be_empty: bool = False
+    """Whoever replies means it when it says nothing; otherwise an empty reply is a lost attempt."""
 
 
 class TextDelta(Value):

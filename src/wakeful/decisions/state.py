@@ -38,6 +38,7 @@ from wakeful.contracts.events import (
     ToolProgress,
     ToolResult,
     ToolStarted,
+    TranscriptClosed,
     TranscriptLockContended,
     TranscriptLockReleaseFailed,
     TranscriptPersistFailed,
@@ -269,6 +270,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | TranscriptLockReleaseFailed()
             | ToolDeclarationsRejected()
             | ToolMediationDisabled()
+            | TranscriptClosed()
             | Unrecognised()
         ):
             pass

@@ -32,6 +32,12 @@ PREVIOUS_EVENT = "@-1"
 """A reference to the event just before: its number is known only to the store."""
 
 
+_ALLOWED = PermissionEvaluated(
+    decision="allow", decision_reason="the tool is offered in this turn and no rule forbids it"
+)
+_ALLOWED_DESTRUCTIVE = _ALLOWED.model_copy(update={"destructive": True})
+
+
 @dataclass(slots=True)
 class Dispatch:
     """A call that passed the gate."""
@@ -84,13 +90,8 @@ class Mediator:
         if error is not None or declaration is None or arguments is None:
             return self._refused(call, declaration, arguments or {}, record, error or _not_found(name, ()), batch_id)
         started = self._started(call, declaration, arguments, batch_id, scheduling, dispatched=True)
-        verdict = PermissionEvaluated(
-            decision="allow",
-            decision_reason="the tool is offered in this turn and no rule forbids it",
-            destructive=declaration.is_destructive,
-        )
         return Admission(
-            [verdict, started],
+            [_ALLOWED_DESTRUCTIVE if declaration.is_destructive else _ALLOWED, started],
             self.again(call, arguments, attempt=1, record=record, key=started.idempotency_key),
         )
 

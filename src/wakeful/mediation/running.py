@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol, TypeAlias
 
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.errors import OutcomeUnknown, ToolRetry
+from wakeful.contracts.errors import OutcomeUnknown, ToolReported, ToolRetry
 from wakeful.contracts.events import AnyEvent, ToolDispatched, UnknownResolved
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
@@ -119,6 +119,12 @@ class RunningCall:
         grace = THREAD_GRACE_SECONDS if work is not None and work.is_thread else GRACE_SECONDS
         self._timers.append(asyncio.get_running_loop().call_later(grace, self._out_of_grace))
 
+    @property
+    def late_answer(self) -> "asyncio.Future[Any] | None":
+        """What is still awaited of a call the runtime went on without."""
+        work = self._work
+        return work.result if self._unknown_told and work is not None and not work.result.done() else None
+
     async def stopped(self) -> None:
         """Wait a little for the work to be over, for a runner that is going down."""
         if self._work is not None and not self._work.is_thread:
@@ -215,6 +221,8 @@ class RunningCall:
             return self._asked_retry(raised)
         if isinstance(raised, OutcomeUnknown):
             return self._unknown(f"{self.dispatch.record.tool_name} said: {raised.message}.")
+        if isinstance(raised, ToolReported):
+            return self._failed(raised.error, self._effects_of_failure())
         details = getattr(raised, "details", None)
         hint = getattr(raised, "recovery_hint", None) or getattr(raised, "hint", None)
         error = ToolError(

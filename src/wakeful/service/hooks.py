@@ -11,6 +11,7 @@ returns a handler or None; the first handler wins, later ones see it and leave i
 ascending priority, then in the order in which they were registered.
 """
 
+import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -122,11 +123,11 @@ class HookRegistry:
             self.register(name, hook, priority if isinstance(priority, int) else DEFAULT_PRIORITY)
 
     async def observe(self, name: str, *arguments: Any) -> list[Exception]:
-        """Tell every observer. What they raise changes nothing and is returned, to be recorded."""
+        """Tell every observer, each with a copy of its own. What they raise changes nothing and is returned."""
         failures: list[Exception] = []
         for hook in self._of(name, "observer"):
             try:
-                await _called(hook, *arguments)
+                await _called(hook, *copy.deepcopy(arguments))
             except Exception as error:
                 failures.append(error)
         return failures

@@ -7,7 +7,7 @@ was; finished, the stored result comes back for free. The same program, run agai
 import hashlib
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -63,6 +63,8 @@ class Runtime:
     ids: Ids
     jitter: Callable[[], float]
     resolve_model: ResolveModel
+    linger: Callable[[Coroutine[Any, Any, None]], None]
+    """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
 
 
 @dataclass(slots=True)
@@ -247,6 +249,8 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
             request.watcher.facts(work.recorded)  # what is known already, before what is new
         runner = TurnRunner(work)
         await runner.run(await _opening(runtime, request, work, folded, runner))
+        if runner.steps.calls.is_awaiting_late_answers:
+            runtime.linger(runner.steps.calls.late_answers())
         return report(row, work.state, work.recorded, request.agent, store.location)
     finally:
         await store.release(claim)

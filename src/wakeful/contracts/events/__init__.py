@@ -12,6 +12,7 @@ from wakeful.contracts.events.loop import (
     RejectedDeclaration,
     ToolDeclarationsRejected,
     ToolMediationDisabled,
+    TranscriptClosed,
     TranscriptLockContended,
     TranscriptLockReleaseFailed,
     TranscriptPersistFailed,
@@ -94,6 +95,7 @@ AnyEvent: TypeAlias = (
     | TranscriptLockReleaseFailed
     | ToolDeclarationsRejected
     | ToolMediationDisabled
+    | TranscriptClosed
     | Unrecognised
 )
 
@@ -144,6 +146,7 @@ __all__ = [
     "ToolProgress",
     "ToolResult",
     "ToolStarted",
+    "TranscriptClosed",
     "TranscriptLockContended",
     "TranscriptLockReleaseFailed",
     "TranscriptPersistFailed",

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from wakeful.contracts.events.base import Event, Need
+from wakeful.contracts.outcomes import RunOutcome
 from wakeful.contracts.values import Value
 
 ANY: tuple[Need, ...] = ()
@@ -87,3 +88,19 @@ class ToolMediationDisabled(Event):
     reason: str
     rejected: tuple[RejectedDeclaration, ...] = ()
     rejected_count: int = 0
+
+
+class TranscriptClosed(Event):
+    """The loop is done with a transcript: it was handed over and its lock let go. The outcome says how the run went."""
+
+    kind: ClassVar[str] = "transcript.closed"
+    aliases: ClassVar[tuple[str, ...]] = ("completed", "failed")
+    needs: ClassVar[tuple[Need, ...]] = ANY
+    outsider: ClassVar[bool] = True
+
+    turn: int
+    """Turns executed."""
+    message_count: int
+    tool_results: int
+    """How many calls have their result."""
+    run_outcome: RunOutcome

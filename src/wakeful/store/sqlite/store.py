@@ -130,6 +130,7 @@ class SqliteStore:
             await self._writer.submit(lambda: self._claims.let_go(claim))
 
     async def hold(self, claim: Claim) -> None:
+        self._check_open()
         self._claims.check(claim)
         if not self._claims.is_fresh(claim):
             await self._writer.submit(lambda: self._claims.renew(claim))

@@ -3,7 +3,7 @@
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 
 -- seq and hash are the head of the agent's stream; owner, epoch and expires are its lease; rounds and the tokens are
 -- what it has used in all, last_turn what the newest completed turn that reported tokens did.
@@ -25,7 +25,7 @@ CREATE TABLE agents (
     reasoning_tokens    INTEGER NOT NULL DEFAULT 0,
     audio_tokens        INTEGER NOT NULL DEFAULT 0,
     last_turn TEXT
-);
+) STRICT;
 
 -- id = agent << 40 | seq: clustered on both, and long bodies stay on their page, which they would not in a table
 -- WITHOUT ROWID (a body of 1,000 bytes takes 1.4 KB instead of 4.7). There is no other index on it.
@@ -34,7 +34,7 @@ CREATE TABLE events (
     header BLOB NOT NULL,
     body   BLOB NOT NULL,
     hash   BLOB NOT NULL
-);
+) STRICT;
 
 -- epoch counts claims; heard is the newest outsider's event of the turn.
 CREATE TABLE turns (
@@ -56,7 +56,7 @@ CREATE TABLE turns (
     ended_at       INTEGER,
     heard          INTEGER NOT NULL,
     epoch          INTEGER NOT NULL DEFAULT 0
-);
+) STRICT;
 CREATE UNIQUE INDEX turns_by_key ON turns (key) WHERE key IS NOT NULL;
 CREATE INDEX turns_by_thread ON turns (agent, thread_id, first_seq);
 CREATE INDEX turns_by_age ON turns (created_at, agent, first_seq);
@@ -74,9 +74,9 @@ CREATE TABLE unknown (
     reason    TEXT NOT NULL,
     since     INTEGER NOT NULL,
     PRIMARY KEY (turn_id, call_id)
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE blobs (
     digest TEXT NOT NULL UNIQUE,
     data   BLOB NOT NULL
-);
+) STRICT;

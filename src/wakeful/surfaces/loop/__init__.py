@@ -1,0 +1,14 @@
+"""The conversation loop for hosts that bring their own model call and their own tools.
+
+    result = await ConversationLoop().run(messages, turn_runner, {"max_turns": 5, ...})
+
+A facade over the one runner: the host's `turn_runner` is its model, the host's `tool_executor` its tools, and every
+event the host sees is a fact of the log. Here live the options, the adapters and the result. Not here: how a turn is
+sequenced (`decisions`, `agents`), how a call is let through (`mediation`).
+"""
+
+from wakeful.surfaces.loop.conversation_loop import ConversationLoop
+from wakeful.surfaces.loop.execution import ToolExecutionCore
+from wakeful.surfaces.loop.locks import MemoryConversationLock
+
+__all__ = ["ConversationLoop", "MemoryConversationLock", "ToolExecutionCore"]

@@ -1,0 +1,151 @@
+"""From a call to a normalised result, without owning a single tool: `ToolExecutionCore`.
+
+     find the declaration, by name or alias      -> `tool_not_found`
+     required parameters are there               -> `missing_required_parameters`
+     the parameters fit the schema               -> `invalid_parameters`
+     the host's executor is called               -> `executor_exception`
+     what it returned is made a result           -> `invalid_tool_result`
+
+Whatever goes wrong is a failed result with its `metadata.error_type`. Nothing is raised.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from wakeful.contracts.declarations import RuntimeToolDeclaration
+from wakeful.contracts.jsonable import NotJson, plain
+from wakeful.contracts.tool_calls import ToolCall, ToolCallMetadata
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.mediation.validation import compile as compile_schema
+from wakeful.ports import ToolExecutor
+from wakeful.surfaces.loop.calling import in_its_place, is_async
+
+ENVELOPE = ("success", "tool_name", "result", "error", "error_type", "metadata", "runtime", "status")
+PAUSES = ("runtime_tool_pending", "approval_required")
+
+
+class ToolExecutionCore:
+    """The tools of a host: declarations, and the executor behind them."""
+
+    def __init__(self, declarations: Iterable[RuntimeToolDeclaration], executor: ToolExecutor) -> None:
+        self._executor = executor
+        self._tools = {tool.name: tool for tool in declarations}
+        self._contracts: dict[str, ToolDeclaration] = {
+            name: tool.to_declaration() for name, tool in self._tools.items()
+        }
+        aliases: dict[str, list[str]] = {}
+        for tool in self._tools.values():
+            for alias in tool.names[1:]:
+                aliases.setdefault(alias, []).append(tool.name)
+        self._aliases = {alias: names[0] for alias, names in aliases.items() if len(names) == 1}
+
+    @property
+    def is_async(self) -> bool:
+        return is_async(self._executor.execute)
+
+    def find(self, name: str) -> RuntimeToolDeclaration | None:
+        """A tool by its name, or by an alias that is its alone."""
+        return self._tools.get(name) or self._tools.get(self._aliases.get(name, ""))
+
+    def contract(self, tool: RuntimeToolDeclaration) -> ToolDeclaration:
+        """What the runtime holds the tool to."""
+        return self._contracts[tool.name]
+
+    async def execute(
+        self, name: str, parameters: Mapping[str, Any], *, tool_call_id: str = "", context: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """One call from its name to its result."""
+        tool = self.find(name)
+        if tool is None:
+            return failed(name, f"Tool '{name}' not found", "tool_not_found")
+        refusal = self.refusal(tool, parameters)
+        if refusal is not None:
+            return refusal
+        return await self.run(self.prepared(tool, name, parameters, tool_call_id), tool, context or {})
+
+    def refusal(self, tool: RuntimeToolDeclaration, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Why the executor is not called; None when it may be."""
+        missing = [name for name in tool.required_parameters if parameters.get(name) in (None, "")]
+        if missing:
+            text = f"Tool '{tool.name}' misses required parameters: {', '.join(missing)}"
+            return failed(tool.name, text, "missing_required_parameters", missing_parameters=missing)
+        violations = compile_schema(self.contract(tool).input_schema).check(dict(parameters))
+        if violations:
+            paths = [violation.path for violation in violations]
+            text = "; ".join(f"{violation.path or 'parameters'}: {violation.message}" for violation in violations)
+            return failed(tool.name, f"Tool '{tool.name}': {text}", "invalid_parameters", paths=paths)
+        return None
+
+    def prepared(
+        self, tool: RuntimeToolDeclaration, called_as: str, parameters: Mapping[str, Any], tool_call_id: str
+    ) -> ToolCall:
+        """The call as the executor gets it."""
+        return ToolCall(
+            tool_name=tool.name,
+            parameters=dict(parameters),
+            metadata=ToolCallMetadata(source=tool.source, provider_tool_name=called_as, tool_call_id=tool_call_id),
+            id=tool_call_id or None,
+        )
+
+    async def run(self, call: ToolCall, tool: RuntimeToolDeclaration, context: dict[str, Any]) -> dict[str, Any]:
+        """Call the executor and make a result of what comes back. Only a cancel is raised."""
+        try:
+            returned = await in_its_place(self._executor.execute, call, tool, context)
+        except Exception as error:
+            return failed(tool.name, f"{type(error).__name__}: {error}", "executor_exception", runtime=tool.runtime)
+        return normalised(returned, tool)
+
+
+def normalised(returned: Any, tool: RuntimeToolDeclaration) -> dict[str, Any]:
+    """An executor's return as a tool result: `{success, tool_name, metadata, runtime?, status?, result | error}`."""
+    if not isinstance(returned, Mapping):
+        text = f"the executor returned a {type(returned).__name__} instead of an object"
+        return failed(tool.name, text, "invalid_tool_result", runtime=tool.runtime)
+    try:
+        given: dict[str, Any] = plain(dict(returned))
+    except NotJson as error:
+        return failed(
+            tool.name, f"the executor's result is no JSON: {error}", "invalid_tool_result", runtime=tool.runtime
+        )
+    if given.get("status") in PAUSES or given.get("type") in PAUSES or "runtime_tool_request" in given:
+        text = f"Tool '{tool.name}' asked to pause the run, which is not available in this version of wakeful"
+        return failed(tool.name, text, "invalid_tool_result", runtime=tool.runtime)
+    if "success" not in given:
+        return _with_runtime({"success": True, "tool_name": tool.name, "metadata": {}, "result": given}, tool, None)
+    metadata = given["metadata"] if isinstance(given.get("metadata"), dict) else {}
+    if given.get("error_type") and "error_type" not in metadata:
+        metadata = {**metadata, "error_type": given["error_type"]}
+    result: dict[str, Any] = {"success": given["success"] is True, "tool_name": given.get("tool_name") or tool.name}
+    if "status" in given:
+        result["status"] = given["status"]
+    result["metadata"] = metadata
+    if result["success"]:
+        rest = {key: value for key, value in given.items() if key not in ENVELOPE}
+        result["result"] = given["result"] if "result" in given else rest
+    else:
+        error = given.get("error")
+        result["error"] = error if isinstance(error, str) and error else f"Tool '{tool.name}' failed"
+    return _with_runtime(result, tool, given.get("runtime"))
+
+
+def failed(
+    tool_name: str, error: str, error_type: str, *, runtime: Mapping[str, Any] | None = None, **metadata: Any
+) -> dict[str, Any]:
+    """A failed result."""
+    result: dict[str, Any] = {
+        "success": False,
+        "tool_name": tool_name,
+        "metadata": {"error_type": error_type, **metadata},
+        "error": error,
+    }
+    if runtime:
+        result["runtime"] = dict(runtime)
+    return result
+
+
+def _with_runtime(result: dict[str, Any], tool: RuntimeToolDeclaration, own: Any) -> dict[str, Any]:
+    """The declaration's hints, and over them what the executor said about this one result."""
+    runtime = {**tool.runtime, **(own if isinstance(own, dict) else {})}
+    if runtime:
+        result["runtime"] = runtime
+    return result

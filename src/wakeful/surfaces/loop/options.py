@@ -1,0 +1,202 @@
+"""The options of a conversation loop, read once and checked whole.
+
+A name that is not an option is an error. An option of a later version is refused when it is used, never ignored.
+"""
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wakeful.contracts.declarations import RuntimeToolDeclaration, normalize_for_conversation_request
+from wakeful.contracts.errors import InvalidConfig, InvalidValue, NotBuiltYet
+from wakeful.contracts.events import RejectedDeclaration
+from wakeful.contracts.requests import ConversationRequest
+from wakeful.mediation.validation import compile as compile_schema
+from wakeful.ports import ConversationLock, ToolExecutor, TranscriptPersister
+
+INVALID = "invalid_loop_options"
+LATER = (
+    "budgets",
+    "compaction_policy",
+    "summarizer",
+    "pre_tool_mediator",
+    "completion_policy",
+    "runtime_tool_request_store",
+    "runtime_tool_store",
+    "interrupt_source",
+    "provider_turn_adapter",
+    "on_provider_delta",
+    "tool_call_rules",
+    "post_tool_result_diagnostics",
+    "spin_detector",
+    "identical_failure_tracker",
+    "tool_result_truncator",
+    "structured_output",
+)
+"""Options whose promise nothing keeps yet."""
+SESSION_KEYS = ("transcript_session_id", "session_id", "transcript_id")
+"""Where the session's id is looked for, in this order."""
+NAMES = (
+    "max_turns",
+    "context",
+    "should_continue",
+    "tool_executor",
+    "tool_declarations",
+    "transcript_lock",
+    "transcript_lock_store",
+    *SESSION_KEYS,
+    "transcript_lock_ttl",
+    "transcript_persister",
+    "on_event",
+    "request",
+    "run_id",
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Declarations:
+    """The tools of a run: those that are fit to be offered, and those that are not."""
+
+    accepted: tuple[RuntimeToolDeclaration, ...] = ()
+    rejected: tuple[RejectedDeclaration, ...] = ()
+
+
+@dataclass(slots=True, frozen=True)
+class LoopOptions:
+    """What a run was asked to be."""
+
+    max_turns: int = 1
+    context: Mapping[str, Any] = field(default_factory=dict)
+    """The caller's own; may hold live objects, and is not stored."""
+    should_continue: Callable[..., Any] | None = None
+    one_turn: bool = False
+    """`should_continue=None` was passed: one turn, whatever it calls."""
+    tool_executor: ToolExecutor | None = None
+    declarations: Declarations = Declarations()
+    lock: ConversationLock | None = None
+    lock_ttl: int = 300
+    session_id: str = ""
+    persister: TranscriptPersister | None = None
+    on_event: Callable[[str, dict[str, Any]], Any] | None = None
+    request: ConversationRequest | None = None
+    run_id: str = ""
+
+    @property
+    def mediates(self) -> bool:
+        """The loop runs the calls itself."""
+        return self.tool_executor is not None and bool(self.declarations.accepted)
+
+
+def read_options(options: Mapping[str, Any] | None) -> LoopOptions:
+    """Raises InvalidValue for what is no option or not of its kind, NotBuiltYet for what is not there yet."""
+    given = dict(options or {})
+    for name, value in given.items():
+        _check_name(name, value)
+    request = ConversationRequest.normalise(given["request"]) if given.get("request") is not None else None
+    if request is not None and request.principal is not None and request.principal.capability_ceiling is not None:
+        raise NotBuiltYet("a principal with a capability_ceiling", "nothing would hold the run to it")
+    lock = given.get("transcript_lock") or given.get("transcript_lock_store")
+    context = given.get("context") or {}
+    if not isinstance(context, Mapping):
+        raise InvalidValue(INVALID, "context", f"is an object, not a {type(context).__name__}")
+    return LoopOptions(
+        max_turns=_turns(given, request),
+        context=context,
+        should_continue=_callable(given, "should_continue"),
+        one_turn="should_continue" in given and given["should_continue"] is None,
+        tool_executor=_with_method("tool_executor", given.get("tool_executor"), "execute"),
+        declarations=read_declarations(given.get("tool_declarations") or {}),
+        lock=_with_method("transcript_lock", lock, "acquire_session_lock", "release_session_lock"),
+        lock_ttl=_at_least_one(given.get("transcript_lock_ttl", 300), "transcript_lock_ttl"),
+        session_id=_session_id(given, request),
+        persister=_with_method("transcript_persister", given.get("transcript_persister"), "persist"),
+        on_event=_callable(given, "on_event"),
+        request=request,
+        run_id=_text(given, "run_id"),
+    )
+
+
+def read_declarations(given: Any) -> Declarations:
+    """Every declaration checked by itself: one that is not fit is left out and named."""
+    if not isinstance(given, Mapping):
+        raise InvalidValue(INVALID, "tool_declarations", f"is an object by name, not a {type(given).__name__}")
+    accepted: dict[str, RuntimeToolDeclaration] = {}
+    rejected: list[RejectedDeclaration] = []
+    for key, raw in given.items():
+        try:
+            tool = normalize_for_conversation_request(raw)
+            if tool.name in accepted:
+                raise InvalidValue("", "name", f"name {tool.name!r} is declared twice")
+            declaration = tool.to_declaration()
+            compile_schema(declaration.input_schema)
+        except InvalidValue as error:
+            rejected.append(RejectedDeclaration(name=_name_of(key, raw), reason=error.reason))
+        except InvalidConfig as error:
+            rejected.append(RejectedDeclaration(name=_name_of(key, raw), reason=f"parameters are {error.message}"))
+        else:
+            if key not in tool.names:
+                tool = tool.model_copy(update={"provider_aliases": (*tool.provider_aliases, str(key))})
+            accepted[tool.name] = tool
+    return Declarations(tuple(accepted.values()), tuple(rejected))
+
+
+def _name_of(key: Any, raw: Any) -> str:
+    name = raw.get("name") if isinstance(raw, Mapping) else None
+    return name if isinstance(name, str) and name else str(key)
+
+
+def _check_name(name: str, value: Any) -> None:
+    if name in NAMES:
+        return
+    if name in LATER:
+        if value is None or value is False or value in ([], {}, ()):
+            return
+        raise NotBuiltYet(f"the option {name!r} of ConversationLoop", "leave it out")
+    near = difflib.get_close_matches(str(name), (*NAMES, *LATER), n=1)
+    raise InvalidValue(INVALID, str(name), "is not an option", f"did you mean {near[0]!r}?" if near else "")
+
+
+def _turns(given: Mapping[str, Any], request: ConversationRequest | None) -> int:
+    """The option, else the request's own limit, else one turn."""
+    if given.get("max_turns") is not None:
+        turns = _at_least_one(given["max_turns"], "max_turns")
+    else:
+        turns = request.max_turns if request is not None else 1
+    return 1 if request is not None and request.single_turn else turns
+
+
+def _at_least_one(value: Any, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidValue(INVALID, name, f"is a whole number, at least 1, not {value!r}")
+    return value
+
+
+def _session_id(given: Mapping[str, Any], request: ConversationRequest | None) -> str:
+    """The first that is not empty: of the options, then of the request's metadata."""
+    metadata = request.metadata if request is not None else {}
+    return next((found for place in (given, metadata) for key in SESSION_KEYS if (found := _text(place, key))), "")
+
+
+def _text(given: Mapping[str, Any], name: str) -> str:
+    value = given.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InvalidValue(INVALID, name, f"is a text, not a {type(value).__name__}")
+    return value
+
+
+def _callable(given: Mapping[str, Any], name: str) -> Callable[..., Any] | None:
+    value = given.get(name)
+    if value is not None and not callable(value):
+        raise InvalidValue(INVALID, name, f"is a callable, not a {type(value).__name__}")
+    found: Callable[..., Any] | None = value
+    return found
+
+
+def _with_method(name: str, value: Any, *methods: str) -> Any:
+    for method in methods:
+        if value is not None and not callable(getattr(value, method, None)):
+            raise InvalidValue(INVALID, name, f"needs a method {method!r}, which a {type(value).__name__} has not")
+    return value

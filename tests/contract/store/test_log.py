@@ -1,0 +1,207 @@
+"""Appending and reading: numbers, ids, sizes, unknown kinds, the chain."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from event_samples import ONE_OF_EACH
+from store_facts import (
+    AGENT,
+    NOON,
+    TURN,
+    admitted,
+    claimed,
+    completed,
+    ended,
+    fact,
+    interrupt,
+    message,
+    requested,
+    session,
+    started,
+    tool_result,
+    tool_started,
+)
+from wakeful.contracts.envelope import MAX_PAYLOAD_BYTES, Fact
+from wakeful.contracts.errors import EventRefused, StoreDamaged, StoreProblem
+from wakeful.contracts.events import EVENTS, AnyEvent, Terminal, TurnSuspended, Unrecognised
+from wakeful.ports import Store
+
+ATTRIBUTES = {"step_id": "step", "tool_call_id": "call_id"}
+
+
+def whole(event: AnyEvent) -> Fact:
+    """A fact with every id there is."""
+    return Fact(event, NOON, "main", TURN, 3, "call_9", "action_1", "call_8", 2)
+
+
+@pytest.mark.spec("STD-ENV-02")
+async def test_events_of_an_agent_are_numbered_from_1_without_gaps_and_time_has_no_say(store: Store) -> None:
+    claim = await claimed(store)
+    await store.append(claim, [replace(started(), at=NOON - 5), replace(requested(), at=NOON - 9)])
+    await claimed(store, "turn_2", "agent_2")
+    await store.admit(AGENT, [replace(interrupt(), at=7)])
+    await store.append(claim, [replace(completed(), at=NOON - 99)])
+    read = await store.read(AGENT)
+    assert [one.seq for one in read] == [1, 2, 3, 4, 5, 6]
+    kinds = ["session.started", "message.admitted", "turn.started", "model.requested", "turn.interrupt.requested"]
+    assert [one.fact.event.kind for one in read] == [*kinds, "model.completed"]
+    assert [one.seq for one in await store.read("agent_2")] == [1, 2]
+    assert read[0].event_id == f"{AGENT}:1"
+
+
+async def test_every_kind_comes_back_as_it_was_written_with_all_its_ids(store: Store) -> None:
+    claim = await claimed(store)
+    lasting = [event for event in ONE_OF_EACH if not isinstance(event, Terminal)]
+    facts = [whole(event) for event in lasting]
+    await store.append(claim, facts)
+    assert [one.fact for one in await store.read(AGENT, after=2)] == facts
+    assert {type(event) for event in ONE_OF_EACH} == set(EVENTS)
+
+
+@pytest.mark.spec("STD-ENV-03")
+@pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: event.kind)
+async def test_an_event_without_an_id_it_needs_is_refused_and_nothing_is_written(store: Store, event: Any) -> None:
+    claim = await claimed(store)
+    for need in event.needs:
+        lacking = replace(whole(event), **{ATTRIBUTES.get(need, need): None})
+        with pytest.raises(EventRefused, match=f"{event.kind} needs {need}"):
+            await store.append(claim, [requested(), lacking])
+        if event.outsider:
+            with pytest.raises(EventRefused, match=f"{event.kind} needs {need}"):
+                await store.admit(AGENT, [lacking])
+    assert [one.seq for one in await store.read(AGENT)] == [1, 2]
+    await store.append(claim, [whole(event)])  # with its ids it is taken
+    assert (await store.read(AGENT))[-1].fact == whole(event)
+
+
+async def test_no_id_is_made_up_for_an_event_that_needs_none(store: Store) -> None:
+    await admitted(store)
+    first = (await store.read(AGENT))[0].fact
+    assert (first.thread_id, first.turn_id, first.step, first.call_id, first.action_id) == (None,) * 5
+
+
+@pytest.mark.spec("STD-ENV-06")
+async def test_a_payload_has_at_most_65536_bytes_and_larger_content_goes_behind_a_reference(store: Store) -> None:
+    claim = await claimed(store)
+    empty = Unrecognised(original_kind="wakeful.test", original_version=1, body={"text": ""})
+    room = MAX_PAYLOAD_BYTES - len('{"text":""}')
+    fits, too_long = (empty.model_copy(update={"body": {"text": "x" * length}}) for length in (room, room + 1))
+    assert MAX_PAYLOAD_BYTES == 65_536
+    await store.append(claim, [fact(fits)])
+    with pytest.raises(EventRefused, match="65537 bytes"):
+        await store.append(claim, [fact(too_long)])
+    assert len(await store.read(AGENT)) == 3
+    text = "x" * (MAX_PAYLOAD_BYTES + 1)
+    ref = await store.put_blob(text.encode(), "text/plain")
+    short = tool_result(text="x" * 100)
+    await store.append(claim, [replace(short, event=short.event.model_copy(update={"result_ref": ref}))])
+    kept: Any = (await store.read(AGENT))[-1].fact.event
+    assert (await store.get_blob(kept.result_ref.digest)).decode() == text
+
+
+@pytest.mark.spec("STD-ENV-07")
+async def test_a_kind_nobody_knows_is_kept_and_reading_goes_on(store: Store) -> None:
+    claim = await claimed(store)
+    strange = Unrecognised(
+        original_kind="wakeful.weather.changed", original_version=7, body={"to": ["rain", None, 1.5]}
+    )
+    await store.append(claim, [fact(strange), requested()])
+    assert [one.fact.event for one in await store.read(AGENT, after=2)] == [strange, requested().event]
+    for name in ("weather.changed", "tool.result"):
+        with pytest.raises(EventRefused, match=name):
+            await store.append(claim, [fact(strange.model_copy(update={"original_kind": name}))])
+
+
+async def test_what_cannot_be_json_is_refused(store: Store) -> None:
+    claim = await claimed(store)
+    event = tool_started().event.model_copy(update={"safe_args": {"a": object()}})
+    with pytest.raises(EventRefused, match=r"tool\.started cannot be written as JSON"):
+        await store.append(claim, [replace(tool_started(), event=event)])
+
+
+async def test_outsiders_may_append_only_what_outsiders_append(store: Store) -> None:
+    await admitted(store)
+    for one in (started(), requested(), ended()):
+        with pytest.raises(EventRefused, match="owner of its turn"):
+            await store.admit(AGENT, [interrupt(), one])
+    assert len(await store.read(AGENT)) == 2
+    await store.admit(AGENT, [interrupt()])
+    assert len(await store.read(AGENT)) == 3
+
+
+async def test_a_fact_of_a_turn_that_no_message_opened_is_refused(store: Store) -> None:
+    await admitted(store)
+    with pytest.raises(EventRefused, match="turn_9"):
+        await store.admit(AGENT, [interrupt("turn_9")])
+    with pytest.raises(EventRefused, match="turn_1 belongs to agent agent_1"):
+        await store.admit("agent_2", [message()])
+    with pytest.raises(EventRefused, match="turn_1"):
+        await store.admit("agent_2", [interrupt()])
+    assert await store.agents() == [AGENT]
+
+
+async def test_an_owner_writes_about_its_own_turn_only(store: Store) -> None:
+    claim = await claimed(store)
+    await store.admit(AGENT, [message("turn_2")])
+    with pytest.raises(EventRefused, match="turn_2"):
+        await store.append(claim, [requested(), requested("turn_2")])
+    assert len(await store.read(AGENT)) == 3
+
+
+async def test_a_turn_ends_once(store: Store) -> None:
+    claim = await claimed(store)
+    await store.append(claim, [started(), ended()])
+    for late in (ended(), started(), fact(TurnSuspended(reason="tool_missing", waiting_for=("x",)))):
+        with pytest.raises(EventRefused, match="turn_1 was completed"):
+            await store.append(claim, [late])
+    assert len(await store.read(AGENT)) == 4
+
+
+async def test_reading_by_turn_thread_place_and_number(store: Store) -> None:
+    one = await claimed(store)
+    await store.admit(AGENT, [message("turn_2", thread="side")])
+    two = await store.claim("turn_2")
+    for step in range(1, 4):
+        await store.append(one, [requested(step=step)])
+        await store.append(two, [replace(requested("turn_2", step), thread_id="side")])
+    assert [r.seq for r in await store.read(AGENT, turn_id=TURN)] == [2, 4, 6, 8]
+    assert [r.seq for r in await store.read(AGENT, turn_id="turn_2")] == [3, 5, 7, 9]
+    assert [r.seq for r in await store.read(AGENT, thread_id="side")] == [3, 5, 7, 9]
+    assert [r.seq for r in await store.read(AGENT, after=5)] == [6, 7, 8, 9]
+    assert [r.seq for r in await store.read(AGENT, after=3, turn_id=TURN, limit=2)] == [4, 6]
+    assert [r.seq for r in await store.read(AGENT, limit=1)] == [1]
+    assert await store.read(AGENT, after=9) == []
+    assert await store.read(AGENT, after=99) == []
+    assert await store.read(AGENT, turn_id="turn_9") == []
+    assert await store.read("agent_9") == []
+
+
+async def test_more_events_than_are_read_at_a_time_come_whole(store: Store) -> None:
+    claim = await claimed(store)
+    await store.append(claim, [requested(step=step) for step in range(1, 1201)])
+    assert [r.seq for r in await store.read(AGENT)] == list(range(1, 1203))
+    assert [r.fact.step for r in await store.read(AGENT, turn_id=TURN, after=700, limit=600)] == list(range(699, 1201))
+
+
+async def test_changed_bytes_stop_their_agent_and_no_other(store: Store, backend: Any) -> None:
+    await claimed(store)
+    claim = await claimed(store, "turn_2", "agent_2")
+    assert await store.verify() == []
+    await backend.forge(AGENT, 1)
+    with pytest.raises(StoreDamaged) as damaged:
+        await store.read(AGENT)
+    assert (damaged.value.agent_id, damaged.value.sequence) == (AGENT, 1)
+    assert [(found.agent_id, found.seq) for found in await store.verify()] == [(AGENT, 1)]
+    assert len(await store.read("agent_2")) == 2
+    await store.append(claim, [started("turn_2")])
+
+
+async def test_a_closed_store_says_so(store: Store) -> None:
+    claim = await claimed(store)
+    await store.close()
+    await store.close()
+    for call in (store.admit(AGENT, [session()]), store.hold(claim), store.read(AGENT), store.claim(TURN)):
+        with pytest.raises(StoreProblem, match="closed"):
+            await call

@@ -1,0 +1,175 @@
+"""The rows that follow from facts, live and rebuilt."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from store_facts import (
+    AGENT,
+    NOON,
+    TURN,
+    USED,
+    admitted,
+    claimed,
+    completed,
+    ended,
+    fact,
+    message,
+    requested,
+    resolved,
+    session,
+    started,
+    tool_failed,
+    tool_result,
+    tool_started,
+)
+from wakeful.contracts.events import TurnFailed, TurnResumed, TurnSuspended
+from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
+from wakeful.ports import Store, TurnRow, UnknownRow
+
+
+async def row(store: Store, turn: str = TURN) -> TurnRow:
+    found = await store.turn(turn)
+    assert found is not None
+    return found
+
+
+async def everything(store: Store) -> list[Any]:
+    agents = await store.agents()
+    return [
+        agents,
+        await store.turns(),
+        await store.turns(open_only=True),
+        [await store.turns_of_thread(agent, "main") for agent in agents],
+        await store.unknown(),
+        [await store.usage(agent) for agent in agents],
+    ]
+
+
+async def test_a_turns_row_follows_its_facts(store: Store) -> None:
+    claim = await claimed(store)
+    await store.append(claim, [started(index=4, window_from=2), requested()])
+    assert (await row(store))[4:9] == ("running", 2, 4, 2, 4)
+    await store.append(claim, [fact(TurnSuspended(reason="tool_missing", waiting_for=("refund", "pay")))])
+    assert ((await row(store)).state, (await row(store)).waiting_for) == ("suspended", ("refund", "pay"))
+    await store.append(claim, [fact(TurnResumed(cause="supplied"))])
+    assert ((await row(store)).state, (await row(store)).waiting_for) == ("running", ())
+    assert (await row(store)).is_open
+    await store.append(claim, [replace(ended(), at=NOON + 9)])
+    last = await row(store)
+    assert (last.state, last.ended_at, last.last_seq, last.is_open) == ("completed", NOON + 9, 7, False)
+
+
+@pytest.mark.parametrize("status", ["incomplete", "failed", "cancelled"])
+async def test_a_turn_that_did_not_complete_has_the_status_it_ended_with(store: Store, status: Any) -> None:
+    claim = await claimed(store)
+    failed = TurnFailed(
+        turn_index=1, status=status, stop_reason="cancelled", retryable=False, duration_ms=1.0, active_ms=1.0
+    )
+    await store.append(claim, [started(), fact(failed)])
+    assert ((await row(store)).state, await store.turns(open_only=True)) == (status, [])
+
+
+async def test_turns_are_listed_newest_first_and_those_of_a_thread_oldest_first(store: Store) -> None:
+    for n, at in enumerate((3, 1, 2)):
+        await store.admit(AGENT, [message(f"turn_{n}", at=NOON + at)])
+    await store.admit("agent_2", [message("turn_3", at=NOON), message("x")][:1])
+    assert [found.turn_id for found in await store.turns()] == ["turn_0", "turn_2", "turn_1", "turn_3"]
+    assert [found.turn_id for found in await store.turns(limit=2)] == ["turn_0", "turn_2"]
+    await store.append(await store.claim("turn_2"), [ended("turn_2")])
+    assert [found.turn_id for found in await store.turns(open_only=True)] == ["turn_0", "turn_1", "turn_3"]
+    assert [found.turn_id for found in await store.turns_of_thread(AGENT, "main")] == ["turn_0", "turn_1", "turn_2"]
+    assert await store.turns_of_thread(AGENT, "side") == []
+    assert await store.agents() == [AGENT, "agent_2"]
+
+
+async def test_a_call_nobody_knows_the_outcome_of_is_listed_until_it_is_known(store: Store) -> None:
+    claim = await claimed(store)
+    await store.append(claim, [started(), tool_started(call="call_1", b=7), tool_started(call="call_2", b=8)])
+    await store.append(claim, [requested(step=step) for step in range(1, 600)])
+    await store.append(claim, [tool_failed(call="call_2", effects="none"), tool_failed(call="call_1", step=5)])
+    assert await store.unknown() == [
+        UnknownRow(
+            call_id="call_1",
+            agent_id=AGENT,
+            turn_id=TURN,
+            thread_id="main",
+            step=5,
+            tool_name="add",
+            safe_args={"a": 1, "b": 7},
+            reason="the process ended while the call ran",
+            since=NOON,
+        )
+    ]
+    await store.append(claim, [tool_started(call="call_3", b=9), tool_failed(call="call_3")])
+    assert [found.safe_args["b"] for found in await store.unknown()] == [7, 9]
+    await store.append(claim, [ended()])
+    await store.admit(AGENT, [resolved(call="call_1")])  # the turn is over, and the answer still counts
+    assert [found.call_id for found in await store.unknown()] == ["call_3"]
+
+
+@pytest.mark.spec("HOL-TOK-01", "HOL-TOK-02", "HOL-TOK-08")
+async def test_usage_is_added_up_in_the_agents_row_and_outlives_the_process(store: Store, backend: Any) -> None:
+    """HOL-TOK-08: the summary is read from its row; a reader that scanned the log would fail on the damaged one."""
+    assert await store.usage(AGENT) == AgentTokenUsageSummary()
+    claim = await claimed(store)
+    more = TokenUsage(input_tokens=1, output_tokens=2, total_tokens=3, cached_input_tokens=4, reasoning_tokens=5)
+    await store.append(claim, [completed(), completed(step=2, usage=more)])
+    await store.append(claim, [completed(step=3)])
+    assert (await store.usage(AGENT)).last_turn is None
+    await store.append(claim, [ended(usage=more)])
+    await backend.forge(AGENT, 1)
+    await store.close()
+    reopened = await backend.open()
+    summary = await reopened.usage(AGENT)
+    await reopened.close()
+    assert (summary.total.input_tokens, summary.total.output_tokens, summary.total.total_tokens) == (21, 12, 33)
+    assert (summary.total.cached_input_tokens, summary.total.reasoning_tokens) == (4, 5)
+    assert (summary.total_model_rounds, summary.last_turn) == (3, more)
+
+
+@pytest.mark.spec("HOL-TOK-09")
+async def test_a_provider_that_reports_no_tokens_leaves_zeros_and_the_turn_completes(store: Store) -> None:
+    claim = await claimed(store)
+    await store.append(claim, [started(), completed(usage=None), ended(usage=None)])
+    assert await store.usage(AGENT) == AgentTokenUsageSummary(total=TokenUsage(), total_model_rounds=1, last_turn=None)
+    assert (await row(store)).state == "completed"
+
+
+async def test_the_last_turn_is_the_newest_that_reported_tokens(store: Store) -> None:
+    for turn, usage in (("turn_1", USED), ("turn_2", None)):
+        claim = await claimed(store, turn)
+        await store.append(claim, [ended(turn, usage=usage)])
+    assert (await store.usage(AGENT)).last_turn == USED
+
+
+@pytest.mark.spec("STD-VAL-06")
+async def test_rows_rebuilt_from_the_log_equal_the_live_ones(store: Store) -> None:
+    one = await claimed(store)
+    await store.admit(AGENT, [message("turn_2", key="k2", at=NOON + 5)])
+    two = await store.claim("turn_2")
+    await claimed(store, "turn_3", "agent_2")
+    await store.append(one, [started(), completed(), tool_started(), tool_started(call="call_2")])
+    await store.append(two, [started("turn_2", index=2), completed("turn_2"), tool_started("turn_2")])
+    await store.append(one, [tool_failed(), tool_failed(call="call_2"), tool_result(call="call_3")])
+    await store.admit(AGENT, [session("renamed"), message("turn_4"), resolved(call="call_2")])
+    await store.append(
+        two, [tool_failed("turn_2"), fact(TurnSuspended(reason="tool_missing", waiting_for=("x",)), "turn_2")]
+    )
+    await store.append(one, [ended()])
+    live = await everything(store)
+    assert [len(part) for part in live[1:5]] == [4, 3, 2, 2]
+    await store.rebuild_views()
+    assert await everything(store) == live
+    # Claims outlive it: they are no views.
+    await store.append(two, [fact(TurnResumed(), "turn_2")])
+    assert not (await store.claim("turn_4")).fresh or (await store.turn("turn_4")) is not None
+    assert await store.verify() == []
+
+
+async def test_the_comparison_sees_a_row_that_differs(store: Store) -> None:
+    await admitted(store)
+    before = await everything(store)
+    await store.append(await store.claim(TURN), [started()])
+    assert await everything(store) != before

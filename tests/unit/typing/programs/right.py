@@ -1,0 +1,109 @@
+"""Deps given, made, inherited and not needed; answers of every kind: both checkers accept it all."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_type
+
+from pydantic import BaseModel
+
+from wakeful import Agent, Budget, RunContext, RunResult, run, run_sync, tool
+
+
+@dataclass
+class Shop:
+    prices: dict[str, int]
+    bank: Path
+
+
+class BiggerShop(Shop):
+    pass
+
+
+class Answer(BaseModel):
+    order: str
+    refunded_cents: int
+
+
+@tool(effect="pure")
+def look_up(ctx: RunContext[Shop], order: str) -> int:
+    """Price of an order in cents."""
+    return ctx.deps.prices[order]
+
+
+@tool(effect="keyed", timeout=30)
+async def refund(ctx: RunContext[Shop], order: str, cents: int) -> str:
+    """Give the customer the money back."""
+    with ctx.deps.bank.open("a") as f:
+        f.write(f"{ctx.idempotency_key} {order} {cents}\n")
+    return f"refunded {cents}"
+
+
+@tool
+def today() -> str:
+    """The date."""
+    return "2026-11-15"
+
+
+def plain(order: str) -> str:
+    return order
+
+
+wrapped = tool(plain, effect="pure")
+shop = Shop({"A17": 4200}, Path("bank.txt"))
+
+assert_type(look_up(RunContext(shop), "A17"), int)
+assert_type(today(), str)
+assert_type(wrapped("A17"), str)
+
+support = Agent(
+    name="support",
+    model="scripted:demo",
+    instructions="Refund broken orders, never more than was paid.",
+    tools=[look_up, refund, today, wrapped],
+    deps_type=Shop,
+    output_type=Answer,
+)
+assert_type(support, Agent[Shop, Answer])
+
+result = run_sync(
+    support,
+    "Order A17 arrived broken.",
+    deps=shop,
+    store="runs.db",
+    key="ticket-981",
+    budget=Budget(model_calls=8, seconds=60),
+)
+assert_type(result, RunResult[Answer])
+cents: int = result.output.refunded_cents
+
+bigger = run_sync(support, "again", deps=BiggerShop({}, Path("b")))
+assert_type(bigger.output, Answer)
+
+
+def make_shop(context: Mapping[str, object]) -> Shop:
+    return shop
+
+
+supplied = Agent("supplied", "scripted:demo", tools=[look_up, today], deps=make_shop, output_type=Answer)
+assert_type(supplied, Agent[None, Answer])
+assert_type(run_sync(supplied, "x").output, Answer)
+
+words = Agent("words", "scripted:demo", tools=[today])
+assert_type(run_sync(words, "x").output, str)
+none_at_all = Agent("none", "scripted:demo")
+assert_type(run_sync(none_at_all, "x").output, str)
+
+
+async def main() -> None:
+    answered = await run(support, "x", deps=shop)
+    assert_type(answered.output, Answer)
+    assert_type((await run(words, "x")).output, str)
+
+
+def greet(ctx: RunContext[Shop]) -> str:
+    return f"{len(ctx.deps.prices)} prices"
+
+
+greeter = Agent("greeter", "scripted:demo", greet, deps_type=Shop)
+assert_type(run_sync(greeter, "x", deps=shop).output, str)
