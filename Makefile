@@ -19,12 +19,13 @@ $(READY): pyproject.toml requirements/dev.txt
 		|| { echo "wakeful needs Python 3.11 or newer; name one with PYTHON=..., as in: make setup PYTHON=python3.12"; exit 1; }
 ifneq ($(UV),)
 	@test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) .venv
-	$(UV) pip install --quiet --python $(BIN)/python -c requirements/dev.txt -e . --group dev
+	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python -c requirements/dev.txt -e . --group dev
 else
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet -c requirements/dev.txt -e . --group dev
 endif
+	@$(BIN)/python -m compileall -q src
 	@touch $(READY)
 
 test: $(READY)  ## run all tests

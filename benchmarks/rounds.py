@@ -64,6 +64,11 @@ class Cell:
             return f"> {number(self.microseconds)} (stopped after {self.stopped_after:,} rounds)"
         return number(self.microseconds)
 
+    def work(self) -> str:
+        if self.processor is None:
+            return "no result"
+        return ("> " if self.stopped_after is not None else "") + number(self.processor)
+
     def size(self) -> str:
         if self.bytes_a_round is None:
             return "no result" if self.problem else "not finished"
@@ -217,6 +222,11 @@ def markdown(cells: list[Cell]) -> str:
     parts = [
         "### Microseconds a round\n",
         table(["", *head], [[name, *[found[name, n].cost() for n in counts]] for name in names]),
+    ]
+    parts += [
+        "\n### Microseconds of processor a round\n",
+        "All threads. Where it is far below the time above, the library waited for the disk, or the machine was busy.\n",
+        table(["", *head], [[name, *[found[name, n].work() for n in counts]] for name in names]),
     ]
     if durable:
         parts += [

@@ -10,12 +10,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wakeful.contracts.errors import UnknownProvider
+from wakeful.contracts.errors import StoreProblem, UnknownProvider
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.turns import Runtime
 from wakeful.system import SystemClock, UniqueIds
+
+if TYPE_CHECKING:
+    from wakeful.service.doctor import DoctorReport
 
 PROVIDERS = ("scripted",)
 
@@ -124,3 +127,26 @@ def runtime(store: Store, *, clock: Clock | None = None, ids: Ids | None = None)
         resolve_model=resolve_model,
         linger=partial(_linger, store),
     )
+
+
+async def doctor(location: str | Path) -> "DoctorReport":
+    """The report on a store by its path, and on this installation. Makes no store where there is none."""
+    from wakeful.service.doctor import ProviderState, StoreFigures, cannot_be_opened, examine, nothing_stored
+    from wakeful.store.sqlite.figures import figures
+
+    measured = StoreFigures(location=str(location), **figures(Path(location)))
+    providers = tuple(ProviderState(name=name, status="available") for name in PROVIDERS)
+    if not measured.exists:
+        return nothing_stored(measured, providers)
+    try:
+        async with opened_store(location) as store:
+            return await examine(store, measured, providers)
+    except StoreProblem as problem:
+        return cannot_be_opened(measured, providers, problem)
+
+
+def script_schema() -> dict[str, Any]:
+    """The JSON Schema of a scripted model's file."""
+    from wakeful.providers.scripted.schema import ScriptFile
+
+    return ScriptFile.model_json_schema()

@@ -7,11 +7,11 @@ are unique in the turn, and it is stored before anything acts on it. Whatever a 
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any
 
-from wakeful.contracts.conversation import AssistantItem, CallPart
+from wakeful.agents.replies import check_size, fit
+from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.envelope import iso
-from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.errors import ModelFailure, StoreProblem
 from wakeful.contracts.events import AnyEvent, AssistantRecorded, CallAsked, ModelCompleted, ModelFailed
 from wakeful.contracts.models import ModelGlimpse, ProviderAttemptRecord, ProviderAttemptTimeline, Reply
 from wakeful.contracts.tools import PREVIEW_CHARS
@@ -55,16 +55,30 @@ class Attempt:
         started_at, began = self.clock.now(), time.perf_counter()
         try:
             reply = await self._reply()
-            item = _with_unique_calls(reply.item, self.request.step, used_call_ids)
+            item = fit(reply.item, self.request.step, used_call_ids)
             stored = await offload(item, self.keep)
-        except asyncio.CancelledError:
-            raise
+            assert isinstance(stored, AssistantItem)
+            recorded = AssistantRecorded(
+                item=stored,
+                calls=tuple(
+                    CallAsked(
+                        call_id=part.call_id,
+                        name=part.name,
+                        malformed=part.arguments is None and part.arguments_ref is None,
+                    )
+                    for part in stored.calls
+                ),
+                text_preview=item.text[:PREVIEW_CHARS],
+                continuation=reply.continuation,
+            )
+            check_size(recorded)
+        except (asyncio.CancelledError, StoreProblem):
+            raise  # nothing the provider did
         except ModelFailure as failure:
             return [self._lost(failure, started_at, began)], None
         except Exception as bug:  # a provider that breaks is a lost attempt, not a lost turn
             broken = ModelFailure(f"{type(bug).__name__}: {bug}", kind="unknown", stage="decode", retryable=False)
             return [self._lost(broken, started_at, began)], None
-        assert isinstance(stored, AssistantItem)
         completed = ModelCompleted(
             model_ref=self.model.ref,
             attempt=self.request.attempt,
@@ -76,19 +90,6 @@ class Attempt:
             provider_completed_at=iso(self.clock.now()),
             request_metadata=reply.request_metadata,
             timeline=self._timeline(lost, reply, started_at, began) if lost else None,
-        )
-        recorded = AssistantRecorded(
-            item=stored,
-            calls=tuple(
-                CallAsked(
-                    call_id=part.call_id,
-                    name=part.name,
-                    malformed=part.arguments is None and part.arguments_ref is None,
-                )
-                for part in stored.calls
-            ),
-            text_preview=item.text[:PREVIEW_CHARS],
-            continuation=reply.continuation,
         )
         return [completed, recorded], item
 
@@ -165,24 +166,3 @@ class Attempt:
             winning_model_ref=ref,
             aggregated_token_usage=total,
         )
-
-
-def _with_unique_calls(item: AssistantItem, step: int, used: set[str]) -> AssistantItem:
-    """A call without an id, or with one that this turn has seen, gets one of ours: pairing stays exact."""
-    calls = item.calls
-    if not calls:
-        return item
-    ids = {call.call_id for call in calls}
-    if len(ids) == len(calls) and "" not in ids and used.isdisjoint(ids):
-        used.update(ids)
-        return item
-    parts: list[Any] = []
-    position = 0
-    for part in item.parts:
-        if isinstance(part, CallPart):
-            position += 1
-            if not part.call_id or part.call_id in used:
-                part = part.model_copy(update={"call_id": f"tool-call-{step}-{position}"})
-            used.add(part.call_id)
-        parts.append(part)
-    return item.model_copy(update={"parts": tuple(parts)})

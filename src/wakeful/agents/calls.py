@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from wakeful.agents.watching import ProgressGlimpsed
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, event_id
-from wakeful.contracts.events import AnyEvent, ToolDispatched, UnknownResolved
+from wakeful.contracts.events import AnyEvent, ToolDispatched, ToolFailed, UnknownResolved
 from wakeful.mediation.mediator import Dispatch
 from wakeful.mediation.running import Abort, RunningCall
 from wakeful.tools.context import ProgressSink, RunContext
@@ -30,6 +30,9 @@ class Calls:
         self._notes = ProgressNotes(work.clock.monotonic)
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self.unwritten: dict[str, Fact | None] = {}
+        """Calls whose unknown outcome is on its way to disk, and the late answer that has to wait for it."""
+        self._stopping: Abort | None = None
         self.repeats: dict[str, tuple[Dispatch, bool]] = {}
         """Calls whose second intent is on its way to disk, and whether their probe is asked first."""
 
@@ -39,10 +42,14 @@ class Calls:
             dispatch.record.permission_ref = event_id(self._work.claim.agent_id, permission_seq)
         call = RunningCall(dispatch, self, self._outcome)
         self._running[dispatch.call_id] = call
-        call.start(probe_first=probe_first)
+        if self._stopping is not None and dispatch.attempt > 1:
+            call.abandon(self._stopping)  # a second run that the turn's end came before
+        else:
+            call.start(probe_first=probe_first)
 
     def stop(self, why: Abort) -> None:
         """Tell every running call that nobody waits any more."""
+        self._stopping = why
         for call in list(self._running.values()):
             call.stop(why)
 
@@ -69,6 +76,8 @@ class Calls:
         if call is not None and call.late_answer is not None:
             self._abandoned.append(call)
         last = events[-1]
+        if isinstance(last, ToolFailed) and last.effects == "unknown":
+            self.unwritten[dispatch.call_id] = None
         if isinstance(last, ToolDispatched):
             self.repeats[dispatch.call_id] = (replace(dispatch, attempt=last.attempt), False)
         notes: list[AnyEvent] = [*self._notes.last(dispatch.call_id), *events]
@@ -88,8 +97,19 @@ class Calls:
 
     def late(self, event: UnknownResolved, step: int) -> None:
         """An answer after the outcome: appended past the owner, because the turn may be over."""
-        work = self._work
-        self.spawn(self._admit(work.fact(event, step)))
+        fact = self._work.fact(event, step)
+        if event.call_id in self.unwritten:
+            self.unwritten[event.call_id] = fact  # nothing can be resolved that is not on record
+        else:
+            self.spawn(self._admit(fact))
+
+    def written(self, facts: Sequence[Fact]) -> None:
+        """These are on disk: answers that waited for them may follow."""
+        for fact in facts:
+            if isinstance(fact.event, ToolFailed) and fact.call_id in self.unwritten:
+                waiting = self.unwritten.pop(fact.call_id)
+                if waiting is not None:
+                    self.spawn(self._admit(waiting))
 
     async def _admit(self, fact: Fact) -> None:
         await self._work.store.admit(self._work.claim.agent_id, [fact])

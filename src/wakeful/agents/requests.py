@@ -41,7 +41,7 @@ class Requests:
             model_ref=model.ref,
             candidate=step.candidate,
             attempt=step.attempt,
-            items=len(work.state.items),
+            items=len(work.state.items) + len(work.state.notes),
             backoff_ms=wait_ms,
         )
         return work.fact(event, step.step), model, wait_ms

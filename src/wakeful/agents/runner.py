@@ -34,7 +34,9 @@ class TurnRunner:
         self._waiter: asyncio.Future[None] | None = None
         self._look = False
         """An outsider wrote something: fetch it even when there is nothing to write."""
+        self._broken: BaseException | None = None
         self.steps = Steps(work, self.post)
+        work.on_broken = self._break
 
     async def run(self, opening: list[Fact]) -> None:
         """Until the turn is suspended or over. Raises what the store raises; what is on disk stays true."""
@@ -88,6 +90,8 @@ class TurnRunner:
         first = work.claim.seen - len(facts) + 1
         if facts:
             work.show(facts, first)
+            if steps.calls.unwritten:
+                steps.calls.written(facts)
         for other in others:
             evolve(state, other.fact)
             work.recorded.append(other)
@@ -109,6 +113,8 @@ class TurnRunner:
             work.row.agent_id, after=work.row.window_from - 1, thread_id=work.row.thread_id
         )
         folded = await fold(work.store, work.row, recorded)
+        # Configurations that are not in the log yet belong to the outcomes that are taken in again.
+        folded.state.configs = {**folded.state.configs, **work.state.configs}
         work.state = folded.state
         work.claim.seen = max(work.claim.seen, folded.last_seq)
         known = work.recorded[-1].seq if work.recorded else 0
@@ -130,6 +136,11 @@ class TurnRunner:
         self._inbox.extend(facts)
         self._wake()
 
+    def _break(self, error: BaseException) -> None:
+        """Work on the side broke (the store is full, the caller's own code raised): the run cannot go on."""
+        self._broken = self._broken or error
+        self._wake()
+
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
@@ -143,6 +154,8 @@ class TurnRunner:
         sync = loop.call_later(SYNC_AFTER_SECONDS, self._sync_unawaited)
         try:
             while not self._inbox and not self._look:
+                if self._broken is not None:
+                    raise self._broken
                 self._waiter = loop.create_future()
                 await self._waiter
         finally:

@@ -47,6 +47,8 @@ class TurnWork:
     watcher: Watcher | None = None
     check_answer: CheckAnswer | None = None
     ask_caller: Callable[[], Awaitable[bool]] | None = None
+    on_broken: Callable[[BaseException], None] | None = None
+    """Told when work on the side broke: whoever waits for its outcome would wait for ever."""
     fact: FactMaker = field(init=False)
     _tasks: "set[asyncio.Task[Any]]" = field(default_factory=set)
 
@@ -61,11 +63,17 @@ class TurnWork:
         recorded = [Recorded(agent_id, first_seq + index, fact) for index, fact in enumerate(facts)]
         self.recorded.extend(recorded)
         if self.watcher is not None:
-            self.watcher.facts(recorded)
+            try:
+                self.watcher.facts(recorded)
+            except Exception:
+                self.watcher = None  # whoever watches must not disturb what is watched
 
     def glimpse(self, seen: ModelGlimpsed | ProgressGlimpsed) -> None:
         if self.watcher is not None:
-            self.watcher.glimpse(seen)
+            try:
+                self.watcher.glimpse(seen)
+            except Exception:
+                self.watcher = None
 
     # --- tasks ------------------------------------------------------------------------------------------------------
 
@@ -73,8 +81,13 @@ class TurnWork:
         """Work on the side; kept from being forgotten until it is done."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
         return task
+
+    def _done(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None and self.on_broken is not None:
+            self.on_broken(error)
 
     def pending_tasks(self) -> "set[asyncio.Task[Any]]":
         return set(self._tasks)

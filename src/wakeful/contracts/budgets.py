@@ -10,19 +10,19 @@ from wakeful.contracts.values import Value
 
 
 class Limits(Value):
-    """What a turn is held to; None is no limit."""
+    """What a turn is held to; None, and what is absent, is no limit."""
 
-    model_calls: int | None = 200
-    tool_calls: int | None = 1_000
-    seconds: float | None = 1_800.0
+    model_calls: int | None = None
+    tool_calls: int | None = None
+    seconds: float | None = None
     """Of work: waiting for a person and downtime are free."""
-    max_steps: int | None = 200
+    max_steps: int | None = None
     """Rounds of one level."""
 
 
-AUTONOMOUS = Limits()
+AUTONOMOUS = Limits(model_calls=200, tool_calls=1_000, seconds=1_800.0, max_steps=200)
 """The library's default: 30 minutes, 200 model calls, 1,000 tool calls."""
-UNLIMITED = Limits(model_calls=None, tool_calls=None, seconds=None, max_steps=None)
+UNLIMITED = Limits()
 
 
 class Budget(Value):

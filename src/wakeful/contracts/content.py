@@ -83,6 +83,8 @@ class Thinking(Value):
     """Whose reasoning it is: blocks of another provider are left out of a request (and stay in the log)."""
     opaque: dict[str, Any] = {}
     """Signatures, ids, encrypted content: never read by us."""
+    ref: BlobRef | None = None
+    """Where text and opaque content are, as JSON, when they are too large to stand here."""
 
 
 Part: TypeAlias = Annotated[Text | Image | File | Thinking, Field(discriminator="type")]

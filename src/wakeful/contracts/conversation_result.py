@@ -125,34 +125,47 @@ class ConversationResult(Value):
     schema_id: Literal["wakeful.conversation-result"] = Field("wakeful.conversation-result", alias="schema")
     version: Literal[1] = 1
     messages: tuple[Message, ...] = ()
+    """The transcript; parameters of calls are redacted."""
     tool_execution_results: tuple[JsonDict, ...] = ()
     """`ToolExecution` entries when the loop mediated; a turn runner that ran its own tools brings its own shape."""
     tool_audit_events: tuple[ToolAudit, ...] = ()
     """The safe trace: what observers and exports receive."""
     events: tuple[ResultEvent, ...] = ()
+    """The loop's own events, in the order of the log."""
     turn_count: int = Field(0, ge=0)
     """Turns executed."""
     final_content: str = ""
     """The last assistant text; empty when there is none."""
     usage: JsonDict = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    """Numbers are summed over the turns; of anything else the latest stands."""
     request_metadata: JsonDict = {}
     """The latest turn's."""
     completed: bool
+    """The work is done: nothing else is called completion."""
     status: ResultStatus | None = None
     """Set for every stop that is not a completion, and only then."""
     budget: str | None = None
     """Which budget was exceeded."""
     interrupted: JsonDict | None = None
+    """The metadata of the interrupt."""
     stalled: JsonDict | None = None
+    """What was repeated without progress."""
     approval_required: Message | None = None
+    """The question that waits for an answer."""
     runtime_tool_pending: JsonDict | None = None
+    """The request that waits for a client."""
     tool_events: tuple[ToolEvent, ...] = ()
+    """Calls as they began and ended, for a progress view."""
     tool_observability: ToolObservability = ToolObservability()
+    """Calls by their shapes: neither arguments nor results."""
     provider_diagnostics: tuple[JsonDict, ...] = ()
+    """What the turn runner reported about its provider."""
     structured_output: JsonAny = None
+    """The latest turn's, when it had one."""
     structured_output_diagnostics: StructuredOutputDiagnostics | None = None
     failure: RunFailure | None = None
     metadata: JsonDict = {}
+    """`swallowed_failures`: what was raised and changed nothing; `transcript_id`: what the persister answered."""
     run_outcome: RunOutcome
 
     @model_validator(mode="after")

@@ -44,9 +44,13 @@ class Message(Value):
     version: Literal[1] = 1
     type: MessageType
     role: str
+    """Who speaks; when it is left out, it follows from the type."""
     content: str | list[Any]
+    """Words, or parts."""
     payload: JsonDict = {}
+    """What the type brings along: a call's name and parameters, a result's fields, the parts of a merged message."""
     metadata: JsonDict = {}
+    """`tool_call_id` pairs a call with its result; the rest is the caller's."""
     id: str | None = None
     created_at: str | None = None
     updated_at: str | None = None

@@ -13,4 +13,6 @@ JsonObject: TypeAlias = dict[str, "JsonValue"]
 class Value(BaseModel):
     """An immutable value with no unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64", defer_build=True
+    )

@@ -55,11 +55,7 @@ def export(facts: Iterable[Recorded], config: TurnConfig | None) -> Export:
             case MessageAdmitted():
                 messages.append(_user(event.item))
             case HistoryImported():
-                for item in event.items:
-                    if isinstance(item, UserItem):
-                        messages.append(_user(item))
-                    elif isinstance(item, AssistantItem) and item.text:
-                        messages.append(transcript.text("assistant", item.text))
+                messages[-1:-1] = _imported(event)
             case ModelCompleted():
                 metadata = event.request_metadata or metadata
             case AssistantRecorded():
@@ -76,6 +72,17 @@ def export(facts: Iterable[Recorded], config: TurnConfig | None) -> Export:
             case _:
                 pass
     return Export(tuple(messages), tuple(executions), tuple(audits), tuple(events), metadata)
+
+
+def _imported(event: HistoryImported) -> list[Message]:
+    """What was said before the message that opened the turn."""
+    messages = []
+    for item in event.items:
+        if isinstance(item, UserItem):
+            messages.append(_user(item))
+        elif isinstance(item, AssistantItem) and item.text:
+            messages.append(transcript.text("assistant", item.text))
+    return messages
 
 
 def _user(item: UserItem) -> Message:

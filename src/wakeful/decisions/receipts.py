@@ -30,7 +30,7 @@ def receipt(error: ToolError, tool_name: str | None = None) -> str:
         shown["field"] = _cut(field, MAX_FIELD_CHARS)
     shown["retryable"] = error.retryable
     if error.details:
-        shown["details"] = _bounded(error.details)
+        shown["details"] = bounded(error.details)
     return _encodable(json.dumps(shown, ensure_ascii=False, separators=(",", ":")))
 
 
@@ -42,7 +42,7 @@ def flatten(error: ToolError) -> str:
     return _cut(" ".join(_encodable(line).split()), MAX_MESSAGE_CHARS)
 
 
-def _bounded(details: dict[str, Any]) -> dict[str, Any]:
+def bounded(details: dict[str, Any]) -> dict[str, Any]:
     """The details, or a preview and a digest of them. What JSON cannot hold is shown in words."""
     try:
         text = _encodable(json.dumps(details, ensure_ascii=False, separators=(",", ":"), default=str))

@@ -156,7 +156,7 @@ class TurnState:
     running: int = 0
     continuation: tuple[UserItem | AssistantItem | ToolItem, ...] = ()
     notes: list[UserItem] = field(default_factory=list)
-    """Notes of the runtime that go into the conversation when the round is complete."""
+    """Notes of the runtime that no request has taken along yet."""
     retries_asked: dict[str, int] = field(default_factory=dict)
     """How often each tool asked the model to try differently."""
     answer_rejections: int = 0
@@ -214,7 +214,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case MessageAdmitted():
             state.items.append(event.item)
         case HistoryImported():
-            state.items.extend(event.items)
+            # The message opens its turn and is stored first; in the conversation it comes after what it follows.
+            state.items[-1:-1] = event.items
         case TurnStarted():
             _started(state, fact, event)
         case TurnConfigChanged():
@@ -305,6 +306,12 @@ def _asked(state: TurnState, fact: Fact, event: ModelRequested) -> None:
     if step != state.step:
         state.step = step
         state.attempts.clear()
+    # A note may stand in the log before facts whose writer had not seen it. The request itself says what it took along,
+    # so that the conversation is the same whoever folds it.
+    taken = event.items - len(state.items)
+    if taken > 0:
+        state.items.extend(state.notes[:taken])
+        del state.notes[:taken]
     state.phase = "asking"
     state.asked = Asked(step, event.candidate, event.attempt, event.model_ref, fact.at)
     state.model_calls += 1
@@ -382,9 +389,6 @@ def _round_complete(state: TurnState) -> None:
         state.phase = "closing"
     else:
         state.phase = "ready" if goes_on else "answered"
-    if state.notes and state.phase == "ready":
-        state.items.extend(state.notes)
-        state.notes.clear()
 
 
 def _started_call(state: TurnState, fact: Fact, event: ToolStarted) -> None:
@@ -445,5 +449,4 @@ def _resolved_unknown(state: TurnState, event: UnknownResolved) -> None:
         outcome = f"it failed: {event.result}" if event.source == "late_answer" else "it did not happen"
     words = f"The outcome of call {event.call_id} ({event.tool_name}) is known now: {outcome}"
     note = UserItem(parts=(Text(words),), origin="runtime")
-    # Between a reply's calls and their answers nothing else may stand.
-    (state.items if state.phase == "ready" else state.notes).append(note)
+    state.notes.append(note)

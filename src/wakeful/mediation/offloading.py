@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-from wakeful.contracts.content import BlobRef, File, Image, Text
+from wakeful.contracts.content import BlobRef, File, Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 
 AnyItem: TypeAlias = UserItem | AssistantItem | ToolItem
@@ -68,6 +68,9 @@ async def _behind_reference(part: Any, keep: Keep) -> Any:
     if isinstance(part, Image | File) and part.data is not None:
         ref = await keep(part.data, part.media_type)
         return part.model_copy(update={"data": None, "ref": ref})
+    if isinstance(part, Thinking) and part.ref is None:
+        whole = {"text": part.text, "opaque": part.opaque}
+        return Thinking(provider=part.provider, ref=await keep(json.dumps(whole).encode(), "application/json"))
     if isinstance(part, CallPart) and part.arguments is not None:
         ref = await keep(json.dumps(part.arguments).encode(), "application/json")
         return part.model_copy(update={"arguments": None, "arguments_ref": ref})
@@ -100,6 +103,8 @@ async def _whole(part: Any, fetch: Fetch) -> Any:
     data = await fetch(ref.digest)
     if isinstance(part, Text):
         return Text(data.decode("utf-8", "replace"))
+    if isinstance(part, Thinking):
+        return Thinking(provider=part.provider, **json.loads(data))
     return part.model_copy(update={"data": data, "ref": None})
 
 

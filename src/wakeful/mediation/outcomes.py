@@ -1,14 +1,17 @@
 """The two ways a call can end, as events: with a result, or with a failure that says what may have happened."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic_core import to_jsonable_python
 
 from wakeful.contracts.content import BlobRef, File, Image, Text
 from wakeful.contracts.conversation import ToolItem
 from wakeful.contracts.events import ErrorCategory, ToolFailed, ToolResult
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.tools import PREVIEW_CHARS, Effects, FailedStatus, ToolError, ToolResultMetadata
-from wakeful.decisions.receipts import flatten, receipt
+from wakeful.decisions.receipts import MAX_HINT_CHARS, MAX_MESSAGE_CHARS, bounded, flatten, receipt
+from wakeful.tools.results import clean
 
 MetadataStatus = Literal["success", "error", "rejected", "timed_out", "cancelled"]
 METADATA_STATUS: dict[FailedStatus, MetadataStatus] = {
@@ -80,6 +83,7 @@ def failed(
     asked_retry: bool = False,
 ) -> ToolFailed:
     """The call did not return; what the model reads is the same receipt for every tool."""
+    error = _storable(error)
     words = receipt(error, record.tool_name)
     return ToolFailed(
         status=status,
@@ -103,6 +107,35 @@ def failed(
         ),
         asked_retry=asked_retry,
     )
+
+
+def _storable(error: ToolError) -> ToolError:
+    """The error as it can be logged: whatever a tool raised, its failure is one call's and no more."""
+    message, hint, details = error.message, error.recovery_hint, error.details
+    if (
+        details is None
+        and message.isascii()
+        and len(message) <= MAX_MESSAGE_CHARS
+        and "\x00" not in message
+        and not hint
+    ):
+        return error
+    return error.model_copy(
+        update={
+            "message": clean(message)[:MAX_MESSAGE_CHARS],
+            "recovery_hint": clean(hint)[:MAX_HINT_CHARS] if hint else None,
+            "details": bounded(_plain(details)) if details else details,
+        }
+    )
+
+
+def _plain(details: dict[str, Any]) -> dict[str, Any]:
+    """Details as JSON; what has no such form is shown in words, or by its name alone."""
+    try:
+        plain = to_jsonable_python(details, inf_nan_mode="strings", fallback=str)
+    except Exception:  # a value's own `__str__` may raise anything
+        return {"unreadable": sorted(str(key) for key in details)}
+    return plain if isinstance(plain, dict) else {"unreadable": []}
 
 
 UNKNOWN_HINT = (

@@ -27,7 +27,7 @@ from wakeful.mediation.mediator import Dispatch
 from wakeful.mediation.offloading import INLINE_BYTES, offload
 from wakeful.mediation.outcomes import failed, succeeded, unknown_error
 from wakeful.tools.context import RunContext
-from wakeful.tools.results import ResultRefused, Shown, show
+from wakeful.tools.results import ResultRefused, Shown, clean, show
 from wakeful.tools.running import Running
 
 GRACE_SECONDS = 2.0
@@ -78,6 +78,8 @@ class RunningCall:
         "_ctx",
         "_deliver",
         "_delivered",
+        "_shaper",
+        "_shaping",
         "_timers",
         "_unknown_told",
         "_work",
@@ -91,6 +93,9 @@ class RunningCall:
         self._deliver = deliver
         self._delivered = False
         self._unknown_told = False
+        self._shaping = False
+        """The tool has returned; its result is being made ready."""
+        self._shaper: asyncio.Task[None] | None = None
         self._abort: Abort | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self._began = 0.0
@@ -109,7 +114,7 @@ class RunningCall:
 
     def stop(self, why: Abort) -> None:
         """Nobody waits for this call any more. It is told, and its outcome is delivered within the grace period."""
-        if self._delivered or self._abort is not None or self._ctx is None:
+        if self._delivered or self._shaping or self._abort is not None or self._ctx is None:
             return
         self._abort = why
         self._ctx.cancelled.set()
@@ -119,6 +124,12 @@ class RunningCall:
         grace = THREAD_GRACE_SECONDS if work is not None and work.is_thread else GRACE_SECONDS
         self._timers.append(asyncio.get_running_loop().call_later(grace, self._out_of_grace))
 
+    def abandon(self, why: Abort) -> None:
+        """Do not begin: the turn is to end. What the run before came to is settled like any other."""
+        self._abort = why
+        self._ctx = self.around.context(self.dispatch, None)
+        self.around.spawn(self._settle(why))
+
     @property
     def late_answer(self) -> "asyncio.Future[Any] | None":
         """What is still awaited of a call the runtime went on without."""
@@ -127,8 +138,13 @@ class RunningCall:
 
     async def stopped(self) -> None:
         """Wait a little for the work to be over, for a runner that is going down."""
+        busy: set[asyncio.Future[Any]] = set()
         if self._work is not None and not self._work.is_thread:
-            await asyncio.wait({self._work.result}, timeout=GRACE_SECONDS)
+            busy.add(self._work.result)
+        if self._shaper is not None:
+            busy.add(self._shaper)
+        if busy:
+            await asyncio.wait(busy, timeout=GRACE_SECONDS)
 
     # --- running ------------------------------------------------------------------------------------------------
 
@@ -141,6 +157,7 @@ class RunningCall:
         except Exception as raised:
             self._finish([self._raised(raised)])
             return
+        self._work.on_value = self._returned
         self._work.result.add_done_callback(self._done)
         if dispatch.declaration.timeout is not None:
             loop = asyncio.get_running_loop()
@@ -149,8 +166,13 @@ class RunningCall:
     async def _probe_then_launch(self) -> None:
         """After a crash: ask what happened before doing anything."""
         answer = await self._probe()
+        if self._abort == "shutdown":
+            return  # the intent stays open, and nothing may begin any more
         if isinstance(answer, DidNotHappen):
-            self._launch()
+            if self._abort is None:
+                self._launch()
+            else:
+                self._finish([self._stopped(f"{self.dispatch.record.tool_name} was stopped before it ran again.")])
         elif isinstance(answer, Happened):
             await self._shape_and_finish(answer.result)
         else:
@@ -161,7 +183,7 @@ class RunningCall:
         if self._delivered:
             self._answered_late(work)
             return
-        self.dispatch.record.execution_ms = round((time.perf_counter() - self._began) * 1000, 3)
+        self._measure()
         if work.cancelled():
             if self._abort is None:
                 self._finish(
@@ -174,11 +196,21 @@ class RunningCall:
         if raised is not None:
             self._finish([self._raised(raised)])
             return
-        value = work.result()
+        if not self._shaping:
+            self._returned(work.result())
+
+    def _returned(self, value: Any) -> None:
+        if self._delivered:
+            return
+        self._shaping = True
+        self._measure()
         if isinstance(value, str) and len(value) * 6 < INLINE_BYTES:
             self._finish_shown(value)
         else:
-            self.around.spawn(self._shape_and_finish(value))
+            self._shaper = self.around.spawn(self._shape_and_finish(value))
+
+    def _measure(self) -> None:
+        self.dispatch.record.execution_ms = round((time.perf_counter() - self._began) * 1000, 3)
 
     def _finish_shown(self, value: str) -> None:
         """The common case, without a task: a short text needs no artifact."""
@@ -227,7 +259,7 @@ class RunningCall:
         hint = getattr(raised, "recovery_hint", None) or getattr(raised, "hint", None)
         error = ToolError(
             kind="executor_exception",
-            message=f"{type(raised).__name__}: {raised}"[:2000],
+            message=_said(raised)[:2000],
             details=details if isinstance(details, dict) else None,
             recovery_hint=hint if isinstance(hint, str) and hint else None,
         )
@@ -287,7 +319,7 @@ class RunningCall:
         """It was told to stop and has not: the runtime goes on without it."""
         if self._delivered or self._abort is None or self._abort == "shutdown":
             return
-        self.dispatch.record.execution_ms = round((time.perf_counter() - self._began) * 1000, 3)
+        self._measure()
         self.around.spawn(self._settle(self._abort))
 
     async def _settle(self, abort: Abort) -> None:
@@ -331,7 +363,7 @@ class RunningCall:
         asked = asyncio.ensure_future(self.dispatch.tool.ask_probe(self._ctx, self.dispatch.arguments))
         done, _ = await asyncio.wait({asked}, timeout=PROBE_SECONDS)
         if done:
-            return asked.result()
+            return StillUnknown("its probe cancelled itself") if asked.cancelled() else asked.result()
         asked.cancel()
         return StillUnknown(f"its probe did not answer within {PROBE_SECONDS:g} s")
 
@@ -340,7 +372,7 @@ class RunningCall:
         if not self._unknown_told or work.cancelled():
             return
         raised = work.exception()
-        words = f"{type(raised).__name__}: {raised}" if raised is not None else _words(work.result())
+        words = clean(_said(raised)) if raised is not None else _words(work.result())
         self.around.late(
             UnknownResolved(
                 call_id=self.dispatch.call_id,
@@ -360,6 +392,15 @@ def _light(value: Any) -> bool:
         or isinstance(value, int | float | bool)
         or (isinstance(value, str | bytes | list | tuple | dict) and len(value) < 1_000)
     )
+
+
+def _said(raised: BaseException) -> str:
+    """What was raised, in words; an exception that cannot even say that is named."""
+    name = type(raised).__name__
+    try:
+        return f"{name}: {raised}"
+    except Exception:
+        return name
 
 
 def _words(value: Any) -> str:

@@ -6,12 +6,13 @@ was; finished, the stored result comes back for free. The same program, run agai
 
 import hashlib
 import inspect
+import json
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from pydantic_core import to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from wakeful.agents.definition import Agent
 from wakeful.agents.folding import Folded, fold
@@ -23,10 +24,18 @@ from wakeful.agents.watching import Watcher
 from wakeful.agents.work import CheckAnswer, TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.budgets import Budget
-from wakeful.contracts.content import Prompt, Text, parts_of
+from wakeful.contracts.content import File, Image, Prompt, Text, parts_of
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
-from wakeful.contracts.errors import AgentBusy, AgentMissing, DepsMissing, KeyReused, ToolMissing, TurnNotFound
+from wakeful.contracts.errors import (
+    AgentBusy,
+    AgentMissing,
+    DepsMissing,
+    InvalidValue,
+    KeyReused,
+    ToolMissing,
+    TurnNotFound,
+)
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
@@ -48,6 +57,7 @@ from wakeful.ports import Clock, Ids, Model, Store, TurnRow
 from wakeful.service.reports import report
 from wakeful.service.results import RunResult
 from wakeful.tools.context import RunContext
+from wakeful.tools.results import clean
 
 MAX_INLINE_VALUE = 16_000
 MAX_INLINE_HISTORY = 40_000
@@ -92,7 +102,7 @@ class RunRequest:
 async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
     """Start, resume or recall a turn, and wait until it rests."""
     agent, store = request.agent, runtime.store
-    message = UserItem(parts=parts_of(request.prompt))
+    message = UserItem(parts=_storable(parts_of(request.prompt)))
     fingerprint = _fingerprint(agent.name, message)
     known = await store.turn_of_key(request.key) if request.key is not None else None
     if known is None:
@@ -181,17 +191,46 @@ async def _admit(
         key=request.key,
         fingerprint=fingerprint,
         prompt_preview=message.text[:PREVIEW_CHARS],
+        context=_plain_context(request.context),
+        principal=request.principal.id if request.principal is not None else None,
+        limits=(request.budget or request.agent.budget or Budget()).limits(request.agent.max_steps),
     )
     facts: list[Fact] = []
     if request.thread is None or request.agent.name not in await store.agents():
         started = SessionStarted(agent_name=request.agent.name, temporary=request.thread is None)
         facts.append(Fact(started, clock.now()))
+    facts.append(Fact(admitted, clock.now(), thread, turn_id))
     if history:
         facts.append(Fact(await _imported(store, history), clock.now(), thread, turn_id))
-    facts.append(Fact(admitted, clock.now(), thread, turn_id))
     answer = await store.admit(agent_id, facts)
     assert answer is not None
     return answer.turn
+
+
+def _plain_context(context: Mapping[str, Any]) -> dict[str, Any]:
+    """The context as JSON: it has to be there again after a restart, here or elsewhere."""
+    try:
+        plain: dict[str, Any] = json.loads(to_json(dict(context), inf_nan_mode="strings"))
+    except (PydanticSerializationError, UnicodeEncodeError) as error:
+        raise InvalidValue(
+            "invalid_context", "context", str(error), "give JSON values; what is alive goes to deps="
+        ) from None
+    if len(to_json(plain)) > MAX_INLINE_VALUE:
+        raise InvalidValue(
+            "invalid_context",
+            "context",
+            f"{len(to_json(plain)):,} bytes of JSON are more than {MAX_INLINE_VALUE:,}",
+            "give an id, and let tools or the deps factory look the rest up",
+        )
+    return plain
+
+
+def _principal(request: RunRequest, stored: str | None) -> Principal | None:
+    """Who the turn acts for: whoever it was admitted for, never whoever happens to run it."""
+    asked = request.principal
+    if stored is None or (asked is not None and asked.id == stored):
+        return asked if stored is not None else None
+    return Principal(id=stored)
 
 
 async def _imported(store: Store, items: Sequence[Any]) -> HistoryImported:
@@ -200,6 +239,16 @@ async def _imported(store: Store, items: Sequence[Any]) -> HistoryImported:
     if len(encoded) <= MAX_INLINE_HISTORY:
         return HistoryImported(items=tuple(items), count=len(whole))
     return HistoryImported(items_ref=await store.put_blob(encoded, "application/json"), count=len(whole))
+
+
+def _storable(parts: tuple[Text | Image | File, ...]) -> tuple[Text | Image | File, ...]:
+    """Without half surrogate pairs and the like, which come out of terminals and cannot be written down."""
+    return tuple(
+        part
+        if not isinstance(part, Text) or part.text.isascii()
+        else part.model_copy(update={"text": clean(part.text)})
+        for part in parts
+    )
 
 
 def _fingerprint(agent_name: str, message: UserItem) -> str:
@@ -275,15 +324,17 @@ async def _prepare(runtime: Runtime, row: TurnRow, claim: Any, request: RunReque
     recorded = await store.read(row.agent_id, after=window_from - 1, thread_id=row.thread_id)
     folded = await fold(store, row, recorded)
     claim.seen = max(claim.seen, folded.last_seq)
-    started = folded.started
-    context = request.context if started is None else started.context
+    of_turn = turn_facts(recorded, row.turn_id)
+    admitted = next(entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted))
+    context = admitted.context
+    principal = _principal(request, admitted.principal)
     deps = request.deps
     if deps is None and agent.deps is not None:
         deps = agent.deps(context)
         if inspect.isawaitable(deps):
             deps = await deps
     _check_deps(agent, deps, f"turn {row.turn_id}")
-    config = await _config(request, row, deps, context, folded)
+    config = await _config(request, row, deps, context, principal, folded)
     work = TurnWork(
         store=store,
         claim=claim,
@@ -296,10 +347,10 @@ async def _prepare(runtime: Runtime, row: TurnRow, claim: Any, request: RunReque
         ids=runtime.ids,
         jitter=runtime.jitter,
         call_ids=folded.call_ids,
-        recorded=turn_facts(recorded, row.turn_id),
+        recorded=of_turn,
         deps=deps,
         context=context,
-        principal=request.principal,
+        principal=principal,
         stream=request.stream,
         watcher=request.watcher,
         check_answer=_answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
@@ -309,7 +360,12 @@ async def _prepare(runtime: Runtime, row: TurnRow, claim: Any, request: RunReque
 
 
 async def _config(
-    request: RunRequest, row: TurnRow, deps: Any, context: Mapping[str, Any], folded: Folded
+    request: RunRequest,
+    row: TurnRow,
+    deps: Any,
+    context: Mapping[str, Any],
+    principal: Principal | None,
+    folded: Folded,
 ) -> TurnConfig:
     """What holds for the turn: what it was begun with, and for tools and model what the code says today."""
     agent, before = request.agent, folded.state.config
@@ -322,7 +378,7 @@ async def _config(
             RunContext(
                 deps,
                 context=context,
-                principal=request.principal,
+                principal=principal,
                 agent=agent.name,
                 thread=row.thread_id,
                 turn_id=row.turn_id,
@@ -377,26 +433,25 @@ async def _opening(
 def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: Any) -> list[Fact]:
     agent, config = request.agent, work.config
     began = time.perf_counter()
-    budget = request.budget or agent.budget or Budget()
+    messages = [entry.fact.event for entry in work.recorded if isinstance(entry.fact.event, MessageAdmitted)]
+    allowed = messages[0].limits or (request.budget or agent.budget or Budget()).limits(agent.max_steps)
     instructions = config.instructions.encode()
     words = len(instructions) + sum(
         len(part.text) for item in work.state.items for part in item.parts if isinstance(part, Text)
     )
     started = TurnStarted(
         turn_index=folded.turns_before + 1,
-        message_ids=tuple(
-            entry.fact.event.message_id for entry in work.recorded if isinstance(entry.fact.event, MessageAdmitted)
-        ),
+        message_ids=tuple(message.message_id for message in messages),
         agent_name=agent.name,
         config_ref=config_ref,
         model_ref=config.model_ref,
         fallbacks=config.fallbacks,
-        limits=budget.limits(agent.max_steps),
+        limits=allowed,
         stop_rule=request.stop_rule,
         structured=config.output_schema is not None,
         window_from=work.row.window_from,
-        context=to_jsonable_python(dict(request.context)),
-        principal=request.principal.id if request.principal is not None else None,
+        context=dict(work.context),
+        principal=messages[0].principal,
         stream=request.stream,
     )
     resolved = ContextResolved(

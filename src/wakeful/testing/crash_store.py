@@ -117,8 +117,8 @@ class CrashingStore:
     async def get_blob(self, digest: str) -> bytes:
         return await (await self._real()).get_blob(digest)
 
-    def watch(self, agent_id: str) -> Watch:
-        return self._here().watch(agent_id)
+    def watch(self, agent_id: str, *, outsiders_only: bool = False) -> Watch:
+        return self._here().watch(agent_id, outsiders_only=outsiders_only)
 
     async def rebuild_views(self) -> None:
         await (await self._real()).rebuild_views()

@@ -14,22 +14,33 @@ class Running:
     Cancelling `result` cancels an async tool. A sync tool's thread cannot be stopped: its answer would only be lost.
     """
 
-    __slots__ = ("is_thread", "result")
+    __slots__ = ("is_thread", "on_value", "result")
 
-    def __init__(self, result: "asyncio.Future[Any]", is_thread: bool) -> None:
-        self.result = result
+    result: "asyncio.Future[Any]"
+
+    def __init__(self, result: "asyncio.Future[Any] | None" = None, *, is_thread: bool) -> None:
+        if result is not None:
+            self.result = result
         self.is_thread = is_thread
+        self.on_value: Callable[[Any], None] | None = None
+        """Told what an async tool returned at once, a tick before `result` is done."""
 
 
 def begin(fn: Callable[..., Any], is_async: bool, given: tuple[Any, ...], values: dict[str, Any]) -> Running:
     """Start a function where it belongs."""
+    running = Running(is_thread=not is_async)
     if is_async:
-        return Running(asyncio.ensure_future(_contained(fn(*given, **values))), is_thread=False)
-    return Running(run_in_thread(functools.partial(fn, *given, **values)), is_thread=True)
+        running.result = asyncio.ensure_future(_contained(fn(*given, **values), running))
+    else:
+        running.result = run_in_thread(functools.partial(fn, *given, **values))
+    return running
 
 
-async def _contained(work: Coroutine[Any, Any, Any]) -> Any:
+async def _contained(work: Coroutine[Any, Any, Any], running: Running) -> Any:
     try:
-        return await work
+        value = await work
+        if running.on_value is not None:
+            running.on_value(value)
+        return value
     except SystemExit as error:  # from a task it would end the loop and every other turn with it
         raise ToolExited(f"the tool raised SystemExit: {error}") from error

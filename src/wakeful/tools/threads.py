@@ -8,6 +8,7 @@ calls run at a time is the gate's business.
 import asyncio
 import contextvars
 import functools
+import inspect
 import os
 import threading
 from collections.abc import Callable
@@ -95,7 +96,7 @@ def _contained(error: BaseException) -> ToolExited:
 def _deliver(future: "asyncio.Future[Any]", outcome: Any, failed: bool) -> None:
     if future.done():
         return
-    if not failed and asyncio.iscoroutine(outcome):  # a plain function that only passes a coroutine on
+    if not failed and inspect.iscoroutine(outcome):  # a plain function that only passes a coroutine on
         asyncio.ensure_future(outcome).add_done_callback(functools.partial(_pass_on, future))
     elif failed:
         future.set_exception(outcome)

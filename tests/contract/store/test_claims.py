@@ -88,6 +88,27 @@ async def test_an_owner_that_hangs_is_replaced_when_its_lease_runs_out_and_then_
     await other.hold(new)
 
 
+async def test_an_owner_that_lost_its_agent_is_fenced_also_in_turns_that_nobody_took_up(
+    store: Store, other: Store, backend: Any
+) -> None:
+    old = await claimed(store)
+    await store.admit(AGENT, [message("turn_2")])
+    backend.hands.now += 31
+    await other.claim("turn_2")
+    for zombie in (store.append(old, [requested()]), store.hold(old)):
+        with pytest.raises(Fenced):
+            await zombie
+    assert len(await store.read(AGENT)) == 3
+
+
+async def test_letting_one_turn_go_while_another_is_claimed_keeps_the_lease(store: Store) -> None:
+    one = await claimed(store)
+    await store.admit(AGENT, [message("turn_2")])
+    two, _ = await asyncio.gather(store.claim("turn_2"), store.release(one))
+    await store.append(two, [requested("turn_2")])
+    await store.hold(two)
+
+
 async def test_holding_on_renews_the_lease(store: Store, other: Store, backend: Any) -> None:
     claim = await claimed(store)
     for _ in range(4):
@@ -126,8 +147,9 @@ async def test_an_owner_is_given_the_outsiders_facts_of_its_turn_once(store: Sto
 async def test_what_the_owner_itself_appends_is_not_news_to_it(store: Store) -> None:
     claim = await claimed(store)
     assert await store.append(claim, [resolved()]) == []
+    await store.admit(AGENT, [interrupt()])
     claim.seen = 0
-    assert [one.seq for one in await store.append(claim, [])] == [2]
+    assert [one.seq for one in await store.append(claim, [])] == [2, 4]
 
 
 async def test_rest_is_refused_while_something_has_not_been_seen_and_nothing_is_written(

@@ -55,12 +55,18 @@ class MessageAdmitted(Event):
     fingerprint: str = ""
     """Hash of agent name and prompt: what `key` was given with the first time."""
     prompt_preview: str = ""
+    context: dict[str, Any] = {}
+    """What the caller passed along; whoever runs the turn gives it to the tools."""
+    principal: str | None = None
+    limits: Limits | None = None
+    """What the caller allowed the turn; None: whatever holds where it is run."""
 
 
 class HistoryImported(Event):
     """Earlier conversation that the caller brought along."""
 
     kind: ClassVar[str] = "history.imported"
+    outsider: ClassVar[bool] = True
 
     items: tuple[Item, ...] = ()
     items_ref: BlobRef | None = None

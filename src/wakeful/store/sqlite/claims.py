@@ -37,6 +37,11 @@ class Claims:
     def __bool__(self) -> bool:
         return bool(self._mine)
 
+    @property
+    def has_one_turn(self) -> bool:
+        """A single turn is running: nobody else could share its transactions."""
+        return len(self._mine) == 1 and len(next(iter(self._mine.values())).turns) == 1
+
     def claim(self, turn_id: str) -> Claim:
         found = self._sql.one(
             "SELECT a.id, a.agent_id, a.owner, a.epoch, a.expires, t.epoch, t.id FROM turns t"

@@ -41,7 +41,8 @@ def sync_folder(folder: Path) -> None:
 
 
 class Helper:
-    """One thread, one connection. `pause` and `resume` are called on the loop, around the restart of the log."""
+    """One thread, one connection. On the loop, `pause` is called before the log is started anew, and `resume` after
+    every checkpoint, however it went."""
 
     def __init__(
         self, path: Path, *, pause: Callable[[], None], resume: Callable[[], None], sync: Sync, vfs: str | None
@@ -105,22 +106,21 @@ class Helper:
         )
 
     def _checkpoint(self) -> None:
+        paused = threading.Event()
+
+        def pause() -> None:
+            self._pause()
+            paused.set()
+
         try:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            paused = threading.Event()
-
-            def pause() -> None:
-                self._pause()
-                paused.set()
-
             self._on_loop(pause)
-            try:
-                if paused.wait(1.0):
-                    self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
-            finally:
-                self._on_loop(self._resume)
+            if paused.wait(1.0):
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
         except apsw.Error:
             pass  # a reader elsewhere, or no room: the log grows until the next one, and nothing is lost
+        finally:
+            self._on_loop(self._resume)
 
     def _on_loop(self, call: Callable[[], None]) -> None:
         try:

@@ -65,10 +65,11 @@ class SqliteStore:
         self._ticker: asyncio.Task[None] | None = None
         self._data_version = connection.pragma("data_version")
         self._checkpoint_at = CHECKPOINT_EVERY
+        self._checkpointing = False
         self._closed = False
         self._vfs = vfs
         self.runtime_id = str(connection.execute("SELECT value FROM meta WHERE key = 'runtime_id'").get)
-        self._helper = Helper(path, pause=self._writer.pause, resume=self._writer.resume, sync=sync, vfs=vfs)
+        self._helper = Helper(path, pause=self._writer.pause, resume=self._checkpointed, sync=sync, vfs=vfs)
 
     @classmethod
     async def open(
@@ -82,9 +83,10 @@ class SqliteStore:
         patience: float = PATIENCE,
     ) -> "SqliteStore":
         """Open the database, making or updating it. `vfs` and `sync` name what reaches the disk, and how."""
-        location, path = str(path), _prepared(path)
+        location, path = str(path), Path(path)
         undo = ExitStack()
         try:
+            path = _prepared(path)
             connection = await _retried(lambda: _ready(path, vfs), path, patience)
             undo.callback(connection.close)
             owners = Owners(path)
@@ -142,7 +144,9 @@ class SqliteStore:
         check_turn(claim, facts)
         stored = encode(facts, OWNER)
         others, seen = await self._writer.submit(
-            lambda: self._log.append(claim, facts, stored, rest), claim.agent_id if facts else ""
+            lambda: self._log.append(claim, facts, stored, rest),
+            claim.agent_id if facts else "",
+            alone=self._claims.has_one_turn,
         )
         claim.seen = max(claim.seen, seen)
         if barrier:
@@ -255,9 +259,19 @@ class SqliteStore:
     def _committed(self, agents: list[str]) -> None:
         for agent_id in agents:
             self._watches.wake(agent_id)
-        if self._writer.commits >= self._checkpoint_at:
-            self._checkpoint_at = self._writer.commits + CHECKPOINT_EVERY
-            self._helper.checkpoint()
+        if self._writer.commits < self._checkpoint_at:
+            return
+        if self._checkpointing:
+            self._writer.pause()  # the disk is slower than we are, and the log must stay short
+            return
+        self._checkpointing = True
+        self._checkpoint_at = self._writer.commits + CHECKPOINT_EVERY
+        self._helper.checkpoint()
+
+    def _checkpointed(self) -> None:
+        self._checkpointing = False
+        self._checkpoint_at = self._writer.commits + CHECKPOINT_EVERY
+        self._writer.resume()
 
     async def _read(self, look: Callable[[], T], agent_id: str = "") -> T:
         self._check_open()
@@ -286,8 +300,8 @@ class SqliteStore:
                 pass  # tried again in a second; what needs the lease asks for itself
 
 
-def _prepared(path: str | Path) -> Path:
-    path = Path(path).absolute()
+def _prepared(path: Path) -> Path:
+    path = path.absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
@@ -298,13 +312,20 @@ def _verify(path: Path, vfs: str | None) -> list[Damage]:
     try:
         sql = Statements(connection)
         log = Log(sql, path, Views(sql))
-        found = [Damage("", 0, str(row[0])) for row in sql.all("PRAGMA integrity_check") if row[0] != "ok"]
+        found = [Damage("", 0, what) for what in _integrity(sql) if what != "ok"]
         found += [damage for place in log.agents() if (damage := log.damage(*place)) is not None]
         return found
     except apsw.Error as error:
         raise translated(error, path) from error
     finally:
         connection.close()
+
+
+def _integrity(sql: Statements) -> list[str]:
+    try:
+        return [str(what) for (what,) in sql.all("PRAGMA integrity_check")]
+    except apsw.CorruptError as error:  # too broken to be checked to the end
+        return [str(error)]
 
 
 def _ready(path: Path, vfs: str | None) -> apsw.Connection:

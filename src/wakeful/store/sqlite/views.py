@@ -21,7 +21,7 @@ _PUT_TURN = """
     ON CONFLICT (turn_id) DO UPDATE SET
         agent_name = excluded.agent_name, state = excluded.state, first_seq = excluded.first_seq,
         last_seq = excluded.last_seq, window_from = excluded.window_from, turn_index = excluded.turn_index,
-        waiting_for = excluded.waiting_for, ended_at = excluded.ended_at, heard = max(heard, excluded.heard)
+        waiting_for = excluded.waiting_for, ended_at = excluded.ended_at
 """
 _PUT_UNKNOWN = "INSERT OR REPLACE INTO unknown VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _GET_UNKNOWN = """

@@ -121,10 +121,10 @@ def normalised(returned: Any, tool: RuntimeToolDeclaration) -> dict[str, Any]:
     result["metadata"] = metadata
     if result["success"]:
         rest = {key: value for key, value in given.items() if key not in ENVELOPE}
-        result["result"] = given["result"] if "result" in given else rest
+        result["result"] = given.get("result", rest)
     else:
-        error = given.get("error")
-        result["error"] = error if isinstance(error, str) and error else f"Tool '{tool.name}' failed"
+        words = given.get("error")
+        result["error"] = words if isinstance(words, str) and words else f"Tool '{tool.name}' failed"
     return _with_runtime(result, tool, given.get("runtime"))
 
 

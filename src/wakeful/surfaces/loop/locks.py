@@ -1,5 +1,6 @@
 """One runner a transcript: taking the host's lock, letting it go, and a lock for hosts that live in one process."""
 
+import contextlib
 import secrets
 import time
 from collections.abc import Callable
@@ -28,6 +29,11 @@ class HeldLock:
         token, self._token = self._token, None
         if token is not None:
             await in_its_place(self._lock.release_session_lock, self._session_id, token)
+
+    async def release_quietly(self) -> None:
+        """For a way out on which nobody listens any more."""
+        with contextlib.suppress(Exception):
+            await self.release()
 
 
 async def acquire(lock: ConversationLock, session_id: str, ttl: int) -> HeldLock | Contended:

@@ -97,7 +97,7 @@ def read_options(options: Mapping[str, Any] | None) -> LoopOptions:
     if request is not None and request.principal is not None and request.principal.capability_ceiling is not None:
         raise NotBuiltYet("a principal with a capability_ceiling", "nothing would hold the run to it")
     lock = given.get("transcript_lock") or given.get("transcript_lock_store")
-    context = given.get("context") or {}
+    context = given["context"] if given.get("context") is not None else {}
     if not isinstance(context, Mapping):
         raise InvalidValue(INVALID, "context", f"is an object, not a {type(context).__name__}")
     return LoopOptions(
@@ -106,7 +106,9 @@ def read_options(options: Mapping[str, Any] | None) -> LoopOptions:
         should_continue=_callable(given, "should_continue"),
         one_turn="should_continue" in given and given["should_continue"] is None,
         tool_executor=_with_method("tool_executor", given.get("tool_executor"), "execute"),
-        declarations=read_declarations(given.get("tool_declarations") or {}),
+        declarations=read_declarations(
+            given["tool_declarations"] if given.get("tool_declarations") is not None else {}
+        ),
         lock=_with_method("transcript_lock", lock, "acquire_session_lock", "release_session_lock"),
         lock_ttl=_at_least_one(given.get("transcript_lock_ttl", 300), "transcript_lock_ttl"),
         session_id=_session_id(given, request),

@@ -1,0 +1,62 @@
+"""Two decisions side by side: what differs, and how a report spells it. When something happened is no difference."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from wakeful.contracts.events import AnyEvent
+from wakeful.decisions.turn import AskCaller, AskModel, CheckAnswer, Finish, HitLimit, SkipCall, Step, StopWork, TakeUp
+
+TIMES = ("duration_ms", "active_ms")
+"""Fields that say when, not what."""
+
+
+class Difference(NamedTuple):
+    """What was recorded, and what would be decided today."""
+
+    recorded: str
+    recomputed: str
+
+
+def compared(recorded: AnyEvent, recomputed: AnyEvent) -> Difference | None:
+    """The fields that differ, times left out."""
+    if recorded.kind != recomputed.kind:
+        return Difference(recorded.kind, recomputed.kind)
+    then, now = (_without_times(event.model_dump(mode="json")) for event in (recorded, recomputed))
+    different = [name for name in then if then[name] != now[name]]
+    if not different:
+        return None
+    return Difference(*(", ".join(f"{name}={side[name]!r}" for name in different) for side in (then, now)))
+
+
+def _without_times(fields: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in fields.items() if name not in TIMES}
+    metadata = kept.get("metadata")
+    if isinstance(metadata, Mapping):
+        kept["metadata"] = {name: value for name, value in metadata.items() if not name.endswith("_at")}
+    return kept
+
+
+def words(step: Step) -> str:
+    """A step as the report spells it."""
+    match step:
+        case AskModel():
+            return f"ask model {step.candidate} in step {step.step}, attempt {step.attempt}"
+        case TakeUp():
+            return f"take up {step.call_id} ({step.scheduling})"
+        case SkipCall():
+            return f"skip {step.call_id} ({step.because})"
+        case HitLimit():
+            return f"stop at {step.name}={step.limit:g}, observed {step.observed:g}"
+        case StopWork():
+            return f"stop {', '.join(step.running) or 'nothing'}, skip {', '.join(step.waiting) or 'nothing'}"
+        case CheckAnswer():
+            return "check the answer"
+        case AskCaller():
+            return "ask the caller whether to go on"
+        case Finish():
+            return f"end {step.status} ({step.reason})"
+
+
+def spelled(ref: str) -> str:
+    """`provider/model` and `provider:model` name the same one."""
+    return ref if ":" in ref else ref.replace("/", ":", 1)

@@ -1,0 +1,339 @@
+"""Deciding again: fold a turn's facts one after another, and hold every recorded decision to what is decided now.
+
+Before each fact that stands for a decision the state is asked (`decide`, `settle`, the gate, `ending`), and the fact
+has to be among the answers, with the same numbers. What came from outside (a model's words, a tool's result, a
+deadline, the code) is taken as it was. The first difference ends the replay: nothing after it means anything.
+
+Somebody outside may write between two appends of the owner, who learns of it with its next append. So such a fact is
+held back until a decision cannot be explained without it, and for as long as the owner could have decided without it:
+at its end and when it is taken up again, a turn has seen everything.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, TypeAlias
+
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.events import (
+    AnswerAccepted,
+    AnswerRejected,
+    AnyEvent,
+    ContinuationDecided,
+    LimitChanged,
+    ModelFailed,
+    ModelRequested,
+    PermissionEvaluated,
+    ToolDispatched,
+    ToolFailed,
+    ToolStarted,
+    TurnCompleted,
+    TurnConfigChanged,
+    TurnFailed,
+    TurnInterruptApplied,
+    TurnResumed,
+    TurnSuspended,
+)
+from wakeful.decisions.differences import Difference, compared, spelled, words
+from wakeful.decisions.ending import ending
+from wakeful.decisions.recovery import CloseUnknown, LoseAttempt, Probe, Rerun, Settlement, settle
+from wakeful.decisions.retries import NO_BACKOFF, dispose
+from wakeful.decisions.state import Call, TurnState, evolve
+from wakeful.decisions.turn import (
+    AskCaller,
+    AskModel,
+    CheckAnswer,
+    Finish,
+    HitLimit,
+    SkipCall,
+    Step,
+    StopWork,
+    TakeUp,
+    decide,
+)
+
+Gate: TypeAlias = Callable[[TurnState, Call, Literal["parallel", "serial"]], Sequence[AnyEvent]]
+"""The events with which a call is let through or refused."""
+
+
+class Divergence(NamedTuple):
+    """The first decision that does not come out the same."""
+
+    event_id: str
+    kind: str
+    recorded: str
+    recomputed: str
+
+
+@dataclass(slots=True)
+class Replay:
+    """One turn, decided again. Feed it the turn's facts in the order of the log."""
+
+    state: TurnState
+    gate: Gate
+    checked: dict[str, int] = field(default_factory=dict)
+    """Decisions that came out the same, by the kind of their event."""
+    divergence: Divergence | None = None
+    _unseen: list[Fact] = field(default_factory=list)
+    """What outsiders wrote and no decision has needed so far."""
+    _decided: list[Step] = field(default_factory=list)
+    """What was decided together with the last decision and has not come yet."""
+    _admission: list[AnyEvent] = field(default_factory=list)
+    """The rest of what a call is let through or refused with."""
+    _settlements: list[Settlement] = field(default_factory=list)
+    """What a recovery has settled and has not written yet."""
+
+    def feed(self, recorded: Recorded) -> None:
+        """Take in the next fact. Nothing is taken in after a divergence."""
+        if self.divergence is not None:
+            return
+        fact = recorded.fact
+        if fact.event.outsider and self.state.phase != "new":
+            self._unseen.append(fact)
+            return
+        try:
+            difference = self._check(fact)
+            if difference is None:
+                evolve(self.state, fact)
+        except Exception as error:  # a log that was tampered with can break any step of the fold
+            difference = Difference("a fact that cannot be folded", f"{type(error).__name__}: {error}")
+        if difference is not None:
+            self.divergence = Divergence(recorded.event_id, fact.event.kind, *difference)
+
+    # --- one fact ---------------------------------------------------------------------------------------------------
+
+    def _check(self, fact: Fact) -> Difference | None:
+        event = fact.event
+        if self._admission:
+            return self._rest_of_admission(fact)
+        if self._settlements and not isinstance(event, TurnConfigChanged):
+            return self._settled(fact, self._settlements.pop(0))
+        match event:
+            case ModelRequested():
+                return self._asked(fact, event)
+            case PermissionEvaluated():
+                return self._taken_up(fact, None)
+            case ToolStarted():
+                return self._taken_up(fact, event.scheduling if event.dispatched else None)
+            case ToolFailed(status="skipped"):
+                because: Literal["cancelled", "budget"] = "budget" if event.abort_reason == "budget" else "cancelled"
+                return self._one_of(fact, SkipCall(fact.call_id or "", because))
+            case LimitChanged():
+                return self._limited(fact, event)
+            case TurnInterruptApplied():
+                stop = StopWork(event.cancelled_tool_call_ids, event.skipped_tool_call_ids)
+                return self._one_of(fact, stop) or self._same_interrupt(event)
+            case AnswerAccepted() | AnswerRejected():
+                return self._one_of(fact, CheckAnswer()) or self._same_patience(event)
+            case ContinuationDecided():
+                return None if self.state.phase == "closing" else self._one_of(fact, AskCaller())
+            case TurnCompleted() | TurnFailed():
+                return self._ended(fact, event)
+            case TurnResumed():
+                return self._resumed(event)
+            case TurnSuspended():
+                return self._suspended(event)
+            case ToolDispatched():
+                return self._repeated(fact, event)
+            case ModelFailed():
+                return self._lost(fact, event)
+        self._decided = []  # an outcome: what is decided from here on is decided anew
+        return None
+
+    def _find(self, is_it: Callable[[Step], bool]) -> Step | None:
+        """The step among those that may be taken now, with as little of what is unseen as it needs."""
+        found = next(filter(is_it, self._decided), None)
+        if found is None:
+            self._decided = decide(self.state)
+            found = next(filter(is_it, self._decided), None)
+        while found is None and self._unseen:
+            self._see_next()
+            self._decided = decide(self.state)
+            found = next(filter(is_it, self._decided), None)
+        if found is not None:
+            self._decided.remove(found)
+        return found
+
+    def _one_of(self, fact: Fact, step: Step) -> Difference | None:
+        if self._find(lambda each: each == step) is None:
+            return Difference(words(step), self._would())
+        return self._same(fact)
+
+    def _would(self) -> str:
+        return "; ".join(map(words, self._decided)) or "nothing: wait for what is under way"
+
+    def _same(self, fact: Fact) -> Difference | None:
+        self.checked[fact.event.kind] = self.checked.get(fact.event.kind, 0) + 1
+        return None
+
+    def _see_next(self) -> None:
+        evolve(self.state, self._unseen.pop(0))
+
+    def _see_all(self) -> None:
+        while self._unseen:
+            self._see_next()
+
+    # --- the model --------------------------------------------------------------------------------------------------
+
+    def _asked(self, fact: Fact, event: ModelRequested) -> Difference | None:
+        wanted = AskModel(fact.step or 0, event.candidate, event.attempt)
+
+        def is_it(step: Step) -> bool:
+            if not isinstance(step, AskModel) or replace(step, backoff=NO_BACKOFF) != wanted:
+                return False
+            return self._shown() == event.items
+
+        step = self._find(is_it)
+        if not isinstance(step, AskModel):
+            said = f"{words(wanted)}, on {event.items} items"
+            return Difference(said, f"{self._would()}, on {self._shown()} items")
+        longest = step.backoff
+        if event.backoff_ms > longest.ms or (not longest.jitter and event.backoff_ms != longest.ms):
+            return Difference(
+                f"wait {event.backoff_ms} ms", f"wait {'up to ' if longest.jitter else ''}{longest.ms} ms"
+            )
+        config = self.state.config
+        if config is not None:
+            chain = (config.model_ref, *config.fallbacks)
+            ref = chain[event.candidate] if event.candidate < len(chain) else "no such candidate"
+            if spelled(ref) != spelled(event.model_ref):
+                return Difference(f"ask {event.model_ref}", f"ask {ref}")
+        return self._same(fact)
+
+    def _shown(self) -> int:
+        """How many items the next request shows the model: a request takes along the notes there are."""
+        return len(self.state.items) + len(self.state.notes)
+
+    def _lost(self, fact: Fact, event: ModelFailed) -> Difference | None:
+        """What follows from a lost attempt is decided with it; only the provider knew whether it may be tried again."""
+        config = self.state.config
+        more = config is not None and event.candidate + 1 < 1 + len(config.fallbacks)
+        allowed = {
+            dispose(
+                event.failure_kind,
+                retryable=retryable,
+                attempt=event.attempt,
+                retry_after_ms=event.retry_after_ms,
+                more_candidates=more,
+            )
+            for retryable in (None, True, False)
+        }
+        self._decided = []
+        if event.disposition not in allowed:
+            return Difference(f"{event.failure_kind}: {event.disposition}", " or ".join(sorted(allowed)))
+        return self._same(fact)
+
+    # --- calls ------------------------------------------------------------------------------------------------------
+
+    def _taken_up(self, fact: Fact, scheduling: str | None) -> Difference | None:
+        call_id = fact.call_id or ""
+        step = self._find(
+            lambda each: isinstance(each, TakeUp) and each.call_id == call_id and scheduling in (None, each.scheduling)
+        )
+        if not isinstance(step, TakeUp):
+            how = f" ({scheduling})" if scheduling else ""
+            return Difference(f"take up {call_id}{how}", self._would())
+        self._admission = list(self.gate(self.state, self.state.calls[call_id], step.scheduling))
+        return self._rest_of_admission(fact)
+
+    def _rest_of_admission(self, fact: Fact) -> Difference | None:
+        return compared(fact.event, self._admission.pop(0)) or self._same(fact)
+
+    def _repeated(self, fact: Fact, event: ToolDispatched) -> Difference | None:
+        """Not a recovery: a keyed call that ran out of time is tried once more, with the same key."""
+        call = self.state.calls[fact.call_id or ""]
+        said = Difference(f"run {call.call_id} again, attempt {event.attempt} ({event.cause})", "")
+        if call.effect != "keyed" or event.cause != "timeout" or not call.running:
+            return said._replace(recomputed=f"no repeat: {call.part.name} is {call.effect}")
+        if event.attempt != call.dispatches + 1:
+            return said._replace(recomputed=f"attempt {call.dispatches + 1}")
+        self._decided = []
+        return self._same(fact)
+
+    # --- limits, stops, answers -------------------------------------------------------------------------------------
+
+    def _limited(self, fact: Fact, event: LimitChanged) -> Difference | None:
+        step = HitLimit(event.limit_name, event.limit, event.observed)
+        difference = self._one_of(fact, step)
+        seconds = self.state.limits.seconds
+        if difference is None or event.limit_name != "wall_clock" or seconds != event.limit or self.state.stop:
+            return difference
+        # The timer's own word: it watches what is under way, and needs no decision to speak.
+        state = self.state
+        worked = (state.active_us + max(0, fact.at - state.stretch_from)) / 1_000_000
+        if worked < seconds:
+            return Difference(words(step), f"{worked:g} s were used")
+        return self._same(fact)
+
+    def _same_interrupt(self, event: TurnInterruptApplied) -> Difference | None:
+        stop = self.state.stop
+        wanted = (stop.interrupt_id or f"limit:{stop.reason}") if stop is not None else "none"
+        return None if event.interrupt_id == wanted else Difference(event.interrupt_id, wanted)
+
+    def _same_patience(self, event: AnswerAccepted | AnswerRejected) -> Difference | None:
+        config = self.state.config
+        if isinstance(event, AnswerAccepted) or config is None:
+            return None
+        final = self.state.answer_rejections >= config.output_retries
+        return None if event.final == final else Difference(f"final={event.final}", f"final={final}")
+
+    def _ended(self, fact: Fact, event: TurnCompleted | TurnFailed) -> Difference | None:
+        self._see_all()  # a turn may not rest while there is something it has not seen
+        step = self._find(
+            lambda each: isinstance(each, Finish) and (each.status, each.reason) == (event.status, event.stop_reason)
+        )
+        if not isinstance(step, Finish):
+            return Difference(words(Finish(event.status, event.stop_reason)), self._would())
+        return compared(event, ending(self.state, step, fact.at)) or self._same(fact)
+
+    # --- rest and recovery ------------------------------------------------------------------------------------------
+
+    def _suspended(self, event: TurnSuspended) -> Difference | None:
+        """Which code was there is not in the log; what could not be settled without it is."""
+        self._see_all()
+        needed = sorted({self._tool_of(each) for each in settle(self.state) if isinstance(each, Rerun | Probe)})
+        self._decided = []
+        if set(event.waiting_for) <= set(needed):
+            return None
+        return Difference(f"wait for {', '.join(event.waiting_for)}", f"only {', '.join(needed) or 'nothing'} is open")
+
+    def _tool_of(self, settlement: Rerun | Probe) -> str:
+        return self.state.calls[settlement.call_id].part.name
+
+    def _resumed(self, event: TurnResumed) -> Difference | None:
+        self._see_all()  # whoever takes a turn up reads all of it first
+        cause = "supplied" if self.state.phase == "suspended" else "recovery"
+        if event.cause != cause:
+            return Difference(f"resumed: {event.cause}", f"resumed: {cause}")
+        self._settlements = settle(self.state)
+        self._decided = []
+        self.checked["turn.resumed"] = self.checked.get("turn.resumed", 0) + 1
+        return None
+
+    def _settled(self, fact: Fact, settlement: Settlement) -> Difference | None:
+        """The facts with which a recovery closes or repeats what was open, in its order."""
+        written = _settlement(fact)
+        if isinstance(settlement, LoseAttempt) and isinstance(written, LoseAttempt):
+            asked, event = self.state.asked, fact.event
+            assert isinstance(event, ModelFailed) and asked is not None
+            here, there = (fact.step, event.candidate, event.attempt), (asked.step, asked.candidate, asked.attempt)
+            return Difference(f"lose {here}", f"lose {there}") if here != there else self._same(fact)
+        wanted: Settlement = settlement
+        if isinstance(settlement, Probe):  # asking the probe begins like a repeat
+            wanted = Rerun(settlement.call_id, self.state.calls[settlement.call_id].dispatches + 1)
+        if written != wanted:
+            return Difference(str(written) if written else f"{fact.event.kind} {fact.call_id or ''}", str(settlement))
+        return self._same(fact)
+
+
+def _settlement(fact: Fact) -> Settlement | None:
+    """What a fact settles, if it settles anything."""
+    call_id, event = fact.call_id or "", fact.event
+    match event:
+        case ModelFailed(stage="crash"):
+            return LoseAttempt()
+        case ToolDispatched(cause="recovery"):
+            return Rerun(call_id, event.attempt)
+        case ToolFailed(effects="unknown", status="interrupted"):
+            reason = (event.tool_error.details or {}).get("reason")
+            return CloseUnknown(call_id, "crash_loop" if reason == "crash_loop" else "interrupted")
+    return None

@@ -1,0 +1,119 @@
+"""One report on the state of things, for every surface: what runs here, the store, and what waits for a person."""
+
+import platform
+from typing import Any, Literal
+
+from wakeful._version import __version__
+from wakeful.contracts.errors import StoreDamaged, StoreProblem
+from wakeful.contracts.values import Value
+from wakeful.ports import Store
+
+
+class StoreFigures(Value):
+    """What can be said of a store without understanding what is in it."""
+
+    location: str
+    exists: bool
+    bytes: int = 0
+    schema_version: int | None = None
+    newest_schema_version: int
+    engine: str
+    """The database and its version."""
+
+
+class DamageFound(Value):
+    """Stored bytes that are not what was written."""
+
+    agent_id: str
+    """Empty when the file itself is damaged."""
+    sequence: int
+    what: str
+
+
+class OpenTurn(Value):
+    """A turn that is not over."""
+
+    turn_id: str
+    agent: str
+    state: str
+    waiting_for: tuple[str, ...] = ()
+
+
+class ProviderState(Value):
+    """A provider of models, and whether it can be used."""
+
+    name: str
+    status: Literal["available", "unavailable"]
+    note: str = ""
+
+
+class DoctorReport(Value):
+    """Everything one asks first when something is wrong."""
+
+    version: str
+    python: str
+    platform: str
+    store: StoreFigures
+    healthy: bool
+    problems: tuple[str, ...] = ()
+    """What is wrong, in words; empty when nothing is."""
+    damage: tuple[DamageFound, ...] = ()
+    turns: int = 0
+    open_turns: tuple[OpenTurn, ...] = ()
+    unknown_outcomes: int = 0
+    providers: tuple[ProviderState, ...] = ()
+
+
+async def examine(store: Store, figures: StoreFigures, providers: tuple[ProviderState, ...]) -> DoctorReport:
+    """Read everything and say how it is. What a damaged store still tells is told."""
+    found: dict[str, Any] = {}
+    problems: list[str] = []
+    try:
+        damage = [DamageFound(agent_id=d.agent_id, sequence=d.seq, what=d.what) for d in await store.verify()]
+        found["damage"] = tuple(damage)
+        problems += [f"{_whose(each)}: {each.what}" for each in damage]
+        found["turns"] = len(await store.turns())
+        found["open_turns"] = tuple(
+            OpenTurn(turn_id=row.turn_id, agent=row.agent_name, state=row.state, waiting_for=row.waiting_for)
+            for row in await store.turns(open_only=True)
+        )
+        found["unknown_outcomes"] = len(await store.unknown())
+    except StoreProblem as problem:
+        problems.append(problem.message)
+    return _report(figures, providers, tuple(problems), **found)
+
+
+def cannot_be_opened(
+    figures: StoreFigures, providers: tuple[ProviderState, ...], problem: StoreProblem
+) -> DoctorReport:
+    """The report when the store itself says no."""
+    damage: tuple[DamageFound, ...] = ()
+    if isinstance(problem, StoreDamaged):
+        damage = (DamageFound(agent_id=problem.agent_id, sequence=problem.sequence, what=problem.message),)
+    return _report(figures, providers, (problem.message,), damage=damage)
+
+
+def nothing_stored(figures: StoreFigures, providers: tuple[ProviderState, ...]) -> DoctorReport:
+    """The report before the first run."""
+    return _report(figures, providers, ())
+
+
+def _whose(damage: DamageFound) -> str:
+    if not damage.agent_id:
+        return "the database file"
+    return f"agent {damage.agent_id}, event {damage.sequence}" if damage.sequence else f"agent {damage.agent_id}"
+
+
+def _report(
+    figures: StoreFigures, providers: tuple[ProviderState, ...], problems: tuple[str, ...], **found: Any
+) -> DoctorReport:
+    return DoctorReport(
+        version=__version__,
+        python=platform.python_version(),
+        platform=f"{platform.system()} {platform.machine()}",
+        store=figures,
+        healthy=not problems,
+        problems=problems,
+        providers=providers,
+        **found,
+    )

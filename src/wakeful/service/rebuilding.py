@@ -1,0 +1,71 @@
+"""An agent from what its turn wrote down, with code that the caller supplies.
+
+The store names an agent's model, instructions, settings and tools, and never imports any of them. What only a program
+can give (a tool's function, a model object, an output type) has to be supplied, or the turn stays as it is.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from wakeful.agents.config import find_tool
+from wakeful.agents.definition import Agent
+from wakeful.agents.folding import fold
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.errors import AgentMissing, ToolMissing, WakefulError
+from wakeful.ports import TurnRow
+from wakeful.service.turns import Runtime
+from wakeful.tools.function import Tool
+
+UNCHANGED = "nothing was changed; "
+
+
+async def rebuilt_agent(
+    runtime: Runtime, row: TurnRow, tools: Sequence[Tool[Any]], model: str | None = None
+) -> Agent[Any, Any]:
+    """The agent of a turn. Raises ToolMissing or AgentMissing, naming what only the caller can supply."""
+    who = f"turn {row.turn_id} of agent {row.agent_name!r}"
+    recorded = await runtime.store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
+    config = (await fold(runtime.store, row, recorded)).state.config
+    if config is None:
+        if model is None:
+            raise AgentMissing(
+                f"{who} was admitted and never began, so how it is configured was not stored",
+                UNCHANGED + "say it again: --agent FILE, --tools module:AGENT, or --model provider:model",
+            )
+        return Agent(row.agent_name, model, tools=tools)
+    if config.output_schema is not None:
+        raise AgentMissing(
+            f"{who} has to answer with a type that only your program knows",
+            UNCHANGED + "resume it from your program, or name the agent with --tools module:AGENT",
+        )
+    return Agent(
+        row.agent_name,
+        model or _reference(runtime, who, config),
+        config.instructions,
+        _tools(who, config, tools),
+        settings=config.settings,
+        fallbacks=config.fallbacks if model is None else (),
+    )
+
+
+def _reference(runtime: Runtime, who: str, config: TurnConfig) -> str:
+    for ref in (config.model_ref, *config.fallbacks):
+        try:
+            runtime.resolve_model(ref)
+        except WakefulError as error:
+            raise AgentMissing(
+                f"{who} was begun with the model {ref!r}, which cannot be made from its name here: {error.message}",
+                UNCHANGED + "resume it from your program, or pass --model",
+            ) from error
+    return config.model_ref
+
+
+def _tools(who: str, config: TurnConfig, supplied: Sequence[Tool[Any]]) -> list[Tool[Any]]:
+    found = {declared.name: find_tool(declared.name, supplied) for declared in config.tools}
+    missing = [name for name, tool in found.items() if tool is None]
+    if missing:
+        raise ToolMissing(
+            f"{who} uses {', '.join(missing)}, and the code was not supplied",
+            UNCHANGED + "name it with --tools module:name",
+        )
+    return [tool for tool in found.values() if tool is not None]

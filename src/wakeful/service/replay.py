@@ -1,0 +1,127 @@
+"""A stored turn, decided again: the log is read, its configuration and blobs are fetched, no code of a tool is needed.
+
+Tools stand in as their stored declarations: they can be let through or refused, and never be run.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+from wakeful.agents.folding import hydrated, load_config
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.events import AnyEvent, AssistantRecorded, TurnConfigChanged, TurnStarted
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.decisions.replay import Divergence, Replay
+from wakeful.decisions.state import Call, TurnState, evolve
+from wakeful.mediation.mediator import Mediator
+from wakeful.mediation.offloading import arguments_of
+from wakeful.ports import Store, TurnRow
+from wakeful.tools.function import Tool
+
+
+class ReplayReport(NamedTuple):
+    """What became of the proof."""
+
+    turn: TurnRow
+    events: int
+    """Facts of the turn that were folded."""
+    checked: dict[str, int]
+    """Decisions that came out the same, by the kind of their event."""
+    divergence: Divergence | None
+
+    @property
+    def identical(self) -> bool:
+        return self.divergence is None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "turn_id": self.turn.turn_id,
+            "agent_id": self.turn.agent_id,
+            "state": self.turn.state,
+            "events": self.events,
+            "checked": self.checked,
+            "decisions": sum(self.checked.values()),
+            "identical": self.identical,
+            "divergence": self.divergence._asdict() if self.divergence is not None else None,
+        }
+
+
+class _OnlyDeclared(Tool[Any]):
+    """A tool of which nothing but its declaration is there."""
+
+    def __init__(self, declaration: ToolDeclaration) -> None:
+        self._declaration = declaration
+
+    @property
+    def declaration(self) -> ToolDeclaration:
+        return self._declaration
+
+    @property
+    def name(self) -> str:
+        return self._declaration.name
+
+    @property
+    def needs_deps(self) -> bool:
+        return False
+
+
+class _StoredGate:
+    """The gate of the turn as its stored configuration makes it."""
+
+    def __init__(self, turn_id: str) -> None:
+        self._turn_id = turn_id
+        self._mediator: tuple[TurnConfig, Mediator] | None = None
+        self.arguments: dict[str, dict[str, Any] | None] = {}
+        """Of the calls whose arguments stand behind references."""
+
+    def __call__(self, state: TurnState, call: Call, scheduling: Literal["parallel", "serial"]) -> list[AnyEvent]:
+        config = state.config
+        if config is None:
+            raise ValueError(f"turn {self._turn_id} has no configuration to let {call.call_id} through with")
+        if self._mediator is None or self._mediator[0] is not config:
+            tools = {tool.name: _OnlyDeclared(tool) for tool in config.tools}
+            self._mediator = config, Mediator(config, tools, self._turn_id)
+        arguments = call.part.arguments if call.part.arguments is not None else self.arguments.get(call.call_id)
+        batch = f"{self._turn_id}/{call.step}"
+        return self._mediator[1].admit(call, arguments, now=0.0, batch_id=batch, scheduling=scheduling).events
+
+
+async def replay_turn(store: Store, row: TurnRow) -> ReplayReport:
+    """Decide a stored turn again, from its first fact to its last."""
+    recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
+    return await replay_facts(store, row, recorded)
+
+
+async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> ReplayReport:
+    """The same for facts that are at hand; earlier turns of the thread are what the conversation rests on."""
+    configs: dict[str, TurnConfig] = {}
+    earlier: dict[str, TurnState] = {}
+    newest = TurnState(configs)
+    replay: Replay | None = None
+    gate = _StoredGate(row.turn_id)
+    count = 0
+    for entry in recorded:
+        fact = entry.fact
+        if fact.turn_id is None:
+            continue
+        if fact.turn_id != row.turn_id:
+            state = earlier.get(fact.turn_id)
+            if state is None and replay is None:
+                state = earlier[fact.turn_id] = newest = TurnState(configs, newest.items)
+            if state is not None:
+                evolve(state, await hydrated(store, fact))
+            continue
+        if replay is None:
+            replay = Replay(TurnState(configs, newest.items), gate)
+        count += 1
+        event = fact.event
+        if isinstance(event, TurnStarted | TurnConfigChanged):
+            digest = event.config_ref.digest
+            configs[digest] = await load_config(store, digest)
+        elif isinstance(event, AssistantRecorded):
+            for part in event.item.calls:
+                if part.arguments_ref is not None:
+                    gate.arguments[part.call_id] = await arguments_of(part, store.get_blob)
+        replay.feed(Recorded(entry.agent_id, entry.seq, await hydrated(store, fact)))
+    if replay is None:
+        return ReplayReport(row, 0, {}, None)
+    return ReplayReport(row, count, replay.checked, replay.divergence)

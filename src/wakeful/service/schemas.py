@@ -1,0 +1,107 @@
+"""The published JSON Schemas of what programs read and write: a run's result, and an agent's file.
+
+The shapes here describe documents that are made elsewhere (`RunResult.to_dict`, `agents.config`); tests hold the two to
+each other.
+"""
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from wakeful.contracts.audit import ToolAudit
+from wakeful.contracts.conversation import Item
+from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
+from wakeful.contracts.failures import FailureArtifact
+from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.schema import DIALECT
+from wakeful.contracts.transcript import Message
+from wakeful.contracts.values import Value
+from wakeful.service.results import RunStatus, UnknownOutcome
+
+
+class UsageCounts(Value):
+    """The same counts under the names that conversation results use."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class RunResultDocument(Value):
+    """What a run came to: the document of `wakeful run --json`."""
+
+    schema_id: Literal["wakeful.run-result"] = Field(alias="schema")
+    version: Literal[1]
+    turn_id: str
+    agent: str
+    agent_id: str
+    thread: str
+    status: RunStatus
+    completed: bool
+    stop_reason: str
+    retryable: bool
+    message: str
+    """Why the run did not complete, in words."""
+    output: Any
+    final_content: str
+    token_usage: TokenUsage
+    usage: UsageCounts
+    cost_usd: float | None
+    model_calls: int
+    tool_calls: int
+    turn_count: int
+    duration_ms: float
+    unknown: tuple[UnknownOutcome, ...]
+    approvals: tuple[dict[str, Any], ...]
+    questions: tuple[dict[str, Any], ...]
+    messages: tuple[Message, ...]
+    tool_execution_results: tuple[ToolExecution, ...]
+    tool_audit_events: tuple[ToolAudit, ...]
+    events: tuple[ResultEvent, ...]
+    request_metadata: dict[str, Any]
+    history: tuple[Item, ...]
+    failure_artifact: FailureArtifact | None = None
+    """Only when the run ended failed."""
+
+
+class BudgetSection(Value):
+    """What a run may use."""
+
+    model_calls: int | None = Field(None, ge=1)
+    seconds: float | None = Field(None, gt=0)
+    profile: Literal["autonomous", "unlimited"] = "autonomous"
+
+
+class AgentFile(Value):
+    """An agent's file. Tools are named, and found among those that the reader supplies."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,127}$")
+    model: str
+    """`provider:model`."""
+    instructions: str = ""
+    tools: tuple[str, ...] | None = ()
+    max_steps: int | None = Field(None, ge=1)
+    temperature: float | None = None
+    max_tokens: int | None = Field(None, ge=1)
+    settings: dict[str, Any] | None = None
+    """Further settings for the model."""
+    fallbacks: tuple[str, ...] | None = ()
+    budget: BudgetSection | None = None
+    profile: Literal["chat"] | None = None
+
+
+def run_result_schema() -> dict[str, Any]:
+    """The schema of `RunResult.to_dict`."""
+    return _schema(RunResultDocument, "run-result", mode="serialization")
+
+
+def agent_schema() -> dict[str, Any]:
+    """The schema of an agent's YAML or JSON file."""
+    return _schema(AgentFile, "agent", mode="validation")
+
+
+def _schema(model: type[Value], name: str, mode: Literal["validation", "serialization"]) -> dict[str, Any]:
+    generated = model.model_json_schema(by_alias=True, mode=mode)
+    return {"$schema": DIALECT, "$id": f"urn:wakeful:{name}:1", **generated}

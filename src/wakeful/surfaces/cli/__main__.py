@@ -1,0 +1,5 @@
+"""`python -m wakeful.surfaces.cli`: the same as `wakeful`, for where scripts are not on the path."""
+
+from wakeful.surfaces.cli.main import main
+
+main()

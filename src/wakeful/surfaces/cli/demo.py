@@ -1,0 +1,27 @@
+"""`wakeful demo`: which demos there are."""
+
+from typing import Annotated
+
+import typer
+
+from wakeful.contracts.errors import NotBuiltYet
+from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.shown import out
+
+LATER = {
+    "approve": "a call waits for a person, over a restart",
+    "budget": "a run stops before it spends too much",
+    "wake": "an agent sleeps and is woken",
+    "replay": "every decision of a run, again",
+}
+
+
+def command(name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="crash.")] = None) -> None:
+    """List the demos. Each runs offline, without a key, in a few seconds."""
+    if name in LATER:
+        raise NotBuiltYet(f"the demo {name!r}", "wakeful demo crash is there")
+    if name is not None:
+        raise WrongRequest(f"there is no demo {name!r}", "wakeful demo lists them")
+    out("wakeful demo crash     a run is killed in the middle of a payment, and pays once")
+    out(["", "not in this version:"])
+    out([f"  {each:<10}{says}" for each, says in LATER.items()])

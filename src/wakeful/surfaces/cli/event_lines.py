@@ -1,0 +1,101 @@
+"""One line for an event of the log, and for an entry of the transcript, as people read them."""
+
+from typing import Any
+
+from rich.text import Text
+
+from wakeful.contracts.envelope import RuntimeEvent
+from wakeful.contracts.transcript_entries import (
+    AssistantRound,
+    RuntimeFailure,
+    ToolOutcome,
+    TranscriptEntry,
+    UserMessage,
+)
+from wakeful.surfaces.cli.shown import arguments_text, duration, one_line, plain
+
+STYLES = {
+    "turn": "cyan",
+    "message": "cyan",
+    "model": "blue",
+    "assistant": "blue",
+    "tool": "magenta",
+    "unknown": "yellow",
+}
+KIND_WIDTH = 24
+
+
+def event_line(event: RuntimeEvent) -> Text:
+    """Number, time, kind, step and what it is about."""
+    step = event.step_id.rpartition("/")[2] if event.step_id else ""
+    style = "red" if event.type.endswith("failed") else STYLES.get(event.type.partition(".")[0], "")
+    return Text.assemble(
+        (f"{event.sequence:>5}  {event.timestamp[11:23]}  ", "dim"),
+        (f"{plain(event.type):<{KIND_WIDTH}}", style),
+        (f" {step:>3}  ", "dim"),
+        _about(event),
+    )
+
+
+def _about(event: RuntimeEvent) -> str:
+    has = event.payload
+    match event.type:
+        case "message.admitted":
+            return one_line(has.get("prompt_preview", ""))
+        case "turn.started":
+            return one_line(f"{has.get('agent_name')} on {has.get('model_ref')}")
+        case "model.requested":
+            again = f", attempt {has.get('attempt')}" if has.get("attempt", 1) != 1 else ""
+            return one_line(f"{has.get('model_ref')}, {has.get('items')} items{again}")
+        case "model.completed":
+            return one_line(f"{has.get('stop_reason')}, {duration(has.get('provider_round_ms', 0.0))}{_tokens(has)}")
+        case "assistant.recorded":
+            calls = ", ".join(str(call.get("name")) for call in has.get("calls", []))
+            return one_line(f"{has.get('text_preview', '')} {f'→ {calls}' if calls else ''}".strip())
+        case "tool.started":
+            return (
+                f"{one_line(str(has.get('tool_name')))}({arguments_text(has.get('safe_args'))})  {event.tool_call_id}"
+            )
+        case "tool.result":
+            return one_line(f"{has.get('tool_name')}  {has.get('preview', '')}")
+        case "permission.evaluated":
+            return one_line(f"{has.get('decision')}: {has.get('decision_reason')}")
+        case "turn.completed" | "turn.failed":
+            why = f": {has['message']}" if has.get("message") else ""
+            return one_line(f"{has.get('stop_reason')}{why}, {duration(has.get('duration_ms', 0.0))}")
+        case "unknown.resolved":
+            said = "happened" if has.get("happened") else "did not happen"
+            return one_line(f"{has.get('call_id')} {said} {has.get('result', '')} ({has.get('source')})")
+        case _:
+            return _shortest(has)
+
+
+def _shortest(payload: dict[str, Any]) -> str:
+    """An event nobody wrote words for: its own message, or its plain fields."""
+    if payload.get("message"):
+        named = f"{payload['tool_name']}  " if payload.get("tool_name") else ""
+        return one_line(f"{named}{payload['message']}")
+    fields = {name: value for name, value in payload.items() if isinstance(value, str | int | float | bool)}
+    return arguments_text(fields, 100)
+
+
+def _tokens(payload: dict[str, Any]) -> str:
+    usage = payload.get("token_usage") or {}
+    return f", {usage.get('input_tokens', 0)} + {usage.get('output_tokens', 0)} tokens" if usage else ""
+
+
+def transcript_line(entry: TranscriptEntry) -> Text:
+    """Who, and what."""
+    match entry:
+        case UserMessage():
+            who = "you" if entry.data.origin == "person" else "runtime"
+            return Text.assemble((f"{who:>9}  ", "cyan"), plain(entry.data.text))
+        case AssistantRound():
+            calls = ", ".join(call.name for call in entry.data.calls)
+            said = plain(entry.data.text).rstrip()
+            return Text.assemble(("assistant  ", "blue"), said, (f" → {plain(calls)}" if calls else "", "dim"))
+        case ToolOutcome():
+            shown = entry.data.preview or (entry.data.error.message if entry.data.error else "")
+            return Text.assemble(("     tool  ", "magenta"), one_line(f"{entry.data.tool_name}: {shown}", 200))
+        case RuntimeFailure():
+            return Text.assemble(("  failure  ", "red"), one_line(entry.data.message, 200))

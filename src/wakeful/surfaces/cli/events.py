@@ -1,0 +1,116 @@
+"""`wakeful events`: the newest turns, or the log of one, as it is stored or as it happens."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from wakeful.bootstrap import opened_store
+from wakeful.contracts.envelope import Recorded
+from wakeful.decisions.redaction import redact
+from wakeful.decisions.run_stream import RunStream
+from wakeful.decisions.transcript import Transcript
+from wakeful.ports import Store, TurnRow
+from wakeful.service.queries import EventReader, find_turn, follow, kinds_named, newest_turns, turn_events, wire
+from wakeful.surfaces.cli.event_lines import event_line, transcript_line
+from wakeful.surfaces.cli.lines import line
+from wakeful.surfaces.cli.options import JsonOption, StoreOption
+from wakeful.surfaces.cli.outcomes import INTERRUPTED
+from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.shown import columns, json_text, moment, one_line, out
+
+Views: TypeAlias = Literal["facts", "stream", "transcript"]
+NEWEST = 20
+
+
+def command(
+    turn: Annotated[str | None, typer.Argument(metavar="[TURN]", help="Left out: the newest turns are listed.")] = None,
+    store: StoreOption = None,
+    follow_it: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the turn is over.")] = False,
+    json: JsonOption = False,
+    kind: Annotated[
+        str | None, typer.Option("--kind", metavar="NAME", help="Only this kind of event, by its name or an alias.")
+    ] = None,
+    view: Annotated[
+        Views, typer.Option("--as", help="facts: the log. stream: as it is watched. transcript: who said what.")
+    ] = "facts",
+    after: Annotated[int, typer.Option("--after", metavar="SEQ", help="Only what comes after this number.")] = 0,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Show secrets in arguments instead of [redacted].")] = False,
+) -> None:
+    """Show a turn's log, secrets hidden. Without TURN: the newest turns."""
+    place = store_to_read(store)
+    if turn is None and not follow_it:
+        asyncio.run(_list(place, json))
+        return
+    kinds = kinds_named(kind) if kind is not None else None
+    if kinds is not None and view != "facts":
+        raise WrongRequest(f"--kind names facts, and --as {view} shows something else", "leave one of them out")
+    try:
+        asyncio.run(_show(turn, place, _Printer(view, json, kinds, after, reveal), follow_it))
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+
+
+async def _list(place: Place, json: bool) -> None:
+    async with opened_store(place.path) as opened:
+        rows = await newest_turns(opened, NEWEST)
+    if json:
+        for row in rows:
+            out(json_text({**row._asdict(), "waiting_for": list(row.waiting_for)}))
+    elif rows:
+        cells = [(r.turn_id, r.agent_name, r.state, moment(r.created_at), one_line(r.prompt_preview, 50)) for r in rows]
+        out(columns(cells, ("TURN", "AGENT", "STATE", "SINCE", "PROMPT")))
+        out(["", f"the log of one: wakeful events {rows[0].turn_id}{place.flag}"])
+    else:
+        out("no turn yet")
+
+
+async def _show(turn: str | None, place: Place, printer: "_Printer", follow_it: bool) -> None:
+    async with opened_store(place.path) as opened:
+        row = await find_turn(opened, turn)
+        await printer.print_all(opened, row, follow(opened, row) if follow_it else _stored(opened, row))
+
+
+async def _stored(store: Store, row: TurnRow) -> AsyncIterator[Recorded]:
+    for recorded in await turn_events(store, row):
+        yield recorded
+
+
+class _Printer:
+    """Prints facts in the view that was asked for, one line each, as they come."""
+
+    def __init__(self, view: Views, json: bool, kinds: frozenset[str] | None, after: int, reveal: bool) -> None:
+        self._view = view
+        self._json = json
+        self._kinds = kinds
+        self._after = after
+        self._reveal = reveal
+        self._console = Console(highlight=False, soft_wrap=True)
+
+    async def print_all(self, store: Store, row: TurnRow, facts: AsyncIterator[Recorded]) -> None:
+        reader = EventReader(store, reveal=self._reveal)
+        stream, transcript = RunStream(row.turn_id), Transcript()
+        async for recorded in facts:
+            shown = recorded.seq > self._after
+            if self._view == "facts":
+                event = await reader.read(recorded)  # also when it is not shown: it may say what is secret
+                if shown and (self._kinds is None or event.type in self._kinds):
+                    self._print(wire(event), event_line(event))
+            elif self._view == "stream":
+                for run_event in stream.feed(recorded):
+                    if shown:
+                        self._print(run_event.model_dump(mode="json", exclude_none=True), line(run_event))
+            elif (entry := transcript.feed(recorded)) is not None and shown:
+                self._print(entry.model_dump(mode="json", exclude_none=True), transcript_line(entry))
+
+    def _print(self, data: dict[str, Any], words: Text | None) -> None:
+        if self._json:
+            # Facts are redacted already, with what their tools declare; the other views hold no arguments of their own.
+            out(json_text(data if self._reveal or self._view == "facts" else redact(data)))
+            self._console.file.flush()
+        elif words is not None:
+            self._console.print(words)

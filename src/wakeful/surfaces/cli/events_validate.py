@@ -1,0 +1,58 @@
+"""`wakeful events validate`: hold a log, or an export of one, to the published schema."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wakeful.bootstrap import opened_store
+from wakeful.service.log_checks import Checked, check_lines, check_store
+from wakeful.surfaces.cli.options import JsonOption, StoreOption
+from wakeful.surfaces.cli.outcomes import FAILED
+from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.shown import json_text, out, plain
+
+STDIN = "-"
+
+
+def command(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="JSON lines, as wakeful events TURN --json prints them; - is stdin."),
+    ] = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Check every event against the schema of `wakeful schema events`. Names event and path of each error."""
+    if file is not None:
+        where, checked = str(file), _of_file(file)
+    else:
+        place = store_to_read(store)
+        where, checked = place.path, asyncio.run(_of_store(place))
+    wrong = [(each.event, path, message) for each in checked for path, message in each.problems]
+    if json:
+        errors = [{"event": event, "path": path, "message": message} for event, path, message in wrong]
+        out(json_text({"checked": len(checked), "errors": errors}, indent=2))
+    else:
+        out([plain(f"{event}: {path or 'the event'}: {message}") for event, path, message in wrong])
+        verdict = f"{len(wrong)} error{'' if len(wrong) == 1 else 's'}" if wrong else "every event fits the schema"
+        out(f"{len(checked)} events of {where}: {verdict}")
+    if wrong:
+        raise typer.Exit(FAILED)
+
+
+def _of_file(file: Path) -> list[Checked]:
+    if str(file) == STDIN:
+        return list(check_lines(typer.get_text_stream("stdin")))
+    try:
+        with file.open(encoding="utf-8") as lines:
+            return list(check_lines(lines))
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongRequest(f"{file} cannot be read: {error}", "wakeful events TURN --json > FILE makes one") from None
+
+
+async def _of_store(place: Place) -> list[Checked]:
+    async with opened_store(place.path) as opened:
+        return [each async for each in check_store(opened)]

@@ -1,0 +1,58 @@
+"""One line for each thing that happens in a run, as people watch it: the same live, and from the log."""
+
+from rich.text import Text
+
+from wakeful.contracts.run_stream import (
+    ErrorEvent,
+    McpProgressEvent,
+    RunEvent,
+    StatusEvent,
+    StepEvent,
+    TextEvent,
+    ToolCallEvent,
+    ToolResultEvent,
+    UsageEvent,
+)
+from wakeful.surfaces.cli.shown import arguments_text, duration, one_line, plain
+
+
+def line(event: RunEvent) -> Text | None:
+    """The line of an event; None for what only marks an order."""
+    match event:
+        case StatusEvent(status="starting"):
+            return Text.assemble(("● ", "cyan"), f"turn {event.turn_id}")
+        case StatusEvent(status="suspended"):
+            return Text(f"‖ waits for {', '.join(event.waiting_for)}", "yellow")
+        case StatusEvent(status="completed"):
+            return Text("● completed", "green")
+        case StatusEvent():
+            return Text(f"● {event.status} ({event.stop_reason}): {one_line(event.message)}", "red")
+        case TextEvent():
+            return Text(f"  {plain(event.text).strip()}", "dim") if event.text.strip() else None
+        case ToolCallEvent():
+            return Text.assemble(("  → ", "cyan"), (plain(event.tool_name), "bold"), f"({_arguments(event)})")
+        case ToolResultEvent(success=True):
+            return Text.assemble(
+                ("  ✓ ", "green"), f"{plain(event.tool_name)}  ", (one_line(event.preview), "dim"), _took(event)
+            )
+        case ToolResultEvent():
+            return Text.assemble(
+                ("  ✗ ", "red"), f"{plain(event.tool_name)}  ", (one_line(event.error or ""), "red"), _took(event)
+            )
+        case ErrorEvent():
+            after = "; trying again" if event.retryable else ""
+            said = f"  ! {event.model_ref}: {event.failure_kind}: {one_line(event.message)}{after}"
+            return Text(said, "yellow")
+        case McpProgressEvent():
+            of = f"/{event.total:g}" if event.total is not None else ""
+            return Text(f"  · {plain(event.tool_name)} {event.progress:g}{of} {one_line(event.message or '')}", "dim")
+        case UsageEvent() | StepEvent():
+            return None
+
+
+def _arguments(event: ToolCallEvent) -> str:
+    return arguments_text(event.arguments)
+
+
+def _took(event: ToolResultEvent) -> tuple[str, str]:
+    return (f"  {duration(event.duration_ms)}", "dim")

@@ -1,0 +1,131 @@
+"""The entrance: finds the command that was asked for and loads that one alone.
+
+`wakeful --help` has to answer at once, so this module imports nothing but what the interpreter has loaded anyway: the
+list below is the help. A command's own `--help` comes from its function, through typer.
+"""
+
+import os
+import sys
+from importlib import import_module
+from typing import NamedTuple
+
+from wakeful._version import __version__
+
+
+class Command(NamedTuple):
+    """Where a command lives, how it is called, and one line on what it does."""
+
+    module: str
+    usage: str
+    says: str
+
+
+COMMANDS = {
+    "demo": Command("demo", "demo", "what can be tried offline"),
+    "demo crash": Command("demo_crash", "demo crash", "a run is killed in the middle of a payment, and pays once"),
+    "run": Command("run", "run PROMPT", "run an agent on a prompt, in this process"),
+    "resume": Command("resume", "resume [TURN]", "go on with what was cut off"),
+    "cancel": Command("cancel", "cancel TURN", "ask a turn to stop, wherever it runs"),
+    "unknown": Command("unknown", "unknown", "calls of which nobody knows whether they happened"),
+    "resolve": Command("resolve", "resolve CALL", "say whether such a call happened"),
+    "events": Command("events", "events [TURN]", "the newest turns, or the log of one (--follow)"),
+    "events validate": Command("events_validate", "events validate [FILE]", "hold a log to the published schema"),
+    "replay": Command("replay", "replay TURN", "decide a turn again and prove that nothing comes out differently"),
+    "debug latency": Command("debug_latency", "debug latency [TURN]", "where a turn's time went"),
+    "doctor": Command("doctor", "doctor", "is everything as it should be?"),
+    "schema": Command("schema", "schema [NAME]", "the published JSON Schemas"),
+}  # fmt: skip
+GROUPS = {
+    "Begin": ("demo crash", "run", "resume", "cancel"),
+    "What needs a person": ("unknown", "resolve"),
+    "Look": ("events", "events validate", "replay", "debug latency", "doctor", "schema"),
+}
+FAMILIES = ("debug",)
+"""First words that are no command by themselves."""
+USAGE, INTERRUPTED = 2, 130
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and end the process with its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = _answer(list(given))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has seen enough. Without this the interpreter complains when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
+
+
+def help_text() -> str:
+    """What `wakeful --help` says."""
+    width = max(len(command.usage) for command in COMMANDS.values()) + 3
+    lines = [
+        f"wakeful {__version__}: a durable runtime for AI agents.",
+        "Kill it anywhere and run the same line again: it finishes as if nothing had happened.",
+        "",
+        "Usage: wakeful COMMAND [OPTIONS]     (wakeful COMMAND --help says more)",
+    ]
+    for title, names in GROUPS.items():
+        lines += ["", title]
+        lines += [f"  {COMMANDS[name].usage:<{width}}{COMMANDS[name].says}" for name in names]
+    lines += [
+        "",
+        "Exit codes: 0 completed, 1 failed, 2 the request was wrong, 3 somebody has to decide or supply something.",
+        "The first thing to try, without a key and without a network:  wakeful demo crash",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _answer(given: list[str]) -> int:
+    if not given or given[0] in ("--help", "-h", "help"):
+        sys.stdout.write(help_text())
+        return 0
+    if given[0] in ("--version", "-V", "version"):
+        sys.stdout.write(f"wakeful {__version__}\n")
+        return 0
+    two = " ".join(given[:2])
+    name = two if two in COMMANDS else given[0]
+    if name not in COMMANDS:
+        return _no_such_command(given)
+    return _invoke(name, given[len(name.split()) :])
+
+
+def _no_such_command(given: list[str]) -> int:
+    from difflib import get_close_matches
+
+    asked = " ".join(given[:2]) if given[0] in FAMILIES else given[0]
+    near = get_close_matches(asked, COMMANDS, n=2, cutoff=0.65)
+    near = near or [name for name in COMMANDS if name.startswith(given[0] + " ")]
+    meant = f"Did you mean: {', '.join('wakeful ' + name for name in near)}?" if near else "The list: wakeful --help"
+    sys.stderr.write(f"error: there is no command {asked!a}\n  {meant}\n")
+    return USAGE
+
+
+def _invoke(name: str, arguments: list[str]) -> int:
+    import typer
+
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # no word of a model may stop the command
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    try:
+        app.command()(import_module(f"wakeful.surfaces.cli.{COMMANDS[name].module}").command)
+        app(arguments, prog_name=f"wakeful {name}")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        from wakeful.surfaces.cli.problems import exit_code_of
+
+        return exit_code_of(error)
+    return 0

@@ -1,0 +1,25 @@
+"""Options that several commands share, so that the same thing is spelled and explained the same everywhere."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+StoreOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--store", metavar="FILE", help="The store. Left out: the database in $WAKEFUL_HOME."),
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
+ToolsOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tools",
+        metavar="MODULE:NAME",
+        help="Code to use: a tool, a list of tools, an agent, or a function (which counts as irreversible). "
+        "May be given several times; the current folder is importable.",
+    ),
+]
+AgentOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--agent", metavar="FILE", help="An agent's YAML or JSON file.")
+]
+TurnArgument: TypeAlias = Annotated[str | None, typer.Argument(metavar="[TURN]", help="Left out: the newest turn.")]

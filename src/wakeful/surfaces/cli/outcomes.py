@@ -1,0 +1,68 @@
+"""What a run came to: the answer on stdout, everything else with the exact next command on stderr."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from wakeful.ports import UnknownRow
+from wakeful.service.results import RunResult
+from wakeful.surfaces.cli.places import Place
+from wakeful.surfaces.cli.problems import note
+from wakeful.surfaces.cli.shown import arguments_text, duration, json_text, one_line, plain
+
+COMPLETED, FAILED, NEEDS_PERSON, INTERRUPTED = 0, 1, 3, 130
+
+
+def exit_code(result: RunResult[Any]) -> int:
+    """What the process ends with."""
+    if result.completed:
+        return COMPLETED
+    return NEEDS_PERSON if result.status in ("approval_required", "runtime_tool_pending") else FAILED
+
+
+def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *, quiet: bool) -> None:
+    """The answer and, for people, how it went."""
+    if result.completed:
+        answer = result.output
+        text = answer if isinstance(answer, str) else result.final_content
+        sys.stdout.write(plain(text).rstrip("\n") + "\n")
+    else:
+        note(f"{result.status} ({result.stop_reason}){': ' + result.message if result.message else ''}")
+    sys.stdout.flush()
+    mine = [row for row in unknown if row.turn_id == result.turn_id]
+    if mine:
+        note(f"{len(mine)} outcome{'s are' if len(mine) > 1 else ' is'} unknown, and somebody has to find out:")
+        note("\n".join(unknown_lines(mine, unknown, place)))
+    if not result.completed:
+        note(f"what happened: wakeful events {result.turn_id}{place.flag}")
+    elif sys.stderr.isatty() and not quiet:
+        rounds, calls = _count(result.turn_count, "round"), _count(result.tool_calls, "call")
+        note(f"{rounds}, {calls}, {duration(result.duration_ms)}; wakeful events {result.turn_id}{place.flag}")
+
+
+def tell_json(result: RunResult[Any]) -> None:
+    """The documented JSON: one document."""
+    sys.stdout.write(json_text(result.to_dict(), indent=2) + "\n")
+
+
+def unknown_lines(rows: Sequence[UnknownRow], all_rows: Sequence[UnknownRow], place: Place) -> list[str]:
+    """Each call with the two commands that close it."""
+    lines = []
+    for row in rows:
+        name = reference(row, all_rows)
+        lines += [
+            f"  {plain(row.tool_name)}({arguments_text(row.safe_args)})  {one_line(row.reason)}",
+            f'    it happened:         wakeful resolve {name} --happened "what it returned"{place.flag}',
+            f"    it did not happen:   wakeful resolve {name} --did-not-happen{place.flag}",
+        ]
+    return lines
+
+
+def reference(row: UnknownRow, all_rows: Sequence[UnknownRow]) -> str:
+    """The shortest name of a call that means one call only."""
+    alone = sum(1 for each in all_rows if each.call_id == row.call_id) == 1
+    return row.call_id if alone else f"{row.turn_id}/{row.call_id}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

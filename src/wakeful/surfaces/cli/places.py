@@ -1,0 +1,71 @@
+"""Where the store is: what `--store` says, or the home's own database.
+
+A command that reads makes no store; one that runs makes the file, and the folder only when it is the home.
+"""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from wakeful.surfaces.cli.problems import WrongRequest
+
+FILE = "wakeful.db"
+
+
+class Place(NamedTuple):
+    """A store's place, and what a person types to come back to it."""
+
+    path: str
+    is_home: bool
+
+    @property
+    def flag(self) -> str:
+        """` --store runs.db`, or nothing when the store is the home's."""
+        return "" if self.is_home else f" --store {shlex.quote(self.path)}"
+
+
+def home() -> Path:
+    """`$WAKEFUL_HOME`, or the place where this system keeps a user's data."""
+    named = os.environ.get("WAKEFUL_HOME")
+    if named:
+        return Path(named).expanduser()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "wakeful"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "wakeful"
+
+
+def store_to_write(named: Path | None) -> Place:
+    """The store a run goes to. Raises WrongRequest with the command that mends it."""
+    place = _place(named)
+    path = Path(place.path)
+    if path.is_dir():
+        raise WrongRequest(f"{path} is a folder, and a store is a file", f"name a file in it: --store {path / FILE}")
+    if place.is_home:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    elif not path.absolute().parent.is_dir():
+        folder = shlex.quote(str(path.parent))
+        raise WrongRequest(f"there is no folder {path.parent} to put the store {path.name} in", f"mkdir -p {folder}")
+    return place
+
+
+def store_to_read(named: Path | None) -> Place:
+    """A store that is there. Raises WrongRequest when there is none."""
+    place = _place(named)
+    path = Path(place.path)
+    if path.is_dir():
+        raise WrongRequest(f"{path} is a folder, and a store is a file", f"name a file: --store {path / FILE}")
+    if not path.exists():
+        where = f"nothing has been run here yet: there is no {path}" if place.is_home else f"there is no store {path}"
+        raise WrongRequest(where, f'the first run makes it: wakeful run "hello"{place.flag}')
+    return place
+
+
+def any_place(named: Path | None) -> Place:
+    """The place, whatever is there."""
+    return _place(named)
+
+
+def _place(named: Path | None) -> Place:
+    return Place(str(named), False) if named is not None else Place(str(home() / FILE), True)

@@ -1,0 +1,109 @@
+"""A run while it happens, on stderr, for people: what was done stays, what is being said moves and goes away.
+
+The answer itself is printed at the end, on stdout, so that it stands there once. Nothing is shown when nobody looks:
+stderr is no terminal, or `--quiet`.
+"""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from wakeful.agents.watching import ModelGlimpsed, ProgressGlimpsed
+from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.run_stream import RunEvent, StatusEvent, StepEvent, TextEvent, ToolCallEvent
+from wakeful.decisions.run_stream import RunStream
+from wakeful.surfaces.cli.lines import line
+from wakeful.surfaces.cli.shown import one_line, plain
+
+TAIL_LINES = 8
+"""How many of the newest lines of a text are shown while it comes."""
+
+
+class Progress:
+    """Watches one run (`agents.watching.Watcher`)."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._console = console if console.is_terminal and not quiet else None
+        self._live: Live | None = None
+        self._view: RunStream | None = None
+        self._said = ""
+        """The model's words of this step that are not yet settled."""
+        self._doing = "beginning"
+        self.turn_id: str | None = None
+        """Known as soon as the run is safe in the store."""
+
+    def __enter__(self) -> Self:
+        if self._console is not None:
+            self._live = Live(self._moving(), console=self._console, transient=True, refresh_per_second=12)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def begun(self, turn_id: str, agent_id: str) -> None:
+        """The turn is safe."""
+        self.turn_id = turn_id
+        self._view = RunStream(turn_id)
+
+    def facts(self, recorded: Sequence[Recorded]) -> None:
+        if self._view is not None:
+            for entry in recorded:
+                self._show(self._view.feed(entry))
+
+    def glimpse(self, seen: ModelGlimpsed | ProgressGlimpsed) -> None:
+        if isinstance(seen, ProgressGlimpsed):
+            self._doing = f"{seen.tool_name}: {one_line(seen.message, 60)}"
+            self._refresh()
+        elif self._view is not None:
+            self._show(self._view.glimpse(seen.step, seen.piece))
+
+    def _show(self, events: Sequence[RunEvent]) -> None:
+        if self._live is None:
+            return
+        for event in events:
+            if isinstance(event, TextEvent):
+                self._said += event.text
+            elif isinstance(event, StepEvent):
+                self._doing = f"step {event.step}"
+                self._said = "" if event.phase == "started" else self._said
+            else:
+                if isinstance(event, ToolCallEvent):
+                    self._settle_words()
+                    self._doing = event.tool_name
+                if isinstance(event, StatusEvent) and event.is_terminal:
+                    self._said = ""  # printed as the answer, or told with the error
+                elif (shown := line(event)) is not None:
+                    self._print(shown)
+        self._refresh()
+
+    def _settle_words(self) -> None:
+        """Words before a call are part of the record, not of the answer."""
+        if self._said.strip():
+            self._print(Text(f"  {plain(self._said).strip()}", "dim"))
+        self._said = ""
+
+    def _print(self, text: Text) -> None:
+        if self._console is not None:
+            self._console.print(text)
+
+    def _refresh(self) -> None:
+        if self._live is not None:
+            self._live.update(self._moving())
+
+    def _moving(self) -> Group:
+        spinner = Spinner("dots", Text(f" {plain(self._doing)}", "dim"))
+        if not self._said.strip():
+            return Group(spinner)
+        tail = "\n".join(plain(self._said).splitlines()[-TAIL_LINES:])
+        return Group(Text(tail), spinner)

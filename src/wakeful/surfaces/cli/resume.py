@@ -1,0 +1,135 @@
+"""`wakeful resume`: go on with what was cut off."""
+
+import asyncio
+import contextlib
+import sys
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from wakeful.agents.definition import Agent
+from wakeful.bootstrap import opened_store, runtime
+from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing, WakefulError
+from wakeful.ports import TurnRow, UnknownRow
+from wakeful.service.queries import find_turn, open_turns
+from wakeful.service.rebuilding import rebuilt_agent
+from wakeful.service.results import RunResult
+from wakeful.service.turns import Runtime, recall, resume_turn
+from wakeful.surfaces.cli.loading import Loaded, load
+from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, ToolsOption
+from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell
+from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.problems import NeedsPerson, complain, note
+from wakeful.surfaces.cli.progress import Progress
+from wakeful.surfaces.cli.shown import columns, json_text, moment, one_line, out
+
+
+class Supplied(NamedTuple):
+    """Code and choices that the person brought along."""
+
+    loaded: Loaded
+    agents: list[Agent[Any, Any]]
+    model: str | None
+
+
+def command(
+    turn: Annotated[str | None, typer.Argument(metavar="[TURN]", help="Left out: every unfinished turn.")] = None,
+    store: StoreOption = None,
+    tools: ToolsOption = None,
+    agent: AgentOption = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="PROVIDER:MODEL", help="Go on with another model.")
+    ] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="Only say which turns are unfinished.")] = False,
+    json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+) -> None:
+    """Go on with a turn that was cut off, or with every one that is unfinished.
+
+    The agent is made from what the turn wrote down; code for its tools comes from --tools. A finished turn is recalled.
+    """
+    place = store_to_read(store)
+    if list_only:
+        _list(asyncio.run(_open(place)), place, json)
+        return
+    loaded = load(tools or [])
+    for words in loaded.notes:
+        note(words)
+    agents = [*loaded.agents, *([Agent.from_file(agent, loaded.tools)] if agent is not None else [])]
+    try:
+        codes = asyncio.run(_resume(turn, place, Supplied(loaded, agents, model), json=json, quiet=quiet))
+    except KeyboardInterrupt:
+        note(f"\nstopped; to go on: wakeful resume{' ' + turn if turn else ''}{place.flag}")
+        raise typer.Exit(INTERRUPTED) from None
+    raise typer.Exit(max(codes, default=0))
+
+
+async def _open(place: Place) -> list[TurnRow]:
+    async with opened_store(place.path) as opened:
+        return await open_turns(opened)
+
+
+def _list(rows: list[TurnRow], place: Place, json: bool) -> None:
+    if json:
+        out(json_text([_as_json(row) for row in rows], indent=2))
+    elif rows:
+        cells = [(r.turn_id, r.agent_name, r.state, moment(r.created_at), one_line(r.prompt_preview, 50)) for r in rows]
+        out(columns(cells, ("TURN", "AGENT", "STATE", "SINCE", "PROMPT")))
+        waiting = [f"  {row.turn_id} waits for {', '.join(row.waiting_for)}" for row in rows if row.waiting_for]
+        out(["", *waiting, f"go on: wakeful resume {rows[0].turn_id}{place.flag}"])
+    else:
+        out("no turn is unfinished")
+
+
+def _as_json(row: TurnRow) -> dict[str, Any]:
+    wanted = ("turn_id", "agent_id", "agent_name", "thread_id", "state", "key", "prompt_preview", "created_at")
+    return {**{name: getattr(row, name) for name in wanted}, "waiting_for": list(row.waiting_for)}
+
+
+async def _resume(turn: str | None, place: Place, supplied: Supplied, *, json: bool, quiet: bool) -> list[int]:
+    """Resume and tell, one turn after the other; the exit code of each."""
+    async with opened_store(place.path) as opened:
+        system = runtime(opened)
+        rows = [await find_turn(opened, turn)] if turn is not None else await open_turns(opened)
+        if not rows and not json:
+            note("no turn is unfinished")
+        codes, results = [], []
+        for row in rows:
+            try:
+                result = await _one(system, row, place, supplied, quiet)
+            except (NeedsPerson, AgentBusy) as problem:
+                if turn is not None:
+                    raise
+                complain(problem.message, problem.hint)  # the others go on
+                codes.append(problem.exit_code)
+                results.append(await recall(system, row, None))
+                continue
+            codes.append(exit_code(result))
+            results.append(result)
+            if not json:
+                unknown: list[UnknownRow] = await opened.unknown() if result.unknown else []
+                tell(result, unknown, place, quiet=quiet)
+        if json:
+            documents = [result.to_dict() for result in results]
+            out(json_text(documents[0] if turn is not None else documents, indent=2))
+        return codes
+
+
+async def _one(system: Runtime, row: TurnRow, place: Place, supplied: Supplied, quiet: bool) -> RunResult[Any]:
+    progress = Progress(quiet=quiet)
+    progress.begun(row.turn_id, row.agent_id)
+    try:
+        agents = supplied.agents
+        if row.is_open and not any(agent.name == row.agent_name for agent in agents):
+            agents = [await rebuilt_agent(system, row, supplied.loaded.tools, supplied.model)]
+        with contextlib.redirect_stdout(sys.stderr), progress:
+            return await resume_turn(system, row.turn_id, agents, watcher=progress)
+    except (AgentMissing, ToolMissing) as missing:
+        raise _with_command(missing, row, place) from missing
+
+
+def _with_command(missing: WakefulError, row: TurnRow, place: Place) -> NeedsPerson:
+    """The same words, and the line to type."""
+    typed = f"wakeful resume {row.turn_id}{place.flag}"
+    option = "--model provider:model" if "--model" in missing.hint else "--tools module:name"
+    return NeedsPerson(missing.message, f"{missing.hint}\n{typed} {option}")

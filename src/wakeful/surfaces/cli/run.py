@@ -1,0 +1,118 @@
+"""`wakeful run`: one turn in this process."""
+
+import asyncio
+import contextlib
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.agents.definition import Agent
+from wakeful.bootstrap import opened_store, runtime
+from wakeful.contracts.budgets import Budget
+from wakeful.contracts.errors import InvalidConfig
+from wakeful.ports import UnknownRow
+from wakeful.service.results import RunResult
+from wakeful.service.turns import RunRequest, run_turn
+from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for
+from wakeful.surfaces.cli.loading import load
+from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, ToolsOption
+from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell, tell_json
+from wakeful.surfaces.cli.places import Place, store_to_write
+from wakeful.surfaces.cli.problems import WrongRequest, note
+from wakeful.surfaces.cli.progress import Progress
+
+
+def command(
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What to ask; - reads it from stdin.")],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="PROVIDER:MODEL",
+            help=f"The model. Left out: {DEFAULT_MODEL}, which needs no key. In this version `scripted` is the only "
+            "provider: scripted:demo, or scripted:path.yaml.",
+            show_default=False,
+        ),
+    ] = None,
+    store: StoreOption = None,
+    tools: ToolsOption = None,
+    agent: AgentOption = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="Same key, same run: the same line resumes it, or gives its answer.")
+    ] = None,
+    thread: Annotated[
+        str | None, typer.Option("--thread", help="A conversation to go on with. Left out: one of its own.")
+    ] = None,
+    json: JsonOption = False,
+    stream: Annotated[bool, typer.Option("--stream/--no-stream", help="Show the words as they come.")] = True,
+    max_steps: Annotated[int | None, typer.Option("--max-steps", min=1, help="Rounds at most.")] = None,
+    budget_calls: Annotated[int | None, typer.Option("--budget-calls", min=1, help="Model calls at most.")] = None,
+    budget_seconds: Annotated[float | None, typer.Option("--budget-seconds", help="Seconds of work at most.")] = None,
+    instructions: Annotated[str | None, typer.Option("--instructions", help="What the agent is told to be.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+) -> None:
+    """Run an agent on a prompt, in this process, and print its answer.
+
+    Every step is in the store before the next begins. If the run is cut off, wakeful resume goes on with it.
+    """
+    asked = sys.stdin.read() if prompt == "-" else prompt
+    if not asked.strip():
+        raise WrongRequest("the prompt is empty", 'say something: wakeful run "hello"')
+    place = store_to_write(store)
+    loaded = load(tools or [])
+    for words in loaded.notes:
+        note(words)
+    one = agent_for(loaded, agent, model=model, instructions=instructions, max_steps=max_steps)
+    request = RunRequest(
+        one,
+        asked,
+        thread=thread,
+        key=key,
+        budget=_budget(one, budget_calls, budget_seconds),
+        stream=stream,
+        surface="cli_prompt",
+    )
+    progress = Progress(quiet=quiet)
+    try:
+        result, unknown = asyncio.run(_run(request, place, progress))
+    except KeyboardInterrupt:
+        again = f"wakeful resume {progress.turn_id}{place.flag}{_code(tools, agent)}" if progress.turn_id else ""
+        note(f"\nstopped; to go on with it: {again}" if again else "\nstopped before anything was stored")
+        raise typer.Exit(INTERRUPTED) from None
+    if json:
+        tell_json(result)
+    else:
+        tell(result, unknown, place, quiet=quiet)
+    raise typer.Exit(exit_code(result))
+
+
+async def _run(request: RunRequest, place: Place, progress: Progress) -> tuple[RunResult[Any], list[UnknownRow]]:
+    request.watcher, request.on_turn = progress, progress.begun
+    async with opened_store(place.path) as opened:
+        # What tools print goes to stderr: stdout is for the answer alone.
+        with contextlib.redirect_stdout(sys.stderr), progress:
+            result = await run_turn(runtime(opened), request)
+        return result, await opened.unknown() if result.unknown else []
+
+
+def _budget(agent: Agent[Any, Any], calls: int | None, seconds: float | None) -> Budget | None:
+    if calls is None and seconds is None:
+        return None
+    base = agent.budget or Budget()
+    try:
+        return Budget(
+            model_calls=calls if calls is not None else base.model_calls,
+            seconds=seconds if seconds is not None else base.seconds,
+            profile=base.profile,
+        )
+    except ValueError as error:
+        raise InvalidConfig(str(error), "for example: --budget-calls 8 --budget-seconds 60") from None
+
+
+def _code(tools: list[str] | None, agent: Path | None) -> str:
+    """The options that supply code, to be typed again."""
+    named = [f" --tools {shlex.quote(each)}" for each in tools or []]
+    return "".join(named) + (f" --agent {shlex.quote(str(agent))}" if agent is not None else "")

@@ -1,0 +1,31 @@
+"""`wakeful schema`: the published JSON Schemas."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.bootstrap import script_schema
+from wakeful.contracts.schema import event_schema
+from wakeful.service.schemas import agent_schema, run_result_schema
+from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.shown import json_text, out
+
+SCHEMAS: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
+    "events": (event_schema, "every event of a log: wakeful events TURN --json"),
+    "run-result": (run_result_schema, "what wakeful run --json prints"),
+    "agent": (agent_schema, "an agent's file: wakeful run --agent FILE"),
+    "script": (script_schema, "a script: wakeful run --model scripted:FILE"),
+}
+
+
+def command(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help=f"One of {', '.join(SCHEMAS)}.")] = None,
+) -> None:
+    """Print a JSON Schema (2020-12); without a name, say which there are."""
+    if name is None:
+        out([f"wakeful schema {each:<12}{says}" for each, (_, says) in SCHEMAS.items()])
+        return
+    if name not in SCHEMAS:
+        raise WrongRequest(f"there is no schema {name!r}", f"there are: {', '.join(SCHEMAS)}")
+    out(json_text(SCHEMAS[name][0](), indent=2))

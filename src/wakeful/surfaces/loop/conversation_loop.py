@@ -1,0 +1,53 @@
+"""`ConversationLoop`: what hosts call."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from wakeful.bootstrap import opened_store, runtime
+from wakeful.contracts.conversation_result import ConversationResult
+from wakeful.contracts.transcript import Message, check_pairing, normalise_all
+from wakeful.ports import Clock, Ids, Store
+from wakeful.service.hooks import HookRegistry
+from wakeful.service.hooks import hooks as default_hooks
+from wakeful.surfaces.loop.one_run import OneRun
+from wakeful.surfaces.loop.options import read_options
+
+
+class ConversationLoop:
+    """Runs conversations. Without a store each run has a log of its own in memory, gone when the run is over.
+
+    A run that names its `run_id` and its session is run once: by this object, and by everybody who shares its store.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store | str | None = None,
+        hooks: HookRegistry = default_hooks,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+    ) -> None:
+        self._store = store
+        self._hooks = hooks
+        self._clock = clock
+        self._ids = ids
+        self._claimed: set[str] = set()
+
+    async def run(
+        self,
+        messages: Iterable[Message | Mapping[str, Any]],
+        turn_runner: Callable[..., Any],
+        options: Mapping[str, Any] | None = None,
+    ) -> ConversationResult:
+        """One run. Raises for a mistake in what was passed; whatever happens afterwards is in the result.
+
+        `turn_runner(messages, context)` gets the transcript as envelopes and returns an object: `content`,
+        `tool_calls`, `usage` and so on, or a whole conversation result when it runs its own tools.
+        """
+        chosen = read_options(options)
+        given = normalise_all(messages)
+        check_pairing(given)
+        self._hooks.load()
+        async with opened_store(self._store) as store:
+            around = runtime(store, clock=self._clock, ids=self._ids)
+            return await OneRun(around, self._hooks, chosen, given, turn_runner, self._claimed).carry_out()

@@ -1,0 +1,103 @@
+"""Facts as the loop's own events: their names and payloads, spelled as hosts know them.
+
+Every event is made from one fact of the log, so their order is the log's. Parameters in them are redacted.
+"""
+
+from typing import Any, NamedTuple
+
+from wakeful.contracts.conversation_result import ResultEvent
+from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso
+from wakeful.contracts.events import (
+    LimitChanged,
+    ObserverFailed,
+    ToolDeclarationsRejected,
+    ToolMediationDisabled,
+    TranscriptClosed,
+    TranscriptLockContended,
+    TranscriptLockReleaseFailed,
+    TranscriptPersistFailed,
+)
+
+
+class LoopEvent(NamedTuple):
+    """A name and its payload."""
+
+    name: str
+    payload: dict[str, Any]
+
+
+class HostIds(NamedTuple):
+    """How the host calls this run; empty where it said nothing."""
+
+    run_id: str = ""
+    session_id: str = ""
+
+
+def turn_started(turn: int, max_turns: int, message_count: int) -> LoopEvent:
+    return LoopEvent("turn_started", {"turn": turn, "max_turns": max_turns, "message_count": message_count})
+
+
+def tool_call(turn: int, tool_name: str, tool_call_id: str, envelope: dict[str, Any]) -> LoopEvent:
+    """`envelope` is the redacted form of the parameters with its hash."""
+    return LoopEvent("tool_call", {"turn": turn, "tool_name": tool_name, "tool_call_id": tool_call_id, **envelope})
+
+
+def tool_result(turn: int, tool_name: str, tool_call_id: str, *, success: bool) -> LoopEvent:
+    payload = {"turn": turn, "tool_name": tool_name, "tool_call_id": tool_call_id, "success": success}
+    return LoopEvent("tool_result", payload)
+
+
+def continuation_message_added(turn: int, role: str) -> LoopEvent:
+    return LoopEvent("continuation_message_added", {"turn": turn, "role": role})
+
+
+def failed(error: str, turn: int | None = None) -> LoopEvent:
+    return LoopEvent("failed", {"error": error} if turn is None else {"turn": turn, "error": error})
+
+
+def budget_exceeded(event: LimitChanged) -> LoopEvent:
+    """A limit of N allows N: `current` is what was used, and the one after was refused."""
+    budget = "turns" if event.limit_name == "max_steps" else event.limit_name
+    used = int(event.observed) - 1
+    return LoopEvent(
+        "budget_exceeded", {"budget": budget, "dimension": budget, "current": used, "ceiling": int(event.limit)}
+    )
+
+
+def declarations(event: ToolDeclarationsRejected | ToolMediationDisabled) -> LoopEvent:
+    return LoopEvent(event.aliases[0], event.model_dump(mode="json"))
+
+
+def lock_contention(event: TranscriptLockContended) -> LoopEvent:
+    return LoopEvent("transcript_lock_contention", {"session_id": event.session_id})
+
+
+def swallowed(event: ObserverFailed | TranscriptPersistFailed | TranscriptLockReleaseFailed) -> LoopEvent:
+    return LoopEvent(event.aliases[0], {"surface": event.surface, "error": event.error})
+
+
+def completed(event: TranscriptClosed) -> LoopEvent:
+    """The loop ended; `run_outcome` tells whether the work is done."""
+    return LoopEvent(
+        "completed",
+        {
+            "turn": event.turn,
+            "message_count": event.message_count,
+            "tool_results": event.tool_results,
+            "run_outcome": event.run_outcome.model_dump(mode="json", exclude_none=True),
+        },
+    )
+
+
+def as_result_event(event: LoopEvent, recorded: Recorded, ids: HostIds) -> ResultEvent:
+    """An event as the result lists it, with its place in the log."""
+    return ResultEvent(
+        type=event.name,
+        metadata=event.payload,
+        event_id=recorded.event_id,
+        event_seq=recorded.seq,
+        created_at=iso(recorded.fact.at),
+        schema_version=SCHEMA_VERSION,
+        run_id=ids.run_id or recorded.fact.turn_id,
+        session_id=ids.session_id or recorded.agent_id,
+    )

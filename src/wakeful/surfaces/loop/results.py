@@ -1,0 +1,195 @@
+"""The conversation result, from the view of a run. Here parameters are redacted and the stop gets its name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from wakeful.contracts.audit import ToolAudit
+from wakeful.contracts.conversation_result import (
+    ArgumentsSeen,
+    ConversationResult,
+    ObservedCall,
+    ResultShape,
+    ResultStatus,
+    ToolExecution,
+    ToolObservability,
+)
+from wakeful.contracts.events import TurnFailed
+from wakeful.contracts.outcomes import OutcomeStatus, RunFailure, RunOutcome, stop_reason
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.transcript import Message
+from wakeful.decisions.redaction import call_envelope
+from wakeful.surfaces.loop.turn_results import TurnTaken
+from wakeful.surfaces.loop.view import Executed, LoopView
+
+
+@dataclass(slots=True, frozen=True)
+class Stop:
+    """Why a run is over."""
+
+    outcome: RunOutcome
+    status: ResultStatus | None = None
+    budget: str | None = None
+    failure: RunFailure | None = None
+
+
+COMPLETED = Stop(RunOutcome.of("completed"))
+
+
+def contended() -> Stop:
+    """Somebody else has the transcript; trying again later may go better."""
+    outcome = RunOutcome.of("incomplete", stop_reason="transcript_lock_contention")
+    return Stop(outcome, "transcript_lock_contention")
+
+
+def failed_stop(failure: RunFailure, *, provider: bool = False, retryable: bool = True, **known: Any) -> Stop:
+    """The run failed."""
+    reason = stop_reason("failed", provider_error=provider)
+    outcome = RunOutcome.of("failed", stop_reason=reason, retryable=retryable, failure=failure, **known)
+    return Stop(outcome, "failed", failure=failure)
+
+
+def stop_of(view: LoopView, taken: Mapping[int, TurnTaken], policy_failure: RunFailure | None) -> Stop:
+    """The stop that the turn's last fact stands for."""
+    terminal = view.terminal
+    if not isinstance(terminal, TurnFailed):
+        return COMPLETED
+    if policy_failure is not None:
+        return failed_stop(policy_failure)
+    if terminal.status == "failed":
+        last = taken.get(terminal.steps) or TurnTaken()
+        failure = last.failure or RunFailure(
+            type=terminal.stop_reason, message=terminal.message, turn_count=terminal.steps
+        )
+        provider = last.provider_failed or last.failure is None
+        known = {"provider_error": {"type": failure.type, "message": failure.message}} if provider else {}
+        return failed_stop(failure, provider=provider, retryable=last.failure_retryable, **known)
+    if terminal.status == "cancelled":
+        return Stop(RunOutcome.of("cancelled"), "interrupted")
+    budget = "turns" if terminal.stop_reason == "max_steps" else terminal.stop_reason
+    status: OutcomeStatus = "budget_exceeded"
+    reason = stop_reason(status, turn_limit=budget == "turns")
+    return Stop(RunOutcome.of(status, stop_reason=reason), "budget_exceeded", budget=budget)
+
+
+def conversation_result(
+    view: LoopView,
+    stop: Stop,
+    audits: list[ToolAudit],
+    declarations: Mapping[str, ToolDeclaration],
+    metadata: dict[str, Any],
+) -> ConversationResult:
+    """The result as it leaves the process."""
+    messages = tuple(safe_message(message, declarations) for message in view.messages)
+    if view.swallowed:
+        metadata = {**metadata, "swallowed_failures": list(view.swallowed)}
+    return ConversationResult(
+        messages=messages,
+        tool_execution_results=(
+            *(safe_execution(entry) for entry in view.own_executions),
+            *(execution(done, declarations) for done in view.executed),
+        ),
+        tool_audit_events=(*view.own_audits, *audits),
+        events=tuple(view.events),
+        turn_count=view.turn,
+        final_content=final_content(messages),
+        usage=view.usage,
+        request_metadata=view.request_metadata,
+        completed=stop.outcome.completed,
+        status=stop.status,
+        budget=stop.budget,
+        tool_events=tuple(view.tool_events),
+        tool_observability=observability(view.executed),
+        provider_diagnostics=tuple(view.provider_diagnostics),
+        structured_output=view.structured_output,
+        failure=stop.failure,
+        interrupted={"action": "cancel"} if stop.status == "interrupted" else None,
+        metadata=metadata,
+        run_outcome=stop.outcome,
+    )
+
+
+def final_content(messages: tuple[Message, ...]) -> str:
+    """The last assistant text; calls and results are none."""
+    texts = (
+        message.content
+        for message in reversed(messages)
+        if message.type == "text" and message.role == "assistant" and isinstance(message.content, str)
+    )
+    return next(texts, "")
+
+
+def execution(done: Executed, declarations: Mapping[str, ToolDeclaration]) -> dict[str, Any]:
+    """A mediated call for the caller."""
+    entry = ToolExecution(
+        tool_name=done.name,
+        tool_call_id=done.call.call_id,
+        result=done.result,
+        runtime=done.result.get("runtime"),
+        turn_count=done.turn,
+        **call_envelope(done.call.parameters, declarations.get(done.name)),
+    )
+    return entry.model_dump(mode="json", exclude_none=True)
+
+
+def safe_message(message: Message, declarations: Mapping[str, ToolDeclaration]) -> Message:
+    """A tool call without the secrets in its parameters; every other message as it is."""
+    if message.type != "tool_call" or message.metadata.get("parameters_redacted") is True:
+        return message
+    parameters = message.payload.get("parameters")
+    declaration = declarations.get(str(message.payload.get("tool_name")))
+    envelope = call_envelope(parameters if isinstance(parameters, dict) else {}, declaration)
+    return message.model_copy(
+        update={
+            "payload": {**message.payload, "parameters": envelope.pop("parameters")},
+            "metadata": {**message.metadata, **envelope},
+        }
+    )
+
+
+def safe_execution(entry: dict[str, Any]) -> dict[str, Any]:
+    """A result of the turn runner's own making: its parameters leave redacted like any other."""
+    if not isinstance(entry.get("parameters"), dict) or entry.get("parameters_redacted") is True:
+        return entry
+    return {**entry, **call_envelope(entry["parameters"])}
+
+
+def observability(executed: list[Executed]) -> ToolObservability:
+    """The calls by their shapes."""
+    return ToolObservability(
+        calls=tuple(
+            ObservedCall(
+                sequence=sequence,
+                turn=done.turn,
+                tool_call_id=done.call.call_id,
+                tool_name=done.name,
+                status=_observed(done.status),
+                arguments=ArgumentsSeen(
+                    keys=tuple(sorted(done.call.parameters or {})), count=len(done.call.parameters or {})
+                ),
+                result=shape(done.result["result"]) if done.result["success"] else None,
+            )
+            for sequence, done in enumerate(executed, 1)
+        )
+    )
+
+
+def _observed(status: str) -> Literal["succeeded", "failed", "rejected"]:
+    return "succeeded" if status == "succeeded" else "rejected" if status == "rejected" else "failed"
+
+
+def shape(value: Any) -> ResultShape:
+    """What a result looks like, without what it says."""
+    match value:
+        case dict():
+            return ResultShape(type="object", keys=tuple(sorted(value)), count=len(value))
+        case list():
+            return ResultShape(type="array", count=len(value))
+        case str():
+            return ResultShape(type="string")
+        case bool():
+            return ResultShape(type="boolean")
+        case int() | float():
+            return ResultShape(type="number")
+        case _:
+            return ResultShape(type="null")

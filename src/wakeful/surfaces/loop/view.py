@@ -1,0 +1,251 @@
+"""A run as its host sees it, folded fact by fact from the log: transcript, results, events.
+
+Facts say what happened and in which order. What a fact holds only a preview or a reference of (a long text, an
+executor's whole result) comes from the adapters of this process.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wakeful.contracts import transcript
+from wakeful.contracts.audit import ToolAudit
+from wakeful.contracts.conversation_result import ResultEvent, ToolEvent
+from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.events import (
+    AssistantRecorded,
+    LimitChanged,
+    ModelFailed,
+    ModelRequested,
+    ObserverFailed,
+    Terminal,
+    ToolDeclarationsRejected,
+    ToolFailed,
+    ToolMediationDisabled,
+    ToolResult,
+    ToolStarted,
+    TranscriptClosed,
+    TranscriptLockContended,
+    TranscriptLockReleaseFailed,
+    TranscriptPersistFailed,
+    TurnFailed,
+)
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.transcript import Message
+from wakeful.decisions.redaction import call_envelope
+from wakeful.surfaces.loop import loop_events
+from wakeful.surfaces.loop.execution import failed
+from wakeful.surfaces.loop.loop_events import HostIds, LoopEvent
+from wakeful.surfaces.loop.turn_results import Asked, TurnTaken
+
+REFUSED = ("invalid", "denied", "rejected", "skipped")
+"""Ends of calls that never reached an executor."""
+
+
+@dataclass(slots=True)
+class Sources:
+    """What the adapters of this process know beyond the facts."""
+
+    taken: dict[int, TurnTaken] = field(default_factory=dict)
+    """What the turn runner returned, by turn."""
+    returned: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What the executor returned, normalised, by call."""
+    declarations: Mapping[str, ToolDeclaration] = field(default_factory=dict)
+    providers: Mapping[str, str] = field(default_factory=dict)
+    """Who provides a tool, by its name."""
+    mediation_off: bool = False
+    """There is nobody to run a call."""
+
+
+@dataclass(slots=True)
+class Executed:
+    """A call that has its result."""
+
+    call: Asked
+    turn: int
+    result: dict[str, Any]
+    """Normalised."""
+    status: str
+    """succeeded, failed or rejected."""
+
+    @property
+    def name(self) -> str:
+        return self.call.name or self.call.called_as
+
+
+class LoopView:
+    """The fold. `take` it every fact of the run's stream, in order."""
+
+    def __init__(self, messages: tuple[Message, ...], sources: Sources, max_turns: int, ids: HostIds) -> None:
+        self._sources = sources
+        self._max_turns = max_turns
+        self._ids = ids
+        self._open: list[Asked] = []
+        self._outcomes: dict[str, ToolResult | ToolFailed] = {}
+        self.messages = list(messages)
+        """With real parameters: the model sees what it wrote. They are redacted on the way out."""
+        self.turn = 0
+        self.executed: list[Executed] = []
+        self.usage: dict[str, Any] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+        self.request_metadata: dict[str, Any] = {}
+        self.events: list[ResultEvent] = []
+        self.tool_events: list[ToolEvent] = []
+        self.own_executions: list[dict[str, Any]] = []
+        """Of a turn runner that ran its own tools."""
+        self.own_audits: list[ToolAudit] = []
+        self.provider_diagnostics: list[dict[str, Any]] = []
+        self.structured_output: Any = None
+        self.swallowed: list[dict[str, str]] = []
+        """What was raised and changed nothing."""
+        self.terminal: Terminal | None = None
+
+    def take(self, recorded: Recorded) -> list[LoopEvent]:
+        """Take in a fact; returns the loop's events it stands for, in order."""
+        made = self._made(recorded)
+        # The result is handed over before `completed` is told, so it cannot list it.
+        listed = (event for event in made if event.name != "completed")
+        self.events.extend(loop_events.as_result_event(event, recorded, self._ids) for event in listed)
+        return made
+
+    def _made(self, recorded: Recorded) -> list[LoopEvent]:
+        fact = recorded.fact
+        step, call_id = fact.step or 0, fact.call_id or ""
+        match fact.event:
+            case ModelRequested():
+                self.turn = step
+                return [loop_events.turn_started(step, self._max_turns, len(self.messages))]
+            case AssistantRecorded():
+                return self._said(self._turn_taken(step))
+            case ModelFailed():
+                self._reported(self._turn_taken(step))
+                return []
+            case ToolStarted() as event:
+                return [self._started(event, step, call_id)]
+            case ToolResult() | ToolFailed() as event:
+                self._outcomes[call_id] = event
+                success = isinstance(event, ToolResult)
+                return [loop_events.tool_result(step, event.tool_name, call_id, success=success), *self._settled()]
+            case LimitChanged() as event:
+                return [loop_events.budget_exceeded(event)]
+            case Terminal() as event:
+                self.terminal = event
+                if isinstance(event, TurnFailed) and event.status == "failed":
+                    failure = self._turn_taken(event.steps).failure
+                    return [loop_events.failed(failure.message if failure else event.message, event.steps)]
+                return []
+            case ToolDeclarationsRejected() | ToolMediationDisabled() as event:
+                return [loop_events.declarations(event)]
+            case TranscriptLockContended() as event:
+                return [loop_events.lock_contention(event)]
+            case ObserverFailed() | TranscriptPersistFailed() | TranscriptLockReleaseFailed() as event:
+                told = loop_events.swallowed(event)
+                self.swallowed.append({"event": told.name, **told.payload})
+                return [told]
+            case TranscriptClosed() as event:
+                return self._closed(event)
+            case _:
+                return []
+
+    # --- turns ------------------------------------------------------------------------------------------------------
+
+    def _turn_taken(self, turn: int) -> TurnTaken:
+        return self._sources.taken.get(turn) or TurnTaken()
+
+    def _said(self, taken: TurnTaken) -> list[LoopEvent]:
+        self._reported(taken)
+        if taken.content:
+            self.messages.append(transcript.text("assistant", taken.content))
+        self._open = list(taken.calls)
+        return self._settled()
+
+    def _reported(self, taken: TurnTaken) -> None:
+        """What a turn says about itself, whether it went well or not."""
+        if taken.messages is not None:
+            self.messages = list(taken.messages)
+        for name, value in taken.usage.items():
+            known = self.usage.get(name, 0)
+            self.usage[name] = known + value if _is_number(value) and _is_number(known) else value
+        if taken.request_metadata is not None:
+            self.request_metadata = taken.request_metadata
+        if taken.structured_output is not None:
+            self.structured_output = taken.structured_output
+        self.provider_diagnostics += taken.provider_diagnostics
+        self.own_executions += taken.tool_execution_results
+        self.own_audits += taken.tool_audit_events
+        self.tool_events += taken.tool_events
+        self.events += taken.events
+
+    def _closed(self, event: TranscriptClosed) -> list[LoopEvent]:
+        outcome = event.run_outcome
+        if outcome.status != "failed":
+            return [loop_events.completed(event)]
+        # A turn that failed has said so; a run that never came to a turn says it here.
+        if self.terminal is None and outcome.failure is not None:
+            return [loop_events.failed(outcome.failure.message)]
+        return []
+
+    # --- calls ------------------------------------------------------------------------------------------------------
+
+    def _started(self, event: ToolStarted, turn: int, call_id: str) -> LoopEvent:
+        call = next((call for call in self._open if call.call_id == call_id), None)
+        parameters = call.parameters if call is not None else event.safe_args
+        envelope = call_envelope(parameters, self._sources.declarations.get(event.tool_name))
+        self._note(
+            "tool_call", event.tool_name, call_id, turn, None, {"parameters_sha256": envelope["parameters_sha256"]}
+        )
+        return loop_events.tool_call(turn, event.tool_name, call_id, envelope)
+
+    def _settled(self) -> list[LoopEvent]:
+        """Results enter the transcript in model order, however they finished; after the last, what continues."""
+        while self._open and self._open[0].call_id in self._outcomes:
+            call = self._open.pop(0)
+            self._close(call, self._outcomes.pop(call.call_id))
+        if self._open:
+            return []
+        added = self._turn_taken(self.turn).continuation
+        self.messages += added
+        return [loop_events.continuation_message_added(self.turn, message.role) for message in added]
+
+    def _close(self, call: Asked, outcome: ToolResult | ToolFailed) -> None:
+        result = self._result(call, outcome)
+        refused = isinstance(outcome, ToolFailed) and outcome.status in REFUSED
+        status = "succeeded" if result["success"] else "rejected" if refused else "failed"
+        done = Executed(call, self.turn, result, status)
+        self.executed.append(done)
+        shown = outcome.item.text if result["success"] else result["error"]
+        self.messages += (
+            transcript.tool_call(done.name, call.parameters or {}, tool_call_id=call.call_id, turn=self.turn),
+            transcript.tool_result(done.name, result, tool_call_id=call.call_id, content=shown),
+        )
+        kind = result["metadata"].get("error_type")
+        self._note("tool_result", done.name, call.call_id, self.turn, status, {"error_type": kind} if kind else {})
+
+    def _result(self, call: Asked, outcome: ToolResult | ToolFailed) -> dict[str, Any]:
+        """The executor's own result when the log says the same; else what the log says."""
+        name = call.name or call.called_as
+        returned = self._sources.returned.get(call.call_id)
+        if returned is not None and returned["success"] is isinstance(outcome, ToolResult):
+            return returned
+        if call.problem:
+            return failed(name, call.problem, "invalid_tool_call")
+        if self._sources.mediation_off:
+            return failed(name, f"Tool '{name}' was not run: tool mediation is off", "tool_mediation_disabled")
+        if isinstance(outcome, ToolResult):
+            return {"success": True, "tool_name": name, "metadata": {}, "result": outcome.item.text}
+        error = outcome.tool_error
+        missing = (error.details or {}).get("missing_parameters")
+        more = {"missing_parameters": missing} if missing else {}
+        return failed(name, error.message, error.kind, effects=outcome.effects, **more)
+
+    def _note(
+        self, kind: str, name: str, call_id: str, turn: int, status: str | None, metadata: dict[str, Any]
+    ) -> None:
+        self.tool_events.append(
+            ToolEvent(
+                type=kind, tool_name=name, tool_call_id=call_id, turn_count=turn, status=status, metadata=metadata
+            )
+        )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

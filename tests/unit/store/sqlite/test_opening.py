@@ -1,0 +1,142 @@
+"""Opening: settings, migrations and their backups, and files that are something else."""
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from store_facts import AGENT, admitted
+from wakeful.contracts.errors import StoreDamaged, StoreProblem, StoreTooNew
+from wakeful.store.sqlite import SqliteStore
+from wakeful.store.sqlite.connection import connect
+from wakeful.store.sqlite.migrations import Migration, backup_path, migrate, shipped
+
+
+async def made(path: Path) -> Path:
+    store = await SqliteStore.open(path)
+    await admitted(store)
+    await store.close()
+    return path
+
+
+async def test_a_store_is_made_where_it_is_named_and_keeps_its_name_and_identity(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "runs.db"
+    store = await SqliteStore.open(str(path))
+    identity = store.runtime_id
+    assert store.location == str(path)
+    await store.close()
+    again = await SqliteStore.open(path)
+    assert again.runtime_id == identity
+    assert identity.startswith("rt_")
+    await again.close()
+    assert [file.name for file in path.parent.iterdir()] == ["runs.db"]
+
+
+async def test_every_connection_has_the_settings_durability_rests_on(tmp_path: Path) -> None:
+    path = await made(tmp_path / "runs.db")
+    connection = connect(path)
+    read = {name: connection.pragma(name) for name in ("journal_mode", "synchronous", "auto_vacuum")}
+    connection.close()
+    assert read == {"journal_mode": "wal", "synchronous": 1, "auto_vacuum": 2}
+
+
+async def test_the_log_has_no_index_besides_its_own_order(tmp_path: Path) -> None:
+    connection = connect(await made(tmp_path / "runs.db"))
+    assert (
+        connection.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'events'").fetchall()
+        == []
+    )
+    connection.close()
+
+
+async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    path.write_text("these are notes, " * 100)
+    with pytest.raises(StoreDamaged, match="is not a database") as refused:
+        await SqliteStore.open(path)
+    assert refused.value.hint
+    assert path.read_text() == "these are notes, " * 100
+
+
+async def test_a_database_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE recipes (name)")
+    connection.close()
+    with pytest.raises(StoreDamaged, match="not one of wakeful's"):
+        await SqliteStore.open(path)
+    connection = apsw.Connection(str(path))
+    assert [row[0] for row in connection.execute("SELECT name FROM sqlite_schema")] == ["recipes"]
+    connection.close()
+
+
+async def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreProblem, match=r"runs\.db"):
+        await SqliteStore.open(tmp_path / "file" / "runs.db")
+    with pytest.raises(StoreProblem, match=tmp_path.name):
+        await SqliteStore.open(tmp_path)
+
+
+async def test_a_store_of_a_newer_version_is_refused_with_both_versions_and_the_command(tmp_path: Path) -> None:
+    path = await made(tmp_path / "runs.db")
+    newest = shipped()[-1].version
+    connection = apsw.Connection(str(path))
+    connection.execute(f"PRAGMA user_version = {newest + 7}")
+    connection.close()
+    with pytest.raises(StoreTooNew, match=rf"version {newest + 7}; .* up to {newest}") as refused:
+        await SqliteStore.open(path)
+    assert "pip install --upgrade wakeful" in refused.value.hint
+
+
+async def test_an_older_store_is_copied_before_it_is_changed(tmp_path: Path) -> None:
+    path = await made(tmp_path / "runs.db")
+    now = shipped()
+    step = Migration(now[-1].version + 1, "CREATE TABLE added (x) STRICT".replace("(x)", "(x TEXT)"))
+    connection = connect(path)
+    migrate(connection, path, [*now, step])
+    migrate(connection, path, [*now, step])  # a second time changes nothing
+    assert connection.pragma("user_version") == step.version
+    assert connection.execute("SELECT count(*) FROM events").get == 2
+    connection.close()
+    backup = apsw.Connection(str(backup_path(path, now[-1].version)))
+    assert backup.pragma("user_version") == now[-1].version
+    assert backup.execute("SELECT count(*) FROM events").get == 2
+    assert backup.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'added'").get == 0
+    backup.close()
+    copy = tmp_path / "copy.db"
+    backup_path(path, now[-1].version).rename(copy)
+    store = await SqliteStore.open(copy)  # whole by itself
+    assert len(await store.read(AGENT)) == 2
+    await store.close()
+
+
+async def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path: Path) -> None:
+    path = await made(tmp_path / "runs.db")
+    now = shipped()
+    broken = Migration(now[-1].version + 1, "CREATE TABLE added (x TEXT); INSERT INTO nowhere VALUES (1)")
+    connection = connect(path)
+    with pytest.raises(apsw.SQLError):
+        migrate(connection, path, [*now, broken])
+    assert connection.pragma("user_version") == now[-1].version
+    connection.close()
+    store = await SqliteStore.open(path)
+    assert len(await store.read(AGENT)) == 2
+    await store.close()
+
+
+async def test_a_damaged_page_is_found_and_named(tmp_path: Path) -> None:
+    path = await made(tmp_path / "runs.db")
+    connection = connect(path)
+    page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'events'").get
+    size = connection.pragma("page_size")
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+    store = await SqliteStore.open(path)
+    with pytest.raises(StoreDamaged) as damaged:
+        await store.read(AGENT)
+    assert damaged.value.agent_id == AGENT
+    assert {found.agent_id for found in await store.verify()} == {"", AGENT}
+    await store.close()

@@ -1,0 +1,153 @@
+"""Writing: groups, locks held elsewhere, a full disk, the length of the log."""
+
+import asyncio
+from pathlib import Path
+
+import apsw
+import pytest
+
+from store_facts import AGENT, claimed, message, requested, started
+from wakeful.contracts.errors import StoreFull, StoreLocked, StoreProblem
+from wakeful.store.sqlite import SqliteStore
+
+from .disks import FullDisk
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"
+
+
+def size(path: Path, of: str = "") -> int:
+    file = path.with_name(path.name + of)
+    return file.stat().st_size if file.exists() else 0
+
+
+async def test_what_a_tick_appends_shares_transactions_of_64(path: Path) -> None:
+    store = await SqliteStore.open(path)
+    await claimed(store, "turn_2", "agent_2")  # a turn that is alone does not wait for others
+    claim = await claimed(store)
+    versions = apsw.Connection(str(path))
+    before, pages = versions.pragma("data_version"), size(path, "-wal")
+    await asyncio.gather(*(store.append(claim, [requested(step=n)]) for n in range(1, 129)))
+    together = size(path, "-wal") - pages
+    for n in range(129, 257):
+        await store.append(claim, [requested(step=n)])
+    apart = size(path, "-wal") - pages - together
+    assert versions.pragma("data_version") != before
+    assert together * 5 < apart  # a commit writes each page it changed
+    assert [one.fact.step for one in await store.read(AGENT, after=2)] == list(range(1, 257))
+    versions.close()
+    await store.close()
+
+
+async def test_a_turn_that_is_alone_does_not_keep_the_loop_for_itself(path: Path) -> None:
+    store = await SqliteStore.open(path)
+    claim = await claimed(store)
+    ticks = 0
+
+    async def somebody_else() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0)
+            ticks += 1
+
+    other = asyncio.ensure_future(somebody_else())
+    for step in range(1, 201):
+        await store.append(claim, [requested(step=step)])
+    other.cancel()
+    assert ticks >= 10
+    assert len(await store.read(AGENT)) == 202
+    await store.close()
+
+
+async def test_a_lock_held_elsewhere_is_waited_for_without_blocking_the_loop(path: Path) -> None:
+    store = await SqliteStore.open(path)
+    claim = await claimed(store)
+    elsewhere = apsw.Connection(str(path))
+    elsewhere.execute("BEGIN IMMEDIATE")
+    waiting = asyncio.ensure_future(store.append(claim, [started()]))
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+    assert not waiting.done()
+    assert len(await store.read(AGENT)) == 2  # reading goes on
+    elsewhere.execute("COMMIT")
+    await waiting
+    assert len(await store.read(AGENT)) == 3
+    elsewhere.close()
+    await store.close()
+
+
+async def test_a_lock_that_is_never_let_go_is_named_and_nothing_is_written(path: Path) -> None:
+    store = await SqliteStore.open(path, patience=0.02)
+    claim = await claimed(store)
+    elsewhere = apsw.Connection(str(path))
+    elsewhere.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreLocked, match=r"runs\.db") as locked:
+        await store.append(claim, [started()])
+    assert "Close whatever holds it" in locked.value.hint
+    elsewhere.execute("ROLLBACK")
+    elsewhere.close()
+    await store.append(claim, [started()])
+    assert [one.seq for one in await store.read(AGENT)] == [1, 2, 3]
+    await store.close()
+
+
+async def test_a_full_disk_loses_nothing_that_was_acknowledged_and_the_store_goes_on_when_there_is_room(
+    path: Path,
+) -> None:
+    disk = FullDisk("full")
+    store = await SqliteStore.open(path, vfs=disk.name)
+    claim = await claimed(store)
+    await store.append(claim, [started()])
+    disk.full = True
+    refused = await asyncio.gather(
+        store.append(claim, [requested()]),
+        store.append(claim, [requested(step=2)]),
+        store.admit(AGENT, [message("turn_2")]),
+        store.put_blob(b"x" * 1000, "text/plain"),
+        return_exceptions=True,
+    )
+    assert [type(error) for error in refused] == [StoreFull] * 4
+    assert len(await store.read(AGENT)) == 3
+    disk.full = False
+    await store.append(claim, [requested()], barrier=True)
+    assert [one.seq for one in await store.read(AGENT)] == [1, 2, 3, 4]
+    assert await store.verify() == []
+    await store.close()
+
+
+async def test_the_log_stays_short_under_load(path: Path) -> None:
+    store = await SqliteStore.open(path)
+    claim = await claimed(store)
+    longest = 0
+    for step in range(1, 1501):
+        await store.append(claim, [requested(step=step), requested(step=step)])
+        if step % 50 == 0:
+            longest = max(longest, size(path, "-wal"))
+    await store.close()
+    assert longest < 8_000_000
+    assert size(path, "-wal") == 0
+    assert size(path) < 1_000_000
+
+
+async def test_a_disk_that_cannot_sync_is_not_believed_again(path: Path) -> None:
+    failures = [OSError(5, "Input/output error")]
+
+    def sync(_: int) -> None:
+        if failures:
+            raise failures.pop()
+
+    store = await SqliteStore.open(path, sync=sync)
+    for _ in range(2):
+        with pytest.raises(StoreProblem, match="could not be made safe against a power cut"):
+            await store.admit(AGENT, [message()])
+    await store.close()
+
+
+async def test_many_who_wait_for_a_barrier_share_one(path: Path) -> None:
+    syncs = []
+    store = await SqliteStore.open(path, sync=syncs.append)
+    await asyncio.gather(*(store.admit(AGENT, [message(f"turn_{n}")]) for n in range(60)))
+    assert 1 <= len(syncs) < 30
+    await store.close()
