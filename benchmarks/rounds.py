@@ -225,7 +225,7 @@ def markdown(cells: list[Cell]) -> str:
     ]
     parts += [
         "\n### Microseconds of processor a round\n",
-        "All threads. Where it is far below the time above, the library waited for the disk, or the machine was busy.\n",
+        "All threads. Where it is far below the time above, the disk was waited for, or the machine was busy.\n",
         table(["", *head], [[name, *[found[name, n].work() for n in counts]] for name in names]),
     ]
     if durable:

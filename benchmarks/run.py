@@ -39,8 +39,8 @@ marks the cost of a round up to there, a lower bound.
 {notes}
 
 The libraries do not promise the same. Those without a database lose the turn with the process. langgraph's default
-lets rounds run ahead of their checkpoints, thousands of them in a long turn, and a kill loses what was not yet
-written: `sync` is the row to compare promises with. wakeful commits what it is about to do before it does it.
+lets rounds run ahead of their checkpoints, and what is not yet written is not there after a kill: `sync` is the row
+to compare promises with. wakeful commits what it is about to do before it does it.
 """
 
 START = f"""## Beginning

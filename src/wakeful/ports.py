@@ -58,7 +58,7 @@ class TurnRow(NamedTuple):
     first_seq: int
     """Its `message.admitted`."""
     last_seq: int
-    """Its newest event."""
+    """Its newest event that changed this row, or that an outsider wrote; of an ended turn, its newest event."""
     window_from: int
     """The first event its conversation rests on."""
     turn_index: int

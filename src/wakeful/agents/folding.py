@@ -5,6 +5,7 @@ of a thread never overlap, so they are folded one after another, each handing it
 """
 
 import json
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from wakeful.contracts.agents import TurnConfig
@@ -43,18 +44,26 @@ async def hydrated(store: Store, fact: Fact) -> Fact:
     return fact
 
 
+def turn_after_turn(recorded: Iterable[Recorded]) -> list[Recorded]:
+    """A thread's facts, each turn's together. The next message may be admitted while a turn still runs; in the
+    conversation it comes after that turn's end all the same."""
+    turns: dict[str, list[Recorded]] = {}
+    for entry in recorded:
+        if entry.fact.turn_id is not None:
+            turns.setdefault(entry.fact.turn_id, []).append(entry)
+    return [entry for entries in turns.values() for entry in entries]
+
+
 async def fold(store: Store, row: TurnRow, recorded: list[Recorded]) -> Folded:
     """Fold a thread's events up to and including this turn's."""
     configs: dict[str, TurnConfig] = {}
     states: dict[str, TurnState] = {}
     newest = TurnState(configs)
     started: TurnStarted | None = None
-    last = 0
-    for entry in recorded:
+    last = recorded[-1].seq if recorded else 0
+    for entry in turn_after_turn(recorded):
         fact = entry.fact
-        last = entry.seq
-        if fact.turn_id is None:
-            continue
+        assert fact.turn_id is not None
         state = states.get(fact.turn_id)
         if state is None:
             if row.turn_id in states:

@@ -21,9 +21,6 @@ from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.state import evolve
 from wakeful.decisions.turn import decide
 
-SYNC_AFTER_SECONDS = 0.05
-"""A wait longer than this leaves time for a barrier that nobody waits for."""
-
 
 class TurnRunner:
     """Runs one turn until it rests."""
@@ -150,21 +147,12 @@ class TurnRunner:
         return taken
 
     async def _next(self) -> list[Fact]:
-        loop = asyncio.get_running_loop()
-        sync = loop.call_later(SYNC_AFTER_SECONDS, self._sync_unawaited)
-        try:
-            while not self._inbox and not self._look:
-                if self._broken is not None:
-                    raise self._broken
-                self._waiter = loop.create_future()
-                await self._waiter
-        finally:
-            sync.cancel()
-            self._waiter = None
+        while not self._inbox and not self._look:
+            if self._broken is not None:
+                raise self._broken
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
         return self._take()
-
-    def _sync_unawaited(self) -> None:
-        self._work.spawn(self._work.store.sync())
 
     async def _listen(self) -> None:
         """Outsiders (a cancel, a person's word) write past the owner: look whenever one did."""

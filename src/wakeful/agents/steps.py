@@ -56,7 +56,7 @@ class Steps:
                 starts.append(Start(lambda _: self.requests.send(step, model, wait_ms)))
                 return [fact]
             case SkipCall():
-                return [self._skipped(step)]
+                return self._skipped(step)
             case HitLimit():
                 event = LimitChanged(limit_name=step.name, limit=step.limit, observed=step.observed)
                 return [work.fact(event, work.state.step or None)]
@@ -107,7 +107,7 @@ class Steps:
             starts.append(Start(lambda seq: self.calls.run(dispatch, seq), not pure, fact_index))
         return [work.fact(event, call.step, call.call_id) for event in admission.events]
 
-    def _skipped(self, step: SkipCall) -> Fact:
+    def _skipped(self, step: SkipCall) -> list[Fact]:
         work = self._work
         call = work.state.calls[step.call_id]
         cancelled = step.because == "cancelled"
@@ -126,7 +126,8 @@ class Steps:
             effects="none",
             abort_reason="user_interrupt" if cancelled else "budget",
         )
-        return work.fact(outcome, call.step, call.call_id)
+        started = self.mediator.passed_over(call, self.arguments_of(call), f"{work.row.turn_id}/{call.step}")
+        return [work.fact(event, call.step, call.call_id) for event in (started, outcome)]
 
     def _stop_work(self, step: StopWork, starts: list[Start]) -> Fact:
         work = self._work

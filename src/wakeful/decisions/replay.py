@@ -112,6 +112,8 @@ class Replay:
                 return self._asked(fact, event)
             case PermissionEvaluated():
                 return self._taken_up(fact, None)
+            case ToolStarted(dispatched=False) if self._is_passed_over(fact.call_id or ""):
+                return None  # its end follows, and is held to the decision
             case ToolStarted():
                 return self._taken_up(fact, event.scheduling if event.dispatched else None)
             case ToolFailed(status="skipped"):
@@ -234,6 +236,14 @@ class Replay:
             return Difference(f"take up {call_id}{how}", self._would())
         self._admission = list(self.gate(self.state, self.state.calls[call_id], step.scheduling))
         return self._rest_of_admission(fact)
+
+    def _is_passed_over(self, call_id: str) -> bool:
+        if any(isinstance(each, TakeUp) and each.call_id == call_id for each in (*self._decided, *decide(self.state))):
+            return False  # refused at the gate, whatever has arrived unseen
+        skip = self._find(lambda each: isinstance(each, SkipCall) and each.call_id == call_id)
+        if skip is not None:
+            self._decided.append(skip)
+        return skip is not None
 
     def _rest_of_admission(self, fact: Fact) -> Difference | None:
         return compared(fact.event, self._admission.pop(0)) or self._same(fact)

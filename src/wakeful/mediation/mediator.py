@@ -106,6 +106,11 @@ class Mediator:
         declaration = tool.declaration if attempt == 1 else tool.declaration.model_copy(update={"effect": call.effect})
         return Dispatch(call.call_id, tool, declaration, arguments, key, attempt, call.step, record)
 
+    def passed_over(self, call: Call, arguments: dict[str, Any] | None, batch_id: str) -> ToolStarted:
+        """The beginning of a call that will not be run: each has one, and one end."""
+        declaration = self._config.tool(call.part.name) or ToolDeclaration(name=call.part.name, input_schema={})
+        return self._started(call, declaration, arguments or {}, batch_id, "parallel", dispatched=False)
+
     def _objection(
         self, name: str, declaration: ToolDeclaration | None, call: Call, arguments: dict[str, Any] | None
     ) -> ToolError | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from difflib import get_close_matches
+from shlex import quote
 
 from wakeful.agents.folding import load_config
 from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
@@ -27,9 +28,14 @@ async def find_turn(store: Store, turn_id: str | None) -> TurnRow:
     if turn_id is None and newest:
         return newest[0]
     if turn_id is None:
-        raise TurnNotFound(f"there is no turn in {store.location} yet", 'begin one: wakeful run "hello"')
+        hint = f'begin one: wakeful run "hello" --store {quote(store.location)}'
+        raise TurnNotFound(f"there is no turn in {store.location} yet", hint)
     near = get_close_matches(turn_id, [row.turn_id for row in newest], n=3, cutoff=0.6)
-    hint = f"did you mean {' or '.join(near)}?" if near else "the turns there are: wakeful events"
+    hint = (
+        f"did you mean {' or '.join(near)}?"
+        if near
+        else f"the turns there are: wakeful events --store {quote(store.location)}"
+    )
     raise TurnNotFound(f"there is no turn {turn_id} in {store.location}", hint)
 
 

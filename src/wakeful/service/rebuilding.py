@@ -19,6 +19,17 @@ from wakeful.tools.function import Tool
 UNCHANGED = "nothing was changed; "
 
 
+class ToolsNotSupplied(ToolMissing):
+    """Tools that a turn was begun with and for which no code was given; `names` are theirs."""
+
+    def __init__(self, who: str, names: Sequence[str]) -> None:
+        super().__init__(
+            f"{who} uses {', '.join(names)}, and the code was not supplied",
+            UNCHANGED + "name it with --tools module:name",
+        )
+        self.names = tuple(names)
+
+
 async def rebuilt_agent(
     runtime: Runtime, row: TurnRow, tools: Sequence[Tool[Any]], model: str | None = None
 ) -> Agent[Any, Any]:
@@ -64,8 +75,5 @@ def _tools(who: str, config: TurnConfig, supplied: Sequence[Tool[Any]]) -> list[
     found = {declared.name: find_tool(declared.name, supplied) for declared in config.tools}
     missing = [name for name, tool in found.items() if tool is None]
     if missing:
-        raise ToolMissing(
-            f"{who} uses {', '.join(missing)}, and the code was not supplied",
-            UNCHANGED + "name it with --tools module:name",
-        )
+        raise ToolsNotSupplied(who, missing)
     return [tool for tool in found.values() if tool is not None]

@@ -5,7 +5,7 @@ Tools stand in as their stored declarations: they can be let through or refused,
 
 from typing import Any, Literal, NamedTuple
 
-from wakeful.agents.folding import hydrated, load_config
+from wakeful.agents.folding import hydrated, load_config, turn_after_turn
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import AnyEvent, AssistantRecorded, TurnConfigChanged, TurnStarted
@@ -99,10 +99,9 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
     replay: Replay | None = None
     gate = _StoredGate(row.turn_id)
     count = 0
-    for entry in recorded:
+    for entry in turn_after_turn(recorded):
         fact = entry.fact
-        if fact.turn_id is None:
-            continue
+        assert fact.turn_id is not None
         if fact.turn_id != row.turn_id:
             state = earlier.get(fact.turn_id)
             if state is None and replay is None:

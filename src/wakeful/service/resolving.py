@@ -5,6 +5,7 @@ second is told what was said.
 """
 
 from difflib import get_close_matches
+from shlex import quote
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import CallNotFound
@@ -36,6 +37,7 @@ async def resolve_unknown(runtime: Runtime, call: str, *, happened: bool, result
 
 async def _find(store: Store, call: str) -> UnknownRow:
     turn_id, _, call_id = call.rpartition("/")
+    here = f"--store {quote(store.location)}"
     rows = await store.unknown()
     found = [row for row in rows if row.call_id == call_id and turn_id in ("", row.turn_id)]
     if len(found) == 1:
@@ -44,7 +46,7 @@ async def _find(store: Store, call: str) -> UnknownRow:
         choices = "\n".join(f"  {row.turn_id}/{row.call_id}  {row.tool_name}" for row in found)
         raise CallNotFound(
             f"{len(found)} turns have an unknown call {call_id!r}; say which one:\n{choices}",
-            f"for example: wakeful resolve {found[0].turn_id}/{call_id} --did-not-happen",
+            f"for example: wakeful resolve {found[0].turn_id}/{call_id} --did-not-happen {here}",
         )
     said = await _said_before(store, turn_id, call_id)
     if said is not None:
@@ -55,7 +57,7 @@ async def _find(store: Store, call: str) -> UnknownRow:
         )
     names = [name for row in rows for name in (row.call_id, f"{row.turn_id}/{row.call_id}")]
     near = get_close_matches(call, names, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else "the calls that wait for a word: wakeful unknown"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"the calls that wait for a word: wakeful unknown {here}"
     raise CallNotFound(f"there is no call {call!r} with an unknown outcome in {store.location}", hint)
 
 

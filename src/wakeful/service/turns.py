@@ -319,7 +319,8 @@ async def _wait_for(runtime: Runtime, row: TurnRow) -> TurnRow | None:
 async def _prepare(runtime: Runtime, row: TurnRow, claim: Any, request: RunRequest) -> tuple[TurnWork, Folded]:
     store, agent = runtime.store, request.agent
     thread = await store.turns_of_thread(row.agent_id, row.thread_id)
-    window_from = row.window_from or min((turn.first_seq for turn in thread), default=1)
+    # Until a turn has begun its row names itself alone; its conversation rests on the whole thread.
+    window_from = row.window_from if row.turn_index else min(turn.first_seq for turn in thread)
     row = row._replace(window_from=window_from)
     recorded = await store.read(row.agent_id, after=window_from - 1, thread_id=row.thread_id)
     folded = await fold(store, row, recorded)

@@ -57,7 +57,7 @@ class Changes:
     turns: dict[str, TurnRow] = field(default_factory=dict)
     """Whole rows, new or changed."""
     last_seq: dict[str, int] = field(default_factory=dict)
-    """Newest event, for every turn that got one."""
+    """Newest event, for every turn that an outsider wrote to: the owner's own would dirty a page with each append."""
     heard: dict[str, int] = field(default_factory=dict)
     """Newest outsider's event, for every turn that got one."""
     unknown: dict[CallKey, tuple[int, UnknownRow] | None] = field(default_factory=dict)
@@ -71,21 +71,22 @@ class Changes:
 def changes(facts: Iterable[Fact], writer: int, after: int, known: Known) -> Changes:
     """The changes for facts that come right after sequence `after`. Raises EventRefused before anything is written."""
     made = Changes()
+    newest: dict[str, int] = {}
     for seq, fact in enumerate(facts, after + 1):
         rule = _RULES.get(type(fact.event))
         if rule is not None:
             rule(made, fact, seq, known)
         turn_id = fact.turn_id
         if turn_id is not None:
-            if not (turn_id in made.last_seq or turn_id in made.turns or known.has_turn(turn_id)):
+            if turn_id not in newest and not (turn_id in made.turns or known.has_turn(turn_id)):
                 raise EventRefused(
                     f"{fact.event.kind} names turn {turn_id}, which no message opened", "Admit its message first."
                 )
-            made.last_seq[turn_id] = seq
+            newest[turn_id] = seq
             if writer == OUTSIDER:
-                made.heard[turn_id] = seq
+                made.heard[turn_id] = made.last_seq[turn_id] = seq
     for turn_id, row in made.turns.items():
-        made.turns[turn_id] = row._replace(last_seq=made.last_seq[turn_id])
+        made.turns[turn_id] = row._replace(last_seq=newest[turn_id])
     return made
 
 

@@ -176,7 +176,7 @@ class Log:
     def safe_args(self, agent: int, turn: TurnRow, call_id: str) -> dict[str, Any] | None:
         """Newest first: an outcome on the way means that the call had been settled before."""
         base = agent << SHIFT
-        before = base | turn.last_seq + 1
+        before = agent + 1 << SHIFT
         while True:
             rows = self._sql.all(
                 "SELECT id, header, body FROM events WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?",

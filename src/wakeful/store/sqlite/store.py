@@ -29,6 +29,8 @@ from wakeful.store.sqlite.writer import PATIENCE, Writer
 from wakeful.store.watching import Watches
 
 CHECKPOINT_EVERY = 200
+SAFE_AFTER = 0.05
+"""No commit is older than this, in seconds, before a barrier follows it unasked."""
 TICK = 1.0
 """How often other processes' commits are looked for, and leases are looked at."""
 T = TypeVar("T")
@@ -67,6 +69,7 @@ class SqliteStore:
         self._checkpoint_at = CHECKPOINT_EVERY
         self._checkpointing = False
         self._closed = False
+        self._safe_soon: asyncio.TimerHandle | None = None
         self._vfs = vfs
         self.runtime_id = str(connection.execute("SELECT value FROM meta WHERE key = 'runtime_id'").get)
         self._helper = Helper(path, pause=self._writer.pause, resume=self._checkpointed, sync=sync, vfs=vfs)
@@ -174,7 +177,9 @@ class SqliteStore:
             row = await self._read(lambda: self._views.turn(turn_id), agent_id)
             if row is None or row.agent_id != agent_id:
                 return []
-            after, upto = max(after, row.first_seq - 1), row.last_seq
+            after = max(after, row.first_seq - 1)
+            if not row.is_open:
+                upto = row.last_seq
         found: list[Recorded] = []
         if after >= upto:
             return found
@@ -259,6 +264,8 @@ class SqliteStore:
     def _committed(self, agents: list[str]) -> None:
         for agent_id in agents:
             self._watches.wake(agent_id)
+        if self._safe_soon is None:
+            self._safe_soon = asyncio.get_running_loop().call_later(SAFE_AFTER, self._make_safe)
         if self._writer.commits < self._checkpoint_at:
             return
         if self._checkpointing:
@@ -267,6 +274,13 @@ class SqliteStore:
         self._checkpointing = True
         self._checkpoint_at = self._writer.commits + CHECKPOINT_EVERY
         self._helper.checkpoint()
+
+    def _make_safe(self) -> None:
+        """A barrier nobody waits for: what was committed meanwhile does not stay at the mercy of a power cut."""
+        self._safe_soon = None
+        if not self._closed:
+            # Whoever does wait for the next one is told what is wrong with the disk.
+            self._helper.barrier().add_done_callback(lambda barrier: barrier.cancelled() or barrier.exception())
 
     def _checkpointed(self) -> None:
         self._checkpointing = False

@@ -83,12 +83,8 @@ class Views:
         for turn_id, row in made.turns.items():
             execute(_PUT_TURN, _turn_values(agent, row, made.heard.get(turn_id, 0)))
         for turn_id, last in made.last_seq.items():
-            if turn_id in made.turns:
-                continue
-            if turn_id in made.heard:
+            if turn_id not in made.turns:
                 execute("UPDATE turns SET last_seq = ?, heard = ? WHERE turn_id = ?", (last, last, turn_id))
-            else:
-                execute("UPDATE turns SET last_seq = ? WHERE turn_id = ?", (last, turn_id))
         for key, opened in made.unknown.items():
             if opened is None:
                 execute("DELETE FROM unknown WHERE turn_id = ? AND call_id = ?", key)

@@ -72,6 +72,8 @@ class _Demo:
         before = self._events()
         self._run(["python", PROGRAM])
         after = self._events()
+        if before != after:
+            raise NeedsPerson(f"the log grew from {before} to {after} events", f"look into {self._folder}")
         self._say(f"The log had {before} events before and has {after} now.", "green")
 
     def _nobody_can_know(self) -> None:
@@ -126,9 +128,13 @@ class _Demo:
         return int(json.loads(listed.stdout.splitlines()[0])["last_seq"])
 
     def _show(self, file: str) -> None:
+        """The bank's book. What is claimed about it is checked."""
         self._console.print(Text(f"$ cat {file}", "bold cyan"))
-        for words in (self._folder / file).read_text().splitlines():
+        payments = (self._folder / file).read_text().splitlines()
+        for words in payments:
             self._console.print(Text(f"  {words}"))
+        if len(payments) != 1:
+            raise NeedsPerson(f"the bank paid {len(payments)} times, and once is right", f"look into {self._folder}")
 
     def _title(self, words: str) -> None:
         self._console.print()

@@ -32,8 +32,10 @@ def _tell(report: DoctorReport, place: Place) -> None:
         out(f"store        {plain(store.location)}: not there yet")
         out(f'next         wakeful run "hello"{place.flag}')
         return
-    version = f"version {store.schema_version}" if store.schema_version is not None else "no version"
-    out(f"store        {plain(store.location)}, {size(store.bytes)}, {version} of {store.newest_schema_version}")
+    version = f"version {store.schema_version}" if store.schema_version is not None else "version unknown"
+    newest = f" (this wakeful writes version {store.newest_schema_version})"
+    older = newest if store.schema_version != store.newest_schema_version else ""
+    out(f"store        {plain(store.location)}, {size(store.bytes)}, {version}{older}")
     out(f"integrity    {'every event is as it was written' if report.healthy else 'DAMAGED'}")
     out([f"             {plain(problem)}" for problem in report.problems])
     if not report.healthy:

@@ -44,6 +44,8 @@ def _about(event: RuntimeEvent) -> str:
             return one_line(has.get("prompt_preview", ""))
         case "turn.started":
             return one_line(f"{has.get('agent_name')} on {has.get('model_ref')}")
+        case "context.resolved":
+            return f"{'about ' if has.get('tokens_are_estimate') else ''}{has.get('tokens_used')} tokens"
         case "model.requested":
             again = f", attempt {has.get('attempt')}" if has.get("attempt", 1) != 1 else ""
             return one_line(f"{has.get('model_ref')}, {has.get('items')} items{again}")

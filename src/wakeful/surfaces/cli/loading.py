@@ -40,7 +40,7 @@ class Loaded:
             )
         else:
             raise UnknownTool(
-                f"{named} is a {type(value).__name__}, not a tool",
+                f"{named} is not a tool but of type {type(value).__name__}",
                 "name a function, a tool made with @tool(...), a list of them, or an Agent",
             )
 

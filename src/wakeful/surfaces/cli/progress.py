@@ -89,9 +89,10 @@ class Progress:
 
     def _settle_words(self) -> None:
         """Words before a call are part of the record, not of the answer."""
-        if self._said.strip():
-            self._print(Text(f"  {plain(self._said).strip()}", "dim"))
-        self._said = ""
+        words, self._said = plain(self._said).strip(), ""
+        self._refresh()
+        if words:
+            self._print(Text(f"  {words}", "dim"))
 
     def _print(self, text: Text) -> None:
         if self._console is not None:

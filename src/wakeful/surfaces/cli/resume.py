@@ -12,7 +12,7 @@ from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing, WakefulError
 from wakeful.ports import TurnRow, UnknownRow
 from wakeful.service.queries import find_turn, open_turns
-from wakeful.service.rebuilding import rebuilt_agent
+from wakeful.service.rebuilding import ToolsNotSupplied, rebuilt_agent
 from wakeful.service.results import RunResult
 from wakeful.service.turns import Runtime, recall, resume_turn
 from wakeful.surfaces.cli.loading import Loaded, load
@@ -130,6 +130,8 @@ async def _one(system: Runtime, row: TurnRow, place: Place, supplied: Supplied, 
 
 def _with_command(missing: WakefulError, row: TurnRow, place: Place) -> NeedsPerson:
     """The same words, and the line to type."""
-    typed = f"wakeful resume {row.turn_id}{place.flag}"
-    option = "--model provider:model" if "--model" in missing.hint else "--tools module:name"
-    return NeedsPerson(missing.message, f"{missing.hint}\n{typed} {option}")
+    if isinstance(missing, ToolsNotSupplied):
+        options = " ".join(f"--tools MODULE:{name.rpartition('/')[2]}" for name in missing.names)
+    else:
+        options = "--model PROVIDER:MODEL" if "--model" in missing.hint else "--tools MODULE:AGENT"
+    return NeedsPerson(missing.message, f"{missing.hint}\nwakeful resume {row.turn_id}{place.flag} {options}")

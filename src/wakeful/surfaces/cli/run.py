@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from wakeful.agents.definition import Agent
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import opened_store, resolve_model, runtime
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.ports import UnknownRow
@@ -66,6 +66,8 @@ def command(
     for words in loaded.notes:
         note(words)
     one = agent_for(loaded, agent, model=model, instructions=instructions, max_steps=max_steps)
+    for choice in (one.model, *one.fallbacks):
+        resolve_model(choice)  # before anything is admitted: a model nobody has must not leave a turn behind
     request = RunRequest(
         one,
         asked,

@@ -1,13 +1,16 @@
 """The loop: how many turns, who is asked, when it stops."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from loop_host import Host, calling, search
+from loop_host import SEARCH, Host, calling, search
+from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.transcript import Message
+from wakeful.service.turns import cancel_turn
 from wakeful.surfaces.loop import ConversationLoop
 
 PRINCIPAL = {"effective_agent_id": "helper", "auth_source": "user", "request_context": "chat"}
@@ -231,3 +234,46 @@ async def test_a_turn_that_wants_to_pause_fails_instead_of_being_misread(status:
     result = await Host({"content": "x", "status": status}).run()
     assert (result.completed, result.status) == (False, "failed")
     assert result.failure is not None and result.failure.type == "invalid_turn_result"
+
+
+async def test_a_run_that_somebody_cancels_is_neither_completed_nor_failed() -> None:
+    host = Host()
+    around = runtime(host.store)
+
+    async def cancelled(messages: Any, context: Any) -> dict[str, Any]:
+        (turn,) = await host.store.turns(open_only=True)
+        await cancel_turn(around, turn.turn_id, requested_by="operator")
+        return calling(search())
+
+    host.turns = [cancelled]
+    result = await host.mediated()
+    assert (result.completed, result.status, result.run_outcome.status) == (False, "interrupted", "cancelled")
+    assert (host.names[-1], host.calls) == ("completed", [])
+    assert result.run_outcome.retryable is False
+
+
+async def test_a_run_on_disk_is_in_the_same_log_as_every_other(tmp_path: Path) -> None:
+    host = Host(calling(search("a")), {"content": "done"})
+    told: list[str] = []
+
+    def grumpy(name: str, payload: dict[str, Any]) -> None:
+        told.append(name)
+        raise ValueError("no")
+
+    loop = ConversationLoop(store=str(tmp_path / "runs.db"), hooks=host.hooks)
+    options = {
+        "max_turns": 3,
+        "tool_executor": host,
+        "tool_declarations": {"ability/search": SEARCH},
+        "on_event": grumpy,
+        "run_id": "r",
+        "session_id": "s",
+    }
+    result = await loop.run([{"role": "user", "content": "a"}], host.turn_runner, options)
+    assert (result.completed, result.turn_count, told[-1]) == (True, 2, "observer_failed")
+    again = ConversationLoop(store=str(tmp_path / "runs.db"), hooks=host.hooks)
+    refused = await again.run([], host.turn_runner, {"run_id": "r", "session_id": "s"})
+    assert refused.failure is not None and refused.failure.type == "run_control"
+    async with opened_store(tmp_path / "runs.db") as store:
+        kinds = [recorded.fact.event.kind for agent in await store.agents() for recorded in await store.read(agent)]
+    assert kinds.count("turn.completed") == 1 and kinds.count("transcript.closed") == 2

@@ -1,8 +1,11 @@
 """Calls inside the loop: paired, ordered, each with one result."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
-from loop_host import Host, calling, search
+from loop_host import SEARCH, Host, calling, search
 from wakeful.contracts.transcript import check_pairing
 
 
@@ -116,3 +119,24 @@ async def test_runtime_hints_are_copied_and_what_the_executor_says_goes_over_the
     )
     assert second["runtime"] == {"duplicate_policy": "repeatable"} == second["result"]["runtime"]
     assert host.declared[0].runtime == {"duplicate_policy": "repeatable"}
+
+
+@pytest.mark.spec("API-MED-07")
+async def test_results_keep_the_models_order_even_when_calls_overlap_and_finish_the_other_way_round() -> None:
+    second_done = asyncio.Event()
+    finished: list[str] = []
+
+    class Overlapping:
+        async def execute(self, call: Any, declaration: Any, context: Any) -> dict[str, Any]:
+            if call.parameters["q"] == "first":
+                await second_done.wait()
+            finished.append(call.parameters["q"])
+            second_done.set()
+            return {"success": True, "result": call.parameters["q"]}
+
+    host = Host(calling(search("first"), search("second")), {"content": "done"})
+    tools = {"ability/search": {**SEARCH, "effect": "pure"}}
+    result = await host.mediated(tool_executor=Overlapping(), tool_declarations=tools)
+    assert finished == ["second", "first"]
+    assert [entry["result"]["result"] for entry in result.tool_execution_results] == ["first", "second"]
+    assert [message.content for message in result.messages if message.type == "tool_result"] == ['"first"', '"second"']

@@ -1,0 +1,64 @@
+"""Kills that follow each other: the recovery is killed, too, and the recovery from that."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from wakeful.store.sqlite import SqliteStore
+from wakeful.testing.crash_checks import Moment, Violation, check_kill, check_recovery
+from wakeful.testing.crash_children import Ending, Nursery
+from wakeful.testing.crash_snapshot import Snapshot
+from wakeful.testing.crash_suite import _live, _look
+from wakeful.testing.crash_switch import KillPoint
+from wakeful.testing.effect_ledger import Ledger
+
+MOST_KILLS = 5
+SECONDS = 60.0
+
+
+def storm(scenario: Callable[..., Any], seed: int, folder: Path) -> list[Violation]:
+    """Kill at random points until the run has finished or five processes have died; then let one live."""
+    luck = Random(f"{scenario.__name__} {seed}")
+    with Nursery(scenario) as nursery:
+        unharmed_at = folder / "unharmed"
+        unharmed_at.mkdir()
+        ending = _run(nursery, scenario, unharmed_at, None)
+        assert ending.how == "done", ending.words
+        unharmed, points = _seen(nursery, unharmed_at), ending.value
+        place = folder / "storm"
+        place.mkdir()
+        found: list[Violation] = []
+        moments: list[tuple[KillPoint, Moment]] = []
+        for _ in range(MOST_KILLS):
+            # What is left to do is less each time: aim at the beginning.
+            point = luck.choice(points[: max(4, len(points) // (len(moments) + 1))])
+            ending = _run(nursery, scenario, place, point)
+            assert ending.how in ("killed", "done"), ending.words
+            if ending.how == "done":
+                break
+            moments.append((point, _seen(nursery, place)))
+            found += check_kill(point, unharmed, moments[-1][1], _acknowledged(place))
+        ending = _run(nursery, scenario, place, None)
+        assert ending.how == "done", ending.words
+        after = _seen(nursery, place)
+    for point, killed in moments:
+        found += check_recovery(point, unharmed, killed, after)
+    return found
+
+
+def _run(nursery: Nursery, scenario: Callable[..., Any], place: Path, armed: KillPoint | None) -> Ending:
+    given = (scenario, SqliteStore.open, place, place / "ledger.jsonl", armed)
+    return nursery.run(_live, *given, output=place / "output", seconds=SECONDS)
+
+
+def _seen(nursery: Nursery, place: Path) -> Moment:
+    ending = nursery.run(_look, SqliteStore.open, place, output=place / "look", seconds=SECONDS)
+    assert ending.how == "done", ending.words
+    assert isinstance(ending.value, Snapshot)
+    return Moment(ending.value, Ledger(place / "ledger.jsonl").entries())
+
+
+def _acknowledged(place: Path) -> int:
+    noted = place / "acknowledged"
+    return sum(map(int, noted.read_text().split())) if noted.exists() else 0
