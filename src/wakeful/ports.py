@@ -3,7 +3,7 @@
 An implementation is named nowhere but in `bootstrap`. What a method must not do is written on it.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -218,6 +218,10 @@ class Store(Protocol):
 
     async def get_blob(self, digest: str) -> bytes:
         """Raises StoreDamaged when the bytes do not match their name."""
+        ...
+
+    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
+        """A function that reads a turn's events without the loop, also after this store was closed."""
         ...
 
     def watch(self, agent_id: str, *, outsiders_only: bool = False) -> Watch:

@@ -4,6 +4,7 @@ Each scenario is killed before and after every commit, before and after every ef
 model call. Then the same program runs again in a new process until it is finished, and log and world are compared.
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from crash import scenarios
 from crash.storms import storm
 from wakeful.testing import kill_everywhere
 
-SEEDS = range(2)
+STORMS = range(int(os.environ.get("WAKEFUL_STORMS", "1")))
+"""How many storms each scenario goes through; more of them find rarer things and take longer."""
 
 
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.__name__)
@@ -25,7 +27,7 @@ def test_a_run_that_is_killed_anywhere_finishes_as_if_nothing_had_happened(scena
     assert report.kills + len(report.unreached) == report.points > 10
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", STORMS)
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.__name__)
 def test_a_run_that_is_killed_again_and_again_finishes_in_the_end(
     scenario: Callable[..., Any], seed: int, tmp_path: Path

@@ -48,7 +48,9 @@ class Requests:
 
     def send(self, step: AskModel, model: Model, wait_ms: float) -> None:
         """Send it; its intent is on disk."""
-        self._task = self._work.spawn(self._ask(step, model, wait_ms))
+        task = self._work.spawn(self._ask(step, model, wait_ms))
+        task.add_done_callback(lambda task: self._over(task, step, model))
+        self._task = task
 
     def give_up(self) -> None:
         """The turn is to end: nobody waits for the answer."""
@@ -77,24 +79,22 @@ class Requests:
 
     async def _ask(self, step: AskModel, model: Model, wait_ms: float) -> None:
         work = self._work
-        started_at = work.clock.now()
-        attempt: Attempt | None = None
-        try:
-            if wait_ms:
-                await work.clock.sleep(wait_ms / 1000)
-            began = time.perf_counter()
-            await self._extend()
-            attempt = self._attempt(step, model, round((time.perf_counter() - began) * 1000, 3))
-            events, item = await attempt.outcome(list(work.state.attempts), work.call_ids)
-        except asyncio.CancelledError:
-            if not self._giving_up:
-                raise  # the runner is going down: the intent stays open
-            attempt = attempt or self._attempt(step, model, 0.0)
-            self._post([work.fact(attempt.cancelled(started_at), step.step)])
-            return
+        if wait_ms:
+            await work.clock.sleep(wait_ms / 1000)
+        began = time.perf_counter()
+        await self._extend()
+        attempt = self._attempt(step, model, round((time.perf_counter() - began) * 1000, 3))
+        events, item = await attempt.outcome(list(work.state.attempts), work.call_ids)
         if item is not None:
             self.arguments = {call.call_id: call.arguments for call in item.calls}
         self._post([work.fact(event, step.step) for event in events])
+
+    def _over(self, task: "asyncio.Task[None]", step: AskModel, model: Model) -> None:
+        """A request that was given up is a lost attempt, also one whose task had not come to run yet."""
+        if task.cancelled() and self._giving_up:
+            given_up = self._attempt(step, model, 0.0).cancelled(self._work.clock.now())
+            self._post([self._work.fact(given_up, step.step)])
+        # Cancelled otherwise, the runner is going down: the intent stays open.
 
     def _attempt(self, step: AskModel, model: Model, built_ms: float) -> Attempt:
         work = self._work

@@ -15,7 +15,7 @@ import asyncio
 from wakeful.agents.folding import fold
 from wakeful.agents.steps import Start, Steps
 from wakeful.agents.work import TurnWork
-from wakeful.contracts.envelope import Fact
+from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import RestRefused
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.state import evolve
@@ -85,13 +85,13 @@ class TurnRunner:
             await self._fold_again()
             return outcomes
         first = work.claim.seen - len(facts) + 1
-        if facts:
-            work.show(facts, first)
-            if steps.calls.unwritten:
-                steps.calls.written(facts)
         for other in others:
             evolve(state, other.fact)
-            work.recorded.append(other)
+        if others or facts:
+            agent_id = work.claim.agent_id
+            work.show([*others, *(Recorded(agent_id, first + index, fact) for index, fact in enumerate(facts))])
+            if steps.calls.unwritten:
+                steps.calls.written(facts)
         await self._start(starts, first)
         # What others wrote may change what is to be done next: decide again before waiting.
         if others:
@@ -114,8 +114,8 @@ class TurnRunner:
         folded.state.configs = {**folded.state.configs, **work.state.configs}
         work.state = folded.state
         work.claim.seen = max(work.claim.seen, folded.last_seq)
-        known = work.recorded[-1].seq if work.recorded else 0
-        work.recorded.extend(entry for entry in turn_facts(recorded, work.row.turn_id) if entry.seq > known)
+        missed = [entry for entry in turn_facts(recorded, work.row.turn_id) if entry.seq > work.known.last_seq]
+        work.known.add(missed)
 
     async def _go_down(self) -> None:
         work, steps = self._work, self.steps

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from wakeful.agents.facts import FactMaker
+from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.watching import ModelGlimpsed, ProgressGlimpsed, Watcher
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.budgets import BudgetLeft
@@ -38,7 +39,7 @@ class TurnWork:
     """A number from 0 to 1, drawn anew each time."""
     call_ids: set[str]
     """Every call id this conversation has seen."""
-    recorded: list[Recorded]
+    known: KnownFacts
     """The turn's stored facts, as far as this process has seen them."""
     deps: Any = None
     context: Mapping[str, Any] = field(default_factory=dict)
@@ -57,11 +58,14 @@ class TurnWork:
 
     # --- who sees it ------------------------------------------------------------------------------------------------
 
-    def show(self, facts: Sequence[Fact], first_seq: int) -> None:
-        """Keep and show what is stored now."""
-        agent_id = self.claim.agent_id
-        recorded = [Recorded(agent_id, first_seq + index, fact) for index, fact in enumerate(facts)]
-        self.recorded.extend(recorded)
+    def show(self, recorded: list[Recorded]) -> None:
+        """Keep and show what is stored now, in the order of the log."""
+        self.known.add(recorded)
+        if self.watcher is not None:
+            self.tell(recorded)
+
+    def tell(self, recorded: Sequence[Recorded]) -> None:
+        """Show stored facts to whoever watches."""
         if self.watcher is not None:
             try:
                 self.watcher.facts(recorded)

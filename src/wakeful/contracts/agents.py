@@ -42,6 +42,8 @@ class TurnConfig(Value):
                 changed.append(f"tool:{name} removed")
             elif now[name].input_schema != then[name].input_schema:
                 changed.append(f"tool:{name} schema")
+            elif now[name].effect != then[name].effect:
+                changed.append(f"tool:{name} effect")
             elif now[name] != then[name]:
                 changed.append(f"tool:{name} declaration")
         return tuple(changed)

@@ -299,6 +299,9 @@ def _resumed(state: TurnState, fact: Fact) -> None:
     else:
         state.active_us += max(0, state.worked_until - state.stretch_from)
     state.stretch_from = fact.at
+    for call in state.open_calls():
+        if not call.dispatches:
+            call.taken_up = False  # nothing of it has begun: through the gate again
 
 
 def _asked(state: TurnState, fact: Fact, event: ModelRequested) -> None:

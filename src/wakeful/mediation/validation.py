@@ -13,7 +13,7 @@ from wakeful.contracts.validation import path_of
 from wakeful.mediation.acceptance import quick_check
 
 if TYPE_CHECKING:
-    from jsonschema import ValidationError
+    from jsonschema import Draft202012Validator, ValidationError
 
 MAX_VIOLATIONS = 10
 """How many of a call's mistakes are told at once."""
@@ -40,19 +40,26 @@ class Validator:
     __slots__ = ("_accepts", "_full", "schema")
 
     def __init__(self, schema: dict[str, Any]) -> None:
-        # Importing jsonschema costs more than importing wakeful: a program that calls no tool does not pay for it.
-        from jsonschema import Draft202012Validator, SchemaError
-        from referencing import Registry
-
-        try:
-            Draft202012Validator.check_schema(schema)
-        except SchemaError as error:
-            where = path_of(error.absolute_path) or "its top"
-            raise InvalidConfig(f"not a JSON Schema, at {where}: {error.message[:MAX_MESSAGE_CHARS]}") from None
         self.schema = schema
-        # An empty registry of its own: jsonschema would otherwise go and fetch what a `$ref` names.
-        self._full = Draft202012Validator(schema, registry=Registry())
         self._accepts = quick_check(schema)
+        self._full: Draft202012Validator | None = None
+        if self._accepts is None:  # a quick check is only made of schemas it knows every word of
+            self._judge()
+
+    def _judge(self) -> "Draft202012Validator":
+        """The real validator. Importing it costs more than importing wakeful: arguments that plainly fit never do."""
+        if self._full is None:
+            from jsonschema import Draft202012Validator, SchemaError
+            from referencing import Registry
+
+            try:
+                Draft202012Validator.check_schema(self.schema)
+            except SchemaError as error:
+                where = path_of(error.absolute_path) or "its top"
+                raise InvalidConfig(f"not a JSON Schema, at {where}: {error.message[:MAX_MESSAGE_CHARS]}") from None
+            # An empty registry of its own: jsonschema would otherwise go and fetch what a `$ref` names.
+            self._full = Draft202012Validator(self.schema, registry=Registry())
+        return self._full
 
     def check(self, arguments: dict[str, Any]) -> list[Violation]:
         """What is wrong; an empty list when the arguments fit. Does not raise."""
@@ -62,7 +69,7 @@ class Validator:
 
         found: list[Violation] = []
         try:
-            for error in self._full.iter_errors(arguments):
+            for error in self._judge().iter_errors(arguments):
                 found.extend(_violations(error))
                 if len(found) >= MAX_VIOLATIONS:
                     break

@@ -57,6 +57,8 @@ class DoctorReport(Value):
     healthy: bool
     problems: tuple[str, ...] = ()
     """What is wrong, in words; empty when nothing is."""
+    advice: str = ""
+    """What to do about it."""
     damage: tuple[DamageFound, ...] = ()
     turns: int = 0
     open_turns: tuple[OpenTurn, ...] = ()
@@ -71,7 +73,7 @@ async def examine(store: Store, figures: StoreFigures, providers: tuple[Provider
     try:
         damage = [DamageFound(agent_id=d.agent_id, sequence=d.seq, what=d.what) for d in await store.verify()]
         found["damage"] = tuple(damage)
-        problems += [f"{_whose(each)}: {each.what}" for each in damage]
+        problems += [each.what if each.agent_id else f"the database file: {each.what}" for each in damage]
         found["turns"] = len(await store.turns())
         found["open_turns"] = tuple(
             OpenTurn(turn_id=row.turn_id, agent=row.agent_name, state=row.state, waiting_for=row.waiting_for)
@@ -80,6 +82,9 @@ async def examine(store: Store, figures: StoreFigures, providers: tuple[Provider
         found["unknown_outcomes"] = len(await store.unknown())
     except StoreProblem as problem:
         problems.append(problem.message)
+        found["advice"] = problem.hint
+    if found.get("damage"):
+        found["advice"] = "Restore the store from a backup; agents that are not named here are as they were written."
     return _report(figures, providers, tuple(problems), **found)
 
 
@@ -90,18 +95,12 @@ def cannot_be_opened(
     damage: tuple[DamageFound, ...] = ()
     if isinstance(problem, StoreDamaged):
         damage = (DamageFound(agent_id=problem.agent_id, sequence=problem.sequence, what=problem.message),)
-    return _report(figures, providers, (problem.message,), damage=damage)
+    return _report(figures, providers, (problem.message,), damage=damage, advice=problem.hint)
 
 
 def nothing_stored(figures: StoreFigures, providers: tuple[ProviderState, ...]) -> DoctorReport:
     """The report before the first run."""
     return _report(figures, providers, ())
-
-
-def _whose(damage: DamageFound) -> str:
-    if not damage.agent_id:
-        return "the database file"
-    return f"agent {damage.agent_id}, event {damage.sequence}" if damage.sequence else f"agent {damage.agent_id}"
 
 
 def _report(

@@ -4,7 +4,8 @@ import json
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import NamedTuple
 
-from wakeful.contracts.envelope import published
+from wakeful.contracts.envelope import event_id, published
+from wakeful.contracts.errors import StoreDamaged
 from wakeful.contracts.schema import validate_event
 from wakeful.ports import Store
 from wakeful.service.queries import wire
@@ -20,9 +21,14 @@ class Checked(NamedTuple):
 
 
 async def check_store(store: Store) -> AsyncIterator[Checked]:
-    """Every event of every agent. Raises StoreDamaged when the bytes are not what was written."""
+    """Every event of every agent. Where bytes are not what was written, that is said, and the next agent follows."""
     for agent_id in await store.agents():
-        for recorded in await store.read(agent_id):
+        try:
+            log = await store.read(agent_id)
+        except StoreDamaged as damage:
+            yield Checked(event_id(agent_id, damage.sequence), (("", damage.message),))
+            continue
+        for recorded in log:
             event = published(recorded, store.runtime_id)
             yield Checked(event.event_id, tuple((p.path, p.message) for p in validate_event(wire(event))))
 

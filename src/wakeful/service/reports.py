@@ -1,19 +1,23 @@
 """From a turn at rest to the result its caller gets."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from wakeful.agents.definition import Agent
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.events import ToolFailed, ToolStarted, TurnFailed, UnknownResolved
+from wakeful.contracts.events import TurnFailed
 from wakeful.decisions.state import TurnState
-from wakeful.ports import TurnRow
+from wakeful.ports import Store, TurnRow
 from wakeful.service.results import RunResult, RunStatus, UnknownOutcome
 
 
-def report(
-    row: TurnRow, state: TurnState, facts: Sequence[Recorded], agent: Agent[Any, Any] | None, location: str
+async def report(
+    store: Store,
+    row: TurnRow,
+    state: TurnState,
+    facts: Callable[[], Sequence[Recorded]],
+    agent: Agent[Any, Any] | None,
 ) -> RunResult[Any]:
     """The result. Without the agent's code, a structured answer is plain JSON data."""
     terminal = state.terminal
@@ -41,12 +45,12 @@ def report(
         turn_count=state.step,
         duration_ms=terminal.duration_ms if terminal is not None else state.active_ms(),
         message=message,
-        unknown=unknown_outcomes(facts),
+        unknown=await _unknown(store, row) if state.unknown else (),
         failure_artifact=terminal.failure_artifact if isinstance(terminal, TurnFailed) else None,
         items=state.items,
         facts=facts,
         config=state.config,
-        location=location if location != ":memory:" else "",
+        location=store.location if store.location != ":memory:" else "",
     )
 
 
@@ -61,21 +65,10 @@ def _output(state: TurnState, agent: Agent[Any, Any] | None) -> Any:
     return state.answer_value.value if state.answer_value is not None else state.final_text
 
 
-def unknown_outcomes(facts: Sequence[Recorded]) -> list[UnknownOutcome]:
-    """Calls whose outcome is still open, oldest first."""
-    started: dict[str, ToolStarted] = {}
-    unknown: dict[str, UnknownOutcome] = {}
-    for recorded in facts:
-        fact = recorded.fact
-        event = fact.event
-        if isinstance(event, ToolStarted):
-            started[fact.call_id or ""] = event
-        elif isinstance(event, ToolFailed) and event.effects == "unknown":
-            call_id = fact.call_id or ""
-            arguments = started[call_id].safe_args if call_id in started else None
-            unknown[call_id] = UnknownOutcome(
-                call_id=call_id, tool=event.tool_name, arguments=arguments or {}, reason=event.message
-            )
-        elif isinstance(event, UnknownResolved):
-            unknown.pop(event.call_id, None)
-    return list(unknown.values())
+async def _unknown(store: Store, row: TurnRow) -> list[UnknownOutcome]:
+    """The turn's calls whose outcome is still open, oldest first."""
+    return [
+        UnknownOutcome(call_id=open_.call_id, tool=open_.tool_name, arguments=open_.safe_args, reason=open_.reason)
+        for open_ in await store.unknown()
+        if open_.turn_id == row.turn_id
+    ]

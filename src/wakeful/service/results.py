@@ -5,7 +5,7 @@ longer lists (messages, calls, events) are made from the turn's facts when they 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeAlias
 
@@ -83,7 +83,7 @@ class RunResult(Generic[Out_co]):
         failure_artifact: FailureArtifact | None = None,
         cost_usd: float | None = None,
         items: Sequence[UserItem | AssistantItem | ToolItem] = (),
-        facts: Sequence[Recorded] = (),
+        facts: Callable[[], Sequence[Recorded]] = tuple,
         config: TurnConfig | None = None,
         exported: Export | None = None,
         location: str = "",
@@ -146,8 +146,8 @@ class RunResult(Generic[Out_co]):
         return list(self._items)
 
     def facts(self) -> Sequence[Recorded]:
-        """The turn's stored facts, as far as this process has read them."""
-        return self._facts
+        """The turn's stored facts."""
+        return self._facts()
 
     def calls(self, name: str | None = None) -> list[CallView]:
         """The run's tool calls in model order, or those of one tool."""
@@ -175,7 +175,7 @@ class RunResult(Generic[Out_co]):
 
     @cached_property
     def _export(self) -> Export:
-        return self._exported if self._exported is not None else export(self._facts, self._config)
+        return self._exported if self._exported is not None else export(self._facts(), self._config)
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -17,6 +17,7 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 from wakeful.agents.definition import Agent
 from wakeful.agents.folding import Folded, fold
 from wakeful.agents.history import items_from
+from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
 from wakeful.agents.runner import TurnRunner
@@ -167,7 +168,8 @@ async def recall(runtime: Runtime, row: TurnRow, agent: Agent[Any, Any] | None) 
     """A turn that is over or at rest, from the log, for free."""
     recorded = await runtime.store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
     folded = await fold(runtime.store, row, recorded)
-    return report(row, folded.state, turn_facts(recorded, row.turn_id), agent, runtime.store.location)
+    facts = turn_facts(recorded, row.turn_id)
+    return await report(runtime.store, row, folded.state, lambda: facts, agent)
 
 
 # --- admission -----------------------------------------------------------------------------------------------------
@@ -294,13 +296,13 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
         if not row.is_open:
             return await recall(runtime, row, request.agent)
         work, folded = await _prepare(runtime, row, claim, request)
-        if request.watcher is not None:
-            request.watcher.facts(work.recorded)  # what is known already, before what is new
+        if work.watcher is not None:
+            work.tell(work.known())  # what is known already, before what is new
         runner = TurnRunner(work)
         await runner.run(await _opening(runtime, request, work, folded, runner))
         if runner.steps.calls.is_awaiting_late_answers:
             runtime.linger(runner.steps.calls.late_answers())
-        return report(row, work.state, work.recorded, request.agent, store.location)
+        return await report(store, row, work.state, work.known, request.agent)
     finally:
         await store.release(claim)
 
@@ -348,7 +350,7 @@ async def _prepare(runtime: Runtime, row: TurnRow, claim: Any, request: RunReque
         ids=runtime.ids,
         jitter=runtime.jitter,
         call_ids=folded.call_ids,
-        recorded=of_turn,
+        known=KnownFacts(of_turn, store.reader(row.agent_id, row.turn_id)),
         deps=deps,
         context=context,
         principal=principal,
@@ -434,7 +436,7 @@ async def _opening(
 def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: Any) -> list[Fact]:
     agent, config = request.agent, work.config
     began = time.perf_counter()
-    messages = [entry.fact.event for entry in work.recorded if isinstance(entry.fact.event, MessageAdmitted)]
+    messages = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, MessageAdmitted)]
     allowed = messages[0].limits or (request.budget or agent.budget or Budget()).limits(agent.max_steps)
     instructions = config.instructions.encode()
     words = len(instructions) + sum(

@@ -7,7 +7,7 @@ processes on one database are.
 import hashlib
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from socket import gethostname
 
@@ -190,6 +190,11 @@ class MemoryStore:
         limit: int | None = None,
     ) -> list[Recorded]:
         self._check_open()
+        return self._recorded(agent_id, after, thread_id, turn_id, limit)
+
+    def _recorded(
+        self, agent_id: str, after: int, thread_id: str | None, turn_id: str | None, limit: int | None
+    ) -> list[Recorded]:
         agent = self._memory.agents.get(agent_id)
         if agent is None:
             return []
@@ -267,6 +272,9 @@ class MemoryStore:
         if f"sha256:{hashlib.sha256(data).hexdigest()}" != digest:
             raise StoreDamaged(f"blob {digest} does not match its name")
         return data
+
+    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
+        return lambda: self._recorded(agent_id, 0, None, turn_id, None)
 
     def watch(self, agent_id: str, *, outsiders_only: bool = False) -> Watch:
         return self._memory.watches.open(agent_id, outsiders_only=outsiders_only)

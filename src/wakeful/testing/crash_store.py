@@ -117,6 +117,9 @@ class CrashingStore:
     async def get_blob(self, digest: str) -> bytes:
         return await (await self._real()).get_blob(digest)
 
+    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
+        return self._here().reader(agent_id, turn_id)
+
     def watch(self, agent_id: str, *, outsiders_only: bool = False) -> Watch:
         return self._here().watch(agent_id, outsiders_only=outsiders_only)
 

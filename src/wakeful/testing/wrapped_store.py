@@ -1,6 +1,6 @@
 """A store that hands everything on to another. A wrapper overrides the one method its rule is about."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
@@ -80,8 +80,11 @@ class WrappedStore:
     async def get_blob(self, digest: str) -> bytes:
         return await self.inner.get_blob(digest)
 
-    def watch(self, agent_id: str) -> Watch:
-        return self.inner.watch(agent_id)
+    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
+        return self.inner.reader(agent_id, turn_id)
+
+    def watch(self, agent_id: str, *, outsiders_only: bool = False) -> Watch:
+        return self.inner.watch(agent_id, outsiders_only=outsiders_only)
 
     async def rebuild_views(self) -> None:
         await self.inner.rebuild_views()

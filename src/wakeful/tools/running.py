@@ -2,7 +2,7 @@
 
 import asyncio
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 from wakeful.tools.threads import ToolExited, run_in_thread
@@ -30,15 +30,15 @@ def begin(fn: Callable[..., Any], is_async: bool, given: tuple[Any, ...], values
     """Start a function where it belongs."""
     running = Running(is_thread=not is_async)
     if is_async:
-        running.result = asyncio.ensure_future(_contained(fn(*given, **values), running))
+        running.result = asyncio.ensure_future(_contained(fn, given, values, running))
     else:
         running.result = run_in_thread(functools.partial(fn, *given, **values))
     return running
 
 
-async def _contained(work: Coroutine[Any, Any, Any], running: Running) -> Any:
+async def _contained(fn: Callable[..., Any], given: tuple[Any, ...], values: dict[str, Any], running: Running) -> Any:
     try:
-        value = await work
+        value = await fn(*given, **values)
         if running.on_value is not None:
             running.on_value(value)
         return value

@@ -148,7 +148,7 @@ class TurnConfigChanged(Event):
     previous: str
     """Digest of the one before."""
     changed: tuple[str, ...]
-    """Which parts differ: instructions, model, `tool:<name> removed|added|schema|effect`."""
+    """Which parts differ: instructions, model, `tool:<name> removed|added|schema|effect|declaration`."""
     model_ref: str
     limits: Limits
 

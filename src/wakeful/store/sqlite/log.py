@@ -121,6 +121,23 @@ class Log:
             raise self._damaged(agent_id, after + 1, "is missing")
         return checked, previous
 
+    def events_of(self, agent_id: str, turn_id: str) -> list[Recorded]:
+        """A turn's events, all at once."""
+        place, row = self.place(agent_id), self._views.turn(turn_id)
+        found: list[Recorded] = []
+        if place is None or row is None:
+            return found
+        after = row.first_seq - 1
+        previous = self.hash_at(place.agent, agent_id, after)
+        while after < place.seq:
+            rows, previous = self.chunk(place.agent, agent_id, after, previous, place.seq)
+            for seq, header, body, _ in rows:
+                head = read_head(header)
+                if head.turn_id == turn_id:
+                    found.append(self.recorded(agent_id, seq, head, body))
+            after = rows[-1][0]
+        return found
+
     def recorded(self, agent_id: str, seq: int, head: Head, body: bytes) -> Recorded:
         try:
             return Recorded(agent_id, seq, decode(head, body))

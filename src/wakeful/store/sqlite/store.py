@@ -229,6 +229,21 @@ class SqliteStore:
         self._check_open()
         return await self._blobs.get(digest)
 
+    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
+        path, vfs = self._path, self._vfs
+
+        def read() -> list[Recorded]:
+            connection = connect(path, vfs)
+            try:
+                sql = Statements(connection)
+                return Log(sql, path, Views(sql)).events_of(agent_id, turn_id)
+            except (apsw.Error, OSError) as error:
+                raise translated(error, path, agent_id) from error
+            finally:
+                connection.close()
+
+        return read
+
     def watch(self, agent_id: str, *, outsiders_only: bool = False) -> Watch:
         watch = self._watches.open(agent_id, outsiders_only=outsiders_only)
         self._tick()

@@ -36,11 +36,12 @@ def _tell(report: DoctorReport, place: Place) -> None:
     newest = f" (this wakeful writes version {store.newest_schema_version})"
     older = newest if store.schema_version != store.newest_schema_version else ""
     out(f"store        {plain(store.location)}, {size(store.bytes)}, {version}{older}")
-    out(f"integrity    {'every event is as it was written' if report.healthy else 'DAMAGED'}")
-    out([f"             {plain(problem)}" for problem in report.problems])
     if not report.healthy:
-        out("next         restore the store from a backup; what is not named above is as it was written")
+        out(f"integrity    {'DAMAGED' if report.damage else 'not checked: the store cannot be used'}")
+        out([f"             {plain(problem)}" for problem in report.problems])
+        out(f"next         {plain(report.advice)}")
         return
+    out("integrity    every event is as it was written")
     out(f"turns        {report.turns}, unfinished {len(report.open_turns)}")
     for turn in report.open_turns[:5]:
         waits = f", waits for {', '.join(turn.waiting_for)}" if turn.waiting_for else ""

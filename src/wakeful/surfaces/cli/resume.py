@@ -97,7 +97,12 @@ async def _resume(turn: str | None, place: Place, supplied: Supplied, *, json: b
         for row in rows:
             try:
                 result = await _one(system, row, place, supplied, quiet)
-            except (NeedsPerson, AgentBusy) as problem:
+            except AgentBusy as busy:
+                if turn is not None:
+                    raise
+                note(f"{busy.message}; watch it: wakeful events {row.turn_id} --follow{place.flag}")
+                continue
+            except NeedsPerson as problem:
                 if turn is not None:
                     raise
                 complain(problem.message, problem.hint)  # the others go on

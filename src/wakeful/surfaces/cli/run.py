@@ -12,7 +12,7 @@ import typer
 from wakeful.agents.definition import Agent
 from wakeful.bootstrap import opened_store, resolve_model, runtime
 from wakeful.contracts.budgets import Budget
-from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.errors import InvalidConfig, StoreProblem
 from wakeful.ports import UnknownRow
 from wakeful.service.results import RunResult
 from wakeful.service.turns import RunRequest, run_turn
@@ -81,9 +81,12 @@ def command(
     try:
         result, unknown = asyncio.run(_run(request, place, progress))
     except KeyboardInterrupt:
-        again = f"wakeful resume {progress.turn_id}{place.flag}{_code(tools, agent)}" if progress.turn_id else ""
-        note(f"\nstopped; to go on with it: {again}" if again else "\nstopped before anything was stored")
+        again = _again(progress, place, tools, agent)
+        note(f"\nstopped; {again}" if again else "\nstopped before anything was stored")
         raise typer.Exit(INTERRUPTED) from None
+    except StoreProblem as problem:
+        problem.hint = "\n".join(filter(None, (problem.hint, _again(progress, place, tools, agent))))
+        raise
     if json:
         tell_json(result)
     else:
@@ -114,7 +117,10 @@ def _budget(agent: Agent[Any, Any], calls: int | None, seconds: float | None) ->
         raise InvalidConfig(str(error), "for example: --budget-calls 8 --budget-seconds 60") from None
 
 
-def _code(tools: list[str] | None, agent: Path | None) -> str:
-    """The options that supply code, to be typed again."""
-    named = [f" --tools {shlex.quote(each)}" for each in tools or []]
-    return "".join(named) + (f" --agent {shlex.quote(str(agent))}" if agent is not None else "")
+def _again(progress: Progress, place: Place, tools: list[str] | None, agent: Path | None) -> str:
+    """What to type to go on with the turn, once there is one."""
+    if progress.turn_id is None:
+        return ""
+    code = [f" --tools {shlex.quote(each)}" for each in tools or []]
+    code += [f" --agent {shlex.quote(str(agent))}"] if agent is not None else []
+    return f"to go on with it: wakeful resume {progress.turn_id}{place.flag}{''.join(code)}"

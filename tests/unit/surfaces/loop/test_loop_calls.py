@@ -140,3 +140,16 @@ async def test_results_keep_the_models_order_even_when_calls_overlap_and_finish_
     assert finished == ["second", "first"]
     assert [entry["result"]["result"] for entry in result.tool_execution_results] == ["first", "second"]
     assert [message.content for message in result.messages if message.type == "tool_result"] == ['"first"', '"second"']
+
+
+@pytest.mark.spec("API-MED-01")
+async def test_mediation_needs_an_executor_and_a_declaration_that_is_fit() -> None:
+    tools = {"ability/search": SEARCH}
+    for executor, declared in ((True, {}), (False, tools), (False, {})):
+        host = Host(calling(search()), {"content": "never asked"})
+        result = await host.run(tool_executor=host if executor else None, tool_declarations=declared, max_turns=5)
+        assert (host.calls, result.turn_count) == ([], 1)
+    host = Host(calling(search()), {"content": "done"})
+    result = await host.run(tool_executor=host, tool_declarations=tools, max_turns=5)
+    assert [call.tool_name for call in host.calls] == ["ability/search"]
+    assert (result.turn_count, result.final_content) == (2, "done")

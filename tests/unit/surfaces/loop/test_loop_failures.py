@@ -88,7 +88,7 @@ async def test_an_adapter_may_say_that_trying_again_is_no_use() -> None:
         {"usage": []},
         {"request_metadata": {"x": object()}},
     ],
-    ids=repr,
+    ids=lambda returned: str(returned).partition(" object at")[0],
 )
 async def test_a_turn_result_that_is_none_is_a_failed_result(returned: Any) -> None:
     host = Host(lambda messages, context: returned)

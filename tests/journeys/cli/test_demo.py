@@ -1,0 +1,63 @@
+"""The demos: offline, without a key, without a question."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from command_line import Wakeful, command_line
+
+
+def test_the_crash_demo_kills_finishes_and_pays_once(folder: Path) -> None:
+    (folder / "temporary").mkdir()
+    done = subprocess.run(
+        command_line("demo", "crash"),
+        cwd=folder,
+        env={**os.environ, "TMPDIR": str(folder / "temporary")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert [line for line in lines if line.startswith("$ ") and "cat" not in line] == [
+        "$ CRASH=1 python refund.py",
+        "$ python refund.py",
+        "$ python refund.py",
+        "$ CRASH=1 python once.py",
+        "$ python once.py",
+        "$ wakeful unknown --store once.db",
+        '$ wakeful resolve call_2_1 --happened "refunded 4200" --store once.db',
+    ]
+    assert lines.count("killed (signal 9)") == 2
+    assert lines.count("Order A17 is refunded.") == 3
+    (left,) = (folder / "temporary").iterdir()
+    for bank in ("bank.txt", "once.txt"):
+        assert len((left / bank).read_text().splitlines()) == 1
+    assert f"cd {left}" in lines
+
+
+def test_the_list_of_demos_says_which_are_not_there_yet(wakeful: Wakeful) -> None:
+    listed = wakeful("demo")
+    assert listed.code == 0
+    assert "wakeful demo crash" in listed.out
+    for later in ("approve", "budget", "wake", "replay"):
+        assert later in listed.out
+        refused = wakeful("demo", later)
+        assert refused.code == 2
+        assert "is not available in this version" in refused.err
+    assert wakeful("demo", "dance").code == 2
+
+
+def test_the_demo_cleans_up_when_it_is_told_to(folder: Path) -> None:
+    (folder / "temporary").mkdir()
+    subprocess.run(
+        command_line("demo", "crash", "--no-keep"),
+        env={**os.environ, "TMPDIR": str(folder / "temporary")},
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert list((folder / "temporary").iterdir()) == []

@@ -1,0 +1,72 @@
+"""Finding one's way: help, version, and words that are no command."""
+
+import subprocess
+import sys
+
+import pytest
+
+from command_line import Wakeful, command_line
+from wakeful import __version__
+from wakeful.surfaces.cli.main import COMMANDS, GROUPS
+
+
+def test_help_names_every_command_and_the_exit_codes(wakeful: Wakeful) -> None:
+    done = wakeful("--help")
+    assert done.code == 0
+    listed = {name for names in GROUPS.values() for name in names}
+    assert listed | {"demo"} == set(COMMANDS)
+    assert all(f"  {COMMANDS[name].usage} " in done.out for name in listed)
+    assert "0 completed, 1 failed, 2 the request was wrong, 3 somebody has to decide" in done.out
+    assert wakeful().out == wakeful("-h").out == done.out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(wakeful: Wakeful, name: str) -> None:
+    done = wakeful(*name.split(), "--help")
+    assert done.code == 0
+    assert done.out.startswith(f"Usage: wakeful {name} ")
+
+
+def test_the_version_is_told(wakeful: Wakeful) -> None:
+    assert wakeful("--version") == (0, f"wakeful {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("reply", "wakeful replay"), ("debug", "wakeful debug latency"), ("zzz", "wakeful --help")]
+)
+def test_a_word_that_is_no_command_is_answered_with_one_that_is(wakeful: Wakeful, typed: str, meant: str) -> None:
+    done = wakeful(typed)
+    assert (done.code, done.out) == (2, "")
+    assert f"there is no command '{typed}'" in done.err
+    assert meant in done.err
+
+
+def test_help_loads_nothing_that_is_not_needed_for_it() -> None:
+    program = (
+        "import sys; from wakeful.surfaces.cli.main import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "heavy = {'typer', 'click', 'rich', 'pydantic', 'apsw', 'asyncio', 'wakeful.contracts', 'wakeful.bootstrap'}\n"
+        "sys.stderr.write(','.join(sorted(heavy & set(sys.modules))))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == ""
+    # The check sees what is loaded: a command that is run needs typer.
+    done = subprocess.run(
+        [sys.executable, "-c", program.replace("'--help'", "'schema'")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "typer" in done.stderr
+
+
+def test_a_reader_that_has_seen_enough_ends_the_command_in_peace() -> None:
+    with subprocess.Popen(
+        command_line("schema", "events"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.readline() == "{\n"
+        child.stdout.close()
+        assert (child.stderr.read(), child.wait(timeout=60)) == ("", 0)

@@ -1,0 +1,208 @@
+"""`wakeful run`: the answer alone on stdout, the documented JSON for programs, and what stays behind in the store."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from command_line import Wakeful, command_line
+
+REFUND = ("run", "Refund A17.", "--model", "scripted:refund.yaml", "--tools", "shop:both")
+
+
+def test_the_answer_alone_is_on_stdout_and_escapes_in_it_are_shown_as_text(wakeful: Wakeful) -> None:
+    done = wakeful(*REFUND)
+    assert (done.code, done.out) == (0, "Done \\x1b[31mred.\n")
+    assert done.err == "looking up A17\n", "what tools print is not the answer, and nobody watches"
+
+
+def test_without_any_option_the_demo_script_answers_and_the_home_keeps_the_run(wakeful: Wakeful, folder: Path) -> None:
+    done = wakeful("run", "hello")
+    assert done.code == 0
+    assert done.out.startswith("This answer comes from a script that ships with wakeful")
+    assert (folder / "home/wakeful.db").is_file()
+    assert "hello" in wakeful("events").out
+
+
+@pytest.mark.spec("HOL-TOK-06")
+def test_json_is_one_document_with_the_use_of_tokens_at_its_top(wakeful: Wakeful) -> None:
+    done = wakeful(*REFUND, "--json")
+    document = json.loads(done.out)
+    used = document["token_usage"]
+    assert (used["input_tokens"], used["output_tokens"], used["total_tokens"]) == (10, 5, 15)
+    assert (done.code, document["status"], document["output"]) == (0, "completed", "Done \x1b[31mred.")
+    assert "failure_artifact" not in document
+    assert "\x1b" not in done.out
+
+
+@pytest.mark.spec("HOL-FAIL-07")
+def test_json_of_a_failed_run_has_the_failure_in_the_words_of_the_stored_one(wakeful: Wakeful) -> None:
+    done = wakeful("run", "hello", "--model", "scripted:fail.yaml", "--json")
+    document = json.loads(done.out)
+    assert (done.code, document["status"], document["stop_reason"]) == (1, "failed", "provider_error")
+    artifact = document["failure_artifact"]
+    assert artifact["category"] in ("transport", "protocol", "runtime", "task", "unknown")
+    assert (artifact["kind"], artifact["status"], artifact["model_ref"]) == ("auth_error", 401, "scripted:fail.yaml")
+    stored = wakeful("events", document["turn_id"], "--kind", "turn.failed", "--json")
+    assert json.loads(stored.out)["payload"]["failure_artifact"] == artifact
+
+
+@pytest.mark.spec("HOL-FAIL-06")
+def test_a_failed_run_that_is_recalled_carries_the_same_failure(wakeful: Wakeful) -> None:
+    first = json.loads(wakeful("run", "hello", "--model", "scripted:fail.yaml", "--json").out)
+    again = wakeful("resume", first["turn_id"], "--json")
+    assert again.code == 1
+    assert json.loads(again.out)["failure_artifact"] == first["failure_artifact"] is not None
+
+
+@pytest.mark.parametrize("script", ["refund", "fail"])
+def test_the_json_fits_the_published_schema(wakeful: Wakeful, script: str) -> None:
+    schema = json.loads(wakeful("schema", "run-result").out)
+    document = json.loads(wakeful(*REFUND[:2], "--model", f"scripted:{script}.yaml", *REFUND[4:], "--json").out)
+    assert list(Draft202012Validator(schema).iter_errors(document)) == []
+    assert list(Draft202012Validator(schema).iter_errors({**document, "surprise": 1})) != []
+
+
+def test_a_failed_run_says_why_and_what_to_type_next(wakeful: Wakeful) -> None:
+    done = wakeful("run", "hello", "--model", "scripted:fail.yaml", "--store", "my runs.db")
+    assert (done.code, done.out) == (1, "")
+    assert "failed (provider_error): scripted:fail.yaml: the key is wrong" in done.err
+    turn = done.err.split("what happened: wakeful events ")[1].split()[0]
+    assert done.err.endswith(f"what happened: wakeful events {turn} --store 'my runs.db'\n")
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [(("--max-steps", "1"), "max_steps"), (("--budget-calls", "2"), "llm_calls")],
+)
+def test_a_limit_ends_the_run_as_incomplete(wakeful: Wakeful, limit: tuple[str, str], reason: str) -> None:
+    done = wakeful(*REFUND, *limit)
+    assert (done.code, done.out) == (1, "")
+    assert f"incomplete ({reason})" in done.err
+
+
+def test_the_prompt_may_come_from_stdin(process: Wakeful) -> None:
+    assert process("run", "-", stdin="what is this?\n").code == 0
+    assert "what is this?" in process("events").out
+
+
+def test_the_same_key_gives_the_stored_answer_and_another_prompt_is_refused(wakeful: Wakeful) -> None:
+    assert wakeful(*REFUND, "--key", "k").code == 0
+    again = wakeful(*REFUND, "--key", "k")
+    assert (again.code, again.out, again.err) == (0, "Done \\x1b[31mred.\n", ""), "no tool ran"
+    other = wakeful("run", "Something else.", "--key", "k")
+    assert other.code == 2
+    assert "key 'k' belongs to another run" in other.err
+
+
+def test_a_thread_goes_on_with_its_conversation(wakeful: Wakeful) -> None:
+    first = json.loads(wakeful("run", "one", "--thread", "t", "--json").out)
+    second = json.loads(wakeful("run", "two", "--thread", "t", "--json").out)
+    assert [item["role"] for item in second["history"]] == ["user", "assistant", "user", "assistant"]
+    assert wakeful("replay", first["turn_id"]).code == wakeful("replay", second["turn_id"]).code == 0
+
+
+def test_words_come_whole_when_they_are_not_streamed(wakeful: Wakeful) -> None:
+    done = wakeful("run", "hello", "--no-stream", "--json")
+    turn = json.loads(done.out)["turn_id"]
+    started = wakeful("events", turn, "--kind", "turn.started", "--json")
+    assert json.loads(started.out)["payload"].get("stream") is False
+
+
+def test_an_agent_from_a_file_or_a_module_is_run_with_what_is_said_on_top(wakeful: Wakeful, folder: Path) -> None:
+    (folder / "clerk.yaml").write_text("name: filed\nmodel: scripted:refund.yaml\ntools: [look_up, refund]\n")
+    filed = json.loads(wakeful("run", "x", "--agent", "clerk.yaml", "--tools", "shop:both", "--json").out)
+    assert (filed["agent"], filed["tool_calls"]) == ("filed", 2)
+    module = json.loads(wakeful("run", "x", "--tools", "shop:clerk", "--model", "scripted:demo", "--json").out)
+    assert (module["agent"], module["status"]) == ("clerk", "completed")
+    both = wakeful("run", "x", "--tools", "shop:clerk", "--tools", "shop:other")
+    assert both.code == 2
+    assert "several were named: clerk, other" in both.err
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--model", "openai:gpt"), "no provider 'openai'"),
+        (("--model", "scripted:nope.yaml"), "there is no such script"),
+        (("--budget-seconds", "0"), "give a positive number of seconds"),
+        (("--agent", "nope.yaml"), "cannot be read"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_is_stored(
+    wakeful: Wakeful, options: tuple[str, ...], complaint: str
+) -> None:
+    done = wakeful("run", "hello", "--store", "runs.db", *options)
+    assert (done.code, done.out) == (2, "")
+    assert complaint in done.err
+    assert "Traceback" not in done.err
+    assert not Path("runs.db").exists()
+
+
+def test_a_malformed_script_is_told_with_its_line(wakeful: Wakeful, folder: Path) -> None:
+    (folder / "bad.yaml").write_text("- text: fine\n- txt: hello\n")
+    done = wakeful("run", "hello", "--model", "scripted:bad.yaml")
+    assert done.code == 2
+    assert "bad.yaml: line 2, step 2: unknown key 'txt'; did you mean 'text'?" in done.err
+
+
+def test_an_empty_prompt_is_refused(wakeful: Wakeful) -> None:
+    done = wakeful("run", "  ")
+    assert (done.code, done.err) == (2, 'error: the prompt is empty\n  say something: wakeful run "hello"\n')
+
+
+def test_ctrl_c_says_how_to_go_on_and_that_goes_on(process: Wakeful, folder: Path) -> None:
+    child = subprocess.Popen(
+        command_line("run", "wait", "--model", "scripted:wait.yaml", "--tools", "shop:everything"),
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (folder / "waiting").exists():
+        assert child.poll() is None
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, out) == (130, "")
+    typed = err.split("stopped; to go on with it: wakeful ")[1].split()
+    assert typed[0] == "resume"
+    (folder / "go").touch()
+    done = process(*typed)
+    assert (done.code, done.out) == (0, "Now it is there.\n"), done.err
+
+
+def test_somebody_at_a_terminal_sees_the_steps_with_secrets_hidden(folder: Path) -> None:
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        command_line(*REFUND), cwd=folder, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm"}
+    )
+    os.close(theirs)
+    seen = b""
+    while select.select([ours], [], [], 30)[0]:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    assert child.stdout is not None
+    out = child.stdout.read()
+    child.stdout.close()
+    assert child.wait(timeout=60) == 0
+    os.close(ours)
+    shown = seen.decode()
+    assert out == b"Done \\x1b[31mred.\n"
+    assert "I will look." in shown
+    assert 'password="[redacted]"' in shown
+    assert "hunter2" not in shown
+    assert "refunded \\x1b[31mred" in shown, "what a tool says is shown and not obeyed"
+    assert "\x1b[31mred" not in shown

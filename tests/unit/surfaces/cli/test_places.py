@@ -1,0 +1,33 @@
+"""Where the home's database is."""
+
+from pathlib import Path
+
+import pytest
+
+from wakeful.surfaces.cli.places import any_place, home, store_to_write
+
+
+def test_the_home_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WAKEFUL_HOME", str(tmp_path / "mine"))
+    assert home() == tmp_path / "mine"
+    assert store_to_write(None) == (str(tmp_path / "mine/wakeful.db"), True)
+    assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("platform", "place"),
+    [("linux", ".local/share/wakeful"), ("darwin", "Library/Application Support/wakeful")],
+)
+def test_without_it_the_home_is_where_the_system_keeps_a_users_data(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, platform: str, place: str
+) -> None:
+    monkeypatch.delenv("WAKEFUL_HOME", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("sys.platform", platform)
+    assert home() == tmp_path / place
+
+
+def test_commands_name_the_store_unless_it_is_the_homes(tmp_path: Path) -> None:
+    assert any_place(None).flag == ""
+    assert any_place(Path("my runs.db")).flag == " --store 'my runs.db'"
