@@ -94,6 +94,16 @@ def cut(memory: Memory, agent_id: str, upto: int) -> Memory:
     return copy
 
 
+async def until_known(store: Store) -> None:
+    """Until no outcome in the store is unknown any more."""
+    watches = [store.watch(agent_id) for agent_id in await store.agents()]
+    while await store.unknown():
+        for watch in watches:
+            await watch.wait(timeout=0.05)
+    for watch in watches:
+        watch.close()
+
+
 class Dying(MemoryStore):
     """A store whose owner dies, in effect, at one of its appends: from then on it takes nothing any more."""
 

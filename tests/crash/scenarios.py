@@ -7,14 +7,12 @@ end of each run, the first as well as any later one, the log is held against bot
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
-from wakeful import Agent, DidNotHappen, Happened, RunContext, RunResult, cancel, resume_all, run, run_sync
+from wakeful import Agent, DidNotHappen, Happened, RunContext, RunResult, cancel, resume_all, run, run_sync, tool
 from wakeful import stream as streamed
-from wakeful import tool
 from wakeful.agents.folding import fold
 from wakeful.contracts.events import (
     AssistantRecorded,

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-
 from wakeful.store.sqlite import SqliteStore
 
 PROGRAM = Path(__file__).with_name("zombie.py")

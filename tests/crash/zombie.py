@@ -21,6 +21,11 @@ from wakeful.store.sqlite import SqliteStore
 from wakeful.testing.wrapped_store import WrappedStore
 
 
+def say(words: str) -> None:
+    sys.stdout.write(f"{words}\n")
+    sys.stdout.flush()
+
+
 class Sleepy(WrappedStore):
     """Stops the process once, at the chosen moment."""
 
@@ -31,9 +36,9 @@ class Sleepy(WrappedStore):
     def _sleep(self, moment: str) -> None:
         if self._when.startswith(moment):
             self._when = "none"
-            print("stopped", flush=True)
+            say("stopped")
             os.kill(os.getpid(), signal.SIGSTOP)
-            print("awake", flush=True)
+            say("awake")
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
@@ -61,9 +66,9 @@ async def main(folder: Path, lease: float, when: str) -> None:
     store = await SqliteStore.open(folder / "runs.db", ttl=lease)
     try:
         result = await run(agent, "go", store=Sleepy(store, when), key="k")
-        print(f"{result.status} unknown={len(result.unknown)}", flush=True)
+        say(f"{result.status} unknown={len(result.unknown)}")
     except Fenced:
-        print("fenced", flush=True)
+        say("fenced")
     finally:
         await store.close()
 

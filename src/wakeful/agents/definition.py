@@ -293,7 +293,7 @@ def _model(who: str, field: str, choice: Any) -> Any:
     if isinstance(choice, str):
         if not _REFERENCE.match(choice):
             raise InvalidConfig(
-                f"{who}: {field}={choice!r} does not name a provider", "write provider:model, such as openai:gpt-5.5"
+                f"{who}: {field}={choice!r} does not name a provider", "write provider:model, such as scripted:demo"
             )
         return choice
     if not callable(getattr(choice, "respond", None)):

@@ -130,7 +130,7 @@ def _answered(
             tool_name=part.name,
             tool_call_id=part.call_id,
             parameters=part.arguments,
-            result=result,
+            result=_timeless(result),
             declaration=declaration,
         )
     )
@@ -155,6 +155,15 @@ def normalised_result(outcome: ToolResult | ToolFailed) -> dict[str, Any]:
         "status": outcome.status,
         "metadata": metadata,
     }
+
+
+def _timeless(result: dict[str, Any]) -> dict[str, Any]:
+    """The result without when it happened: equal calls with equal results are audited alike."""
+    kept = {key: value for key, value in result["metadata"].items() if key not in _TIMES}
+    return {**result, "metadata": kept}
+
+
+_TIMES = frozenset({"started_at", "completed_at", "execution_time_ms"})
 
 
 def _event(recorded: Recorded) -> ResultEvent:

@@ -107,7 +107,10 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
     fingerprint = _fingerprint(agent.name, message)
     known = await store.turn_of_key(request.key) if request.key is not None else None
     if known is None:
+        # Whatever can be wrong with the request is wrong before its message is safe: afterwards it is owed an answer.
         _check_deps(agent, request.deps, "a new turn")
+        for choice in (agent.model, *agent.fallbacks):
+            runtime.resolve_model(choice)
         history = items_from(request.history) if request.history is not None else ()
         known = await _admit(runtime, request, message, fingerprint, history)
     if known.fingerprint != fingerprint:

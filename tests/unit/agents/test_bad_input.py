@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, check_ends, of_kind
+from engine_runs import calls, check_ends, of_kind, until_known
 from wakeful import Agent, OutcomeUnknown, RunContext, RunResult, Text, ToolRetry, run, tool
 from wakeful.contracts.content import Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart
@@ -358,8 +358,7 @@ async def test_the_late_answer_of_a_thread_closes_the_unknown() -> None:
     assert [call.tool for call in result.unknown] == ["bad"]
     assert [row.tool_name for row in await store.unknown()] == ["bad"]
     go_on.set()
-    while await store.unknown():
-        await asyncio.sleep(0.001)
+    await until_known(store)
     (agent_id,) = await store.agents()
     resolved = (await store.read(agent_id))[-1].fact.event
     assert resolved.kind == "unknown.resolved"

@@ -308,7 +308,7 @@ async def test_a_missing_agent_changes_nothing_and_is_named() -> None:
 async def test_resume_all_takes_up_every_turn_that_is_open() -> None:
     memory = Memory()
     for number in range(3):
-        part, turn_id = await cut_off_at(ToolStarted, acting("keyed", []), key=f"k{number}")
+        part, _ = await cut_off_at(ToolStarted, acting("keyed", []), key=f"k{number}")
         memory.agents.update(part.agents)
         memory.agent_of_turn.update(part.agent_of_turn)
         memory.blobs.update(part.blobs)

@@ -38,7 +38,7 @@ async def _behave(how: str, pick: int) -> Any:
         case "unsure":
             raise OutcomeUnknown("no idea")
         case "hangs":
-            await asyncio.sleep(60)
+            return await asyncio.sleep(60)
         case _:
             return ODD[pick % len(ODD)]
 

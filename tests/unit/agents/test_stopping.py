@@ -3,11 +3,12 @@
 import asyncio
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine_runs import calls, check_ends, facts_of, folded, kinds, of_kind
+from engine_runs import calls, check_ends, facts_of, folded, kinds, of_kind, until_known
 from wakeful import Agent, Budget, RunContext, cancel, resume, run, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.content import BlobRef
@@ -21,9 +22,11 @@ from wakeful.contracts.events import (
     TurnInterruptApplied,
     UnknownResolved,
 )
+from wakeful.decisions.state import TurnState, evolve
 from wakeful.ports import Admitted, Claim, ModelRequest, Store
 from wakeful.service.turns import RunRequest, run_turn
 from wakeful.store.memory import Memory, MemoryStore
+from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import FixedClock, scripted
 from wakeful.testing.wrapped_store import WrappedStore
 
@@ -90,8 +93,7 @@ async def test_a_keyed_tool_whose_thread_is_still_busy_is_not_run_a_second_time_
     result = await run(Agent("any", scripted([calls("act"), "done"]), tools=[act]), "go", store=store)
     assert begun == [1] and [call.tool for call in result.unknown] == ["act"]
     go_on.set()
-    while await store.unknown():
-        await asyncio.sleep(0.001)
+    await until_known(store)
 
 
 # --- cancel ----------------------------------------------------------------------------------------------------------
@@ -361,9 +363,38 @@ async def test_a_late_answer_is_written_after_the_outcome_that_it_closes() -> No
     await asyncio.sleep(0.05)
     store.gate.set()
     await task
-    while await store.unknown():
-        await asyncio.sleep(0.001)
+    await until_known(store)
     assert store.order == ["tool.failed", "unknown.resolved"]
+    row = await store.turn_of_key("k")
+    assert row is not None
+    facts = [entry.fact for entry in await store.read(row.agent_id, turn_id=row.turn_id)]
+    assert _unknown_after(facts) == {}
+    # Written the other way round, the answer would have closed nothing.
+    (late,) = [fact for fact in facts if isinstance(fact.event, UnknownResolved)]
+    facts.remove(late)
+    facts.insert(next(at for at, fact in enumerate(facts) if isinstance(fact.event, ToolFailed)), late)
+    assert _unknown_after(facts) != {}
+
+
+def _unknown_after(facts: list[Fact]) -> dict[str, str]:
+    state = TurnState()
+    for fact in facts:
+        evolve(state, fact)
+    return state.unknown
+
+
+async def test_a_cancel_from_another_process_is_heard(tmp_path: Path) -> None:
+    ours, theirs = [await SqliteStore.open(tmp_path / "runs.db") for _ in range(2)]
+    begun = asyncio.Event()
+    agent = Agent("any", scripted([calls("act")], leftover="ignore"), tools=[hanging("pure", begun)])
+    task = asyncio.create_task(run(agent, "go", store=ours, key="k"))
+    await begun.wait()
+    row = await theirs.turn_of_key("k")
+    assert row is not None
+    await cancel(theirs, row.turn_id)
+    assert (await task).status == "cancelled"
+    await ours.close()
+    await theirs.close()
 
 
 async def test_what_a_person_found_out_reaches_the_model_and_folds_the_same() -> None:

@@ -1,7 +1,6 @@
 """A run while it happens, on stderr, for people: what was done stays, what is being said moves and goes away.
 
-The answer itself is printed at the end, on stdout, so that it stands there once. Nothing is shown when nobody looks:
-stderr is no terminal, or `--quiet`.
+The answer itself is printed at the end, on stdout, so that it stands there once.
 """
 
 from collections.abc import Sequence
@@ -19,29 +18,27 @@ from wakeful.contracts.run_stream import RunEvent, StatusEvent, StepEvent, TextE
 from wakeful.decisions.run_stream import RunStream
 from wakeful.surfaces.cli.lines import line
 from wakeful.surfaces.cli.shown import one_line, plain
+from wakeful.surfaces.cli.watching import Silent
 
 TAIL_LINES = 8
 """How many of the newest lines of a text are shown while it comes."""
 
 
-class Progress:
-    """Watches one run (`agents.watching.Watcher`)."""
+class Progress(Silent):
+    """Draws one run."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._console = console if console.is_terminal and not quiet else None
+    def __init__(self) -> None:
+        super().__init__()
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._live: Live | None = None
         self._view: RunStream | None = None
         self._said = ""
         """The model's words of this step that are not yet settled."""
         self._doing = "beginning"
-        self.turn_id: str | None = None
-        """Known as soon as the run is safe in the store."""
 
     def __enter__(self) -> Self:
-        if self._console is not None:
-            self._live = Live(self._moving(), console=self._console, transient=True, refresh_per_second=12)
-            self._live.start()
+        self._live = Live(self._moving(), console=self._console, transient=True, refresh_per_second=12)
+        self._live.start()
         return self
 
     def __exit__(
@@ -52,8 +49,7 @@ class Progress:
             self._live = None
 
     def begun(self, turn_id: str, agent_id: str) -> None:
-        """The turn is safe."""
-        self.turn_id = turn_id
+        super().begun(turn_id, agent_id)
         self._view = RunStream(turn_id)
 
     def facts(self, recorded: Sequence[Recorded]) -> None:
@@ -69,8 +65,6 @@ class Progress:
             self._show(self._view.glimpse(seen.step, seen.piece))
 
     def _show(self, events: Sequence[RunEvent]) -> None:
-        if self._live is None:
-            return
         for event in events:
             if isinstance(event, TextEvent):
                 self._said += event.text
@@ -95,8 +89,7 @@ class Progress:
             self._print(Text(f"  {words}", "dim"))
 
     def _print(self, text: Text) -> None:
-        if self._console is not None:
-            self._console.print(text)
+        self._console.print(text)
 
     def _refresh(self) -> None:
         if self._live is not None:

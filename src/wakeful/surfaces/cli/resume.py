@@ -20,8 +20,8 @@ from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, T
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell
 from wakeful.surfaces.cli.places import Place, store_to_read
 from wakeful.surfaces.cli.problems import NeedsPerson, complain, note
-from wakeful.surfaces.cli.progress import Progress
 from wakeful.surfaces.cli.shown import columns, json_text, moment, one_line, out
+from wakeful.surfaces.cli.watching import somebody_or_nobody
 
 
 class Supplied(NamedTuple):
@@ -121,7 +121,7 @@ async def _resume(turn: str | None, place: Place, supplied: Supplied, *, json: b
 
 
 async def _one(system: Runtime, row: TurnRow, place: Place, supplied: Supplied, quiet: bool) -> RunResult[Any]:
-    progress = Progress(quiet=quiet)
+    progress = somebody_or_nobody(quiet=quiet)
     progress.begun(row.turn_id, row.agent_id)
     try:
         agents = supplied.agents

@@ -22,7 +22,7 @@ from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, T
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell, tell_json
 from wakeful.surfaces.cli.places import Place, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, note
-from wakeful.surfaces.cli.progress import Progress
+from wakeful.surfaces.cli.watching import Silent, somebody_or_nobody
 
 
 def command(
@@ -77,7 +77,7 @@ def command(
         stream=stream,
         surface="cli_prompt",
     )
-    progress = Progress(quiet=quiet)
+    progress = somebody_or_nobody(quiet=quiet)
     try:
         result, unknown = asyncio.run(_run(request, place, progress))
     except KeyboardInterrupt:
@@ -94,7 +94,7 @@ def command(
     raise typer.Exit(exit_code(result))
 
 
-async def _run(request: RunRequest, place: Place, progress: Progress) -> tuple[RunResult[Any], list[UnknownRow]]:
+async def _run(request: RunRequest, place: Place, progress: Silent) -> tuple[RunResult[Any], list[UnknownRow]]:
     request.watcher, request.on_turn = progress, progress.begun
     async with opened_store(place.path) as opened:
         # What tools print goes to stderr: stdout is for the answer alone.
@@ -117,7 +117,7 @@ def _budget(agent: Agent[Any, Any], calls: int | None, seconds: float | None) ->
         raise InvalidConfig(str(error), "for example: --budget-calls 8 --budget-seconds 60") from None
 
 
-def _again(progress: Progress, place: Place, tools: list[str] | None, agent: Path | None) -> str:
+def _again(progress: Silent, place: Place, tools: list[str] | None, agent: Path | None) -> str:
     """What to type to go on with the turn, once there is one."""
     if progress.turn_id is None:
         return ""
