@@ -8,7 +8,10 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from pydantic_core import to_json
+
 from wakeful.agents.replies import check_size, fit
+from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.envelope import iso
 from wakeful.contracts.errors import ModelFailure, StoreProblem
@@ -18,6 +21,7 @@ from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.decisions.retries import MAX_ATTEMPTS, dispose
 from wakeful.mediation.offloading import Keep, offload
 from wakeful.ports import Clock, Model, ModelRequest
+from wakeful.tools.results import clean
 
 MAX_CALLS_PER_REPLY = 256
 
@@ -72,6 +76,8 @@ class Attempt:
                 continuation=reply.continuation,
             )
             check_size(recorded)
+            if reply.request_metadata:
+                to_json(reply.request_metadata)  # what a provider says about itself has to be storable, too
         except (asyncio.CancelledError, StoreProblem):
             raise  # nothing the provider did
         except ModelFailure as failure:
@@ -108,10 +114,11 @@ class Attempt:
                 show(piece)
         if reply is None:
             raise ModelFailure("the stream ended without its end", kind="stream_interrupted", stage="body")
-        if not reply.may_be_empty and not any(getattr(part, "text", True) for part in reply.item.parts):
+        parts = reply.item.parts
+        if not reply.may_be_empty and all(isinstance(part, Text | Thinking) and not part.text for part in parts):
             raise ModelFailure("the model said nothing", kind="empty_response", stage="decode")
-        if len(reply.item.calls) > MAX_CALLS_PER_REPLY:
-            many = f"the model made {len(reply.item.calls)} calls at once; at most {MAX_CALLS_PER_REPLY} are taken"
+        if len(parts) > MAX_CALLS_PER_REPLY and (made := len(reply.item.calls)) > MAX_CALLS_PER_REPLY:
+            many = f"the model made {made} calls at once; at most {MAX_CALLS_PER_REPLY} are taken"
             raise ModelFailure(many, kind="invalid_response", stage="decode")
         return reply
 
@@ -130,7 +137,7 @@ class Attempt:
                 retry_after_ms=after,
                 more_candidates=self.more_candidates,
             ),
-            message=failure.message[:2000],
+            message=clean(failure.message[:2000]),
             status=failure.status,
             retry_after_ms=after,
             duration_ms=round((time.perf_counter() - began) * 1000) if began is not None else None,

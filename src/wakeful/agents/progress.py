@@ -3,9 +3,11 @@
 A call's note becomes a fact at most once a second, and the last one always does, before the call's outcome.
 """
 
+import math
 from collections.abc import Callable
 
 from wakeful.contracts.events import ToolProgress
+from wakeful.tools.results import clean
 
 SECONDS_BETWEEN_FACTS = 1.0
 MAX_MESSAGE_CHARS = 500
@@ -35,9 +37,9 @@ class ProgressNotes:
         notes.count += 1
         notes.pending = ToolProgress(
             progress_seq=notes.count,
-            message=message[:MAX_MESSAGE_CHARS] or None,
-            progress=done,
-            total=total,
+            message=clean(message[:MAX_MESSAGE_CHARS]) or None,
+            progress=_finite(done),
+            total=_finite(total),
             elapsed_ms=int((now - notes.began) * 1000),
         )
         if now - notes.written < SECONDS_BETWEEN_FACTS:
@@ -50,3 +52,8 @@ class ProgressNotes:
         """The call is over: its last note, when it has not been written."""
         notes = self._calls.pop(call_id, None)
         return [notes.pending] if notes is not None and notes.pending is not None else []
+
+
+def _finite(number: float | None) -> float | None:
+    """JSON has no place for the others."""
+    return number if number is not None and math.isfinite(number) else None

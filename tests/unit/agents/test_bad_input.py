@@ -16,7 +16,7 @@ from engine_runs import calls, check_ends, of_kind, until_known
 from wakeful import Agent, OutcomeUnknown, RunContext, RunResult, Text, ToolRetry, run, tool
 from wakeful.contracts.content import Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart
-from wakeful.contracts.events import AssistantRecorded, ModelFailed, ToolFailed, ToolResult
+from wakeful.contracts.events import AssistantRecorded, ModelFailed, ToolFailed, ToolProgress, ToolResult
 from wakeful.contracts.models import Reply
 from wakeful.ports import ModelRequest
 from wakeful.store.memory import MemoryStore
@@ -314,6 +314,41 @@ async def test_a_reply_that_no_log_can_hold_is_a_lost_attempt() -> None:
     result = await run(Agent("any", scripted(lambda: reply), tools=[shows]), "go")
     assert (result.status, result.stop_reason) == ("failed", "provider_error")
     assert of_kind(result, ModelFailed)[0].failure_kind == "invalid_response"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda request: (_ for _ in ()).throw(KeyError("\ud800")),
+        lambda request: {"text": "x", "metadata": {"odd": object()}},
+        lambda request: 5,
+    ],
+    ids=["raises", "says odd things about itself", "gives no step"],
+)
+async def test_a_provider_that_breaks_is_a_lost_attempt_and_not_a_lost_turn(broken: Any) -> None:
+    result = await run(Agent("any", scripted(broken)), "go", store=ValidatingStore(MemoryStore()))
+    assert (result.status, result.stop_reason) == ("failed", "provider_error")
+    check_ends(result.facts())
+
+
+@pytest.mark.parametrize("is_async", [True, False], ids=["async", "sync"])
+async def test_odd_progress_is_shown_as_far_as_it_has_words(is_async: bool) -> None:
+    def note(ctx: RunContext[None]) -> None:
+        ctx.progress("\ud800" + "x" * 10_000, done=float("nan"), total=float("inf"))
+
+    @tool(name="bad", effect="pure")
+    async def bad(ctx: RunContext[None]) -> str:
+        note(ctx)
+        return "ok"
+
+    @tool(name="bad", effect="pure")
+    def bad_sync(ctx: RunContext[None]) -> str:
+        note(ctx)
+        return "ok"
+
+    result = await ran_beside(bad if is_async else bad_sync)
+    (progress,) = of_kind(result, ToolProgress)
+    assert (progress.progress, progress.total) == (None, None) and progress.message.startswith("\ufffdx")
 
 
 # --- tools that do not stop ------------------------------------------------------------------------------------------

