@@ -24,6 +24,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.decisions.state import TurnState, evolve
 from wakeful.ports import Admitted, Claim, ModelRequest, Store
+from wakeful.service.replay import replay_turn
 from wakeful.service.turns import RunRequest, run_turn
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore
@@ -159,6 +160,32 @@ class CancellingStore(WrappedStore):
     async def claim(self, turn_id: str) -> Claim:
         await cancel(self.inner, turn_id)
         return await super().claim(turn_id)
+
+
+async def test_a_second_run_that_the_turns_end_came_before_does_not_begin() -> None:
+    store, stopping, ran = MemoryStore(), asyncio.Event(), []
+
+    @tool(effect="keyed", timeout=0.01)
+    async def act(ctx: RunContext[None]) -> str:
+        ran.append(ctx.attempt)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            stopping.set()
+            await asyncio.sleep(0.05)  # takes its time to stop: the cancel comes first
+        return "never"
+
+    agent = Agent("any", scripted([calls("act")], leftover="ignore"), tools=[act])
+    task = asyncio.create_task(run(agent, "go", store=store, key="k"))
+    await stopping.wait()
+    row = await store.turn_of_key("k")
+    assert row is not None
+    await cancel(store, row.turn_id)
+    result = await task
+    assert result.status == "cancelled" and ran == [1]
+    assert [call.tool for call in result.unknown] == ["act"], "nobody knows what became of the first"
+    check_ends(result.facts())
+    assert (await replay_turn(store, row)).identical
 
 
 async def test_an_answer_that_comes_while_the_turn_is_told_to_stop_is_kept() -> None:
@@ -331,12 +358,13 @@ class SlowStore(WrappedStore):
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
         self.order: list[str] = []
-        self.gate = asyncio.Event()
+        self.waiting, self.gate = asyncio.Event(), asyncio.Event()
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
     ) -> list[Recorded]:
         if any(isinstance(fact.event, ToolFailed) for fact in facts):
+            self.waiting.set()
             await self.gate.wait()
         others = await super().append(claim, facts, barrier=barrier, rest=rest)
         self.order += [fact.event.kind for fact in facts if isinstance(fact.event, ToolFailed)]
@@ -358,7 +386,7 @@ async def test_a_late_answer_is_written_after_the_outcome_that_it_closes() -> No
     store = SlowStore(MemoryStore())
     agent = Agent("any", scripted([calls("act"), "done"]), tools=[act])
     task = asyncio.create_task(run(agent, "go", store=store, key="k"))
-    await asyncio.sleep(0.2)  # the deadline and the thread's grace are over: its outcome waits to be written
+    await store.waiting.wait()  # the deadline and the thread's grace are over: its outcome waits to be written
     go_on.set()
     await asyncio.sleep(0.05)
     store.gate.set()

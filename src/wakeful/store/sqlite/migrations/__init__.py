@@ -5,6 +5,7 @@ refused, with both versions named.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,7 @@ class Migration(NamedTuple):
     sql: str
 
 
+@lru_cache(maxsize=1)
 def shipped() -> list[Migration]:
     """The steps this version knows, in order."""
     found = [file for file in files(__name__).iterdir() if file.name.endswith(".sql")]
