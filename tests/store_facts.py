@@ -149,8 +149,7 @@ def ended(turn: str = TURN, *, usage: TokenUsage | None = USED) -> Fact:
         retryable=False,
         duration_ms=80.0,
         active_ms=79.0,
-        usage=usage or TokenUsage(),
-        usage_reported=usage is not None,
+        token_usage=usage,
     )
     return fact(event, turn, step=None)
 

@@ -167,8 +167,8 @@ def _turn_ended(made: Changes, fact: Fact, seq: int, known: Known) -> None:
     event = fact.event
     assert isinstance(event, Terminal)
     _move(made, fact, known, event.status, waiting_for=(), ended_at=fact.at)
-    if isinstance(event, TurnCompleted) and event.usage_reported:
-        made.last_turn = event.usage
+    if isinstance(event, TurnCompleted) and event.token_usage is not None:
+        made.last_turn = event.token_usage
 
 
 def _move(made: Changes, fact: Fact, known: Known, state: TurnState, **fields: Any) -> None:

@@ -246,9 +246,8 @@ class Terminal(Event):
     """From `turn.started` to here, downtime included."""
     active_ms: float
     """The stretches in which the turn was being worked on."""
-    usage: TokenUsage = TokenUsage()
-    usage_reported: bool = False
-    """At least one reply carried token data."""
+    token_usage: TokenUsage | None = None
+    """Absent when no reply carried token data."""
     model_calls: int = 0
     tool_calls: int = 0
     steps: int = 0
