@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wakeful.contracts.errors import StoreProblem, UnknownProvider
 from wakeful.ports import Clock, Ids, Model, Store
-from wakeful.service.turns import Runtime
+from wakeful.service.requests import Runtime
 from wakeful.system import SystemClock, UniqueIds
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _lingering: set[asyncio.Task[None]] = set()
 
 
 @asynccontextmanager
-async def opened_store(store: "Store | str | Path | None") -> AsyncIterator[Store]:
+async def opened_store(store: "Store | str | PathLike[str] | None") -> AsyncIterator[Store]:
     """A store by its path, a store as it is, or one in memory. Closed when its last user is done with it."""
     if store is None:
         from wakeful.store.memory import MemoryStore
@@ -46,14 +47,14 @@ async def opened_store(store: "Store | str | Path | None") -> AsyncIterator[Stor
         finally:
             await memory.close()
         return
-    if not isinstance(store, str | Path):
+    if not isinstance(store, str | PathLike):
         yield store
         return
-    shared = await _share(str(store))
+    shared = await _share(fspath(store))
     try:
         yield shared.store
     finally:
-        await _give_back(str(store), shared)
+        await _give_back(fspath(store), shared)
 
 
 async def _share(location: str) -> _Shared:

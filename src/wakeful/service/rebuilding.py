@@ -13,7 +13,7 @@ from wakeful.agents.folding import fold
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.errors import AgentMissing, ToolMissing, WakefulError
 from wakeful.ports import TurnRow
-from wakeful.service.turns import Runtime
+from wakeful.service.requests import Runtime
 from wakeful.tools.function import Tool
 
 UNCHANGED = "nothing was changed; "

@@ -12,7 +12,7 @@ from wakeful.contracts.errors import CallNotFound
 from wakeful.contracts.events import UnknownResolved
 from wakeful.ports import Store, UnknownRow
 from wakeful.service.queries import turn_events
-from wakeful.service.turns import Runtime
+from wakeful.service.requests import Runtime
 
 LOOKED_THROUGH = 1_000
 """How many of the newest turns are looked through for a call that is closed already."""

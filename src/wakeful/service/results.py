@@ -52,7 +52,7 @@ class CallView(Value):
     status: str
     """`success`, `error`, `rejected`, `timed_out` or `cancelled`."""
     result: str = ""
-    """What the model was shown."""
+    """What the model was shown of a success; a failure has its words in `error`."""
     error: str | None = None
     effects: str | None = None
     step: int = 0

@@ -25,7 +25,8 @@ from wakeful.contracts.events import (
 from wakeful.decisions.state import TurnState, evolve
 from wakeful.ports import Admitted, Claim, ModelRequest, Store
 from wakeful.service.replay import replay_turn
-from wakeful.service.turns import RunRequest, run_turn
+from wakeful.service.requests import RunRequest
+from wakeful.service.turns import run_turn
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import FixedClock, scripted

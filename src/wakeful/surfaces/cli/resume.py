@@ -13,8 +13,9 @@ from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing, Wakef
 from wakeful.ports import TurnRow, UnknownRow
 from wakeful.service.queries import find_turn, open_turns
 from wakeful.service.rebuilding import ToolsNotSupplied, rebuilt_agent
+from wakeful.service.requests import Runtime
 from wakeful.service.results import RunResult
-from wakeful.service.turns import Runtime, recall, resume_turn
+from wakeful.service.turns import recall, resume_turn
 from wakeful.surfaces.cli.loading import Loaded, load
 from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, ToolsOption
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell

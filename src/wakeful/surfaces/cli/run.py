@@ -14,8 +14,9 @@ from wakeful.bootstrap import opened_store, resolve_model, runtime
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.errors import InvalidConfig, StoreProblem
 from wakeful.ports import UnknownRow
+from wakeful.service.requests import RunRequest
 from wakeful.service.results import RunResult
-from wakeful.service.turns import RunRequest, run_turn
+from wakeful.service.turns import run_turn
 from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for
 from wakeful.surfaces.cli.loading import load
 from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, ToolsOption

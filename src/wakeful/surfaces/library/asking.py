@@ -1,7 +1,9 @@
 """What the caller wrote, as a request: overrides applied, later parameters refused."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from os import PathLike
+from types import MappingProxyType
+from typing import Any, TypeAlias, TypedDict
 
 from wakeful.agents.definition import Agent, ModelChoice
 from wakeful.contracts.budgets import Budget
@@ -10,30 +12,51 @@ from wakeful.contracts.errors import NotBuiltYet
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.ports import Store
-from wakeful.service.turns import RunRequest
+from wakeful.service.requests import RunRequest
 from wakeful.tools.function import Tool
 
-StorePlace: TypeAlias = "Store | str | Any | None"
+StorePlace: TypeAlias = "Store | str | PathLike[str] | None"
 """A path to a SQLite file, a store, or None for memory."""
+
+
+NO_CONTEXT: Mapping[str, JsonValue] = MappingProxyType({})
+
+
+class RunOptions(TypedDict, total=False):
+    """The keywords `run`, `run_sync` and `stream` share, for type checkers; `run` says their defaults."""
+
+    context: Mapping[str, JsonValue]
+    principal: Principal | None
+    store: StorePlace
+    thread: str | None
+    key: str | None
+    history: Any
+    budget: Budget | None
+    approver: Any
+    model: ModelChoice | None
+    instructions: Any
+    tools: Sequence[Tool[Any]] | None
+    settings: Mapping[str, Any] | None
+    hooks: Sequence[Any]
 
 
 def request_of(
     agent: Agent[Any, Any],
     prompt: Prompt,
     *,
-    deps: Any,
-    context: Mapping[str, JsonValue],
-    principal: Principal | None,
-    thread: str | None,
-    key: str | None,
-    history: Any,
-    budget: Budget | None,
-    approver: Any,
-    model: ModelChoice | None,
-    instructions: Any,
-    tools: Sequence[Tool[Any]] | None,
-    settings: Mapping[str, Any] | None,
-    hooks: Sequence[Any],
+    deps: Any = None,
+    context: Mapping[str, JsonValue] = NO_CONTEXT,
+    principal: Principal | None = None,
+    thread: str | None = None,
+    key: str | None = None,
+    history: Any = None,
+    budget: Budget | None = None,
+    approver: Any = None,
+    model: ModelChoice | None = None,
+    instructions: Any = None,
+    tools: Sequence[Tool[Any]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    hooks: Sequence[Any] = (),
     stream: bool = False,
 ) -> RunRequest:
     """A request, or an error that says what is not there yet."""

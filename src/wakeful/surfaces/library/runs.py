@@ -1,11 +1,11 @@
 """`run`, `run_sync`, `resume`, `resume_all`, `cancel`."""
 
 import asyncio
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, overload
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, Unpack
 
 from wakeful.agents.definition import Agent, ModelChoice
 from wakeful.bootstrap import opened_store, runtime
@@ -15,58 +15,26 @@ from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.ports import TurnRow
+from wakeful.service.requests import Runtime
 from wakeful.service.results import RunResult
-from wakeful.service.turns import Runtime, cancel_turn, recall, resume_turn, run_turn
-from wakeful.surfaces.library.asking import StorePlace, request_of
+from wakeful.service.turns import cancel_turn, recall, resume_turn, run_turn
+from wakeful.surfaces.library.asking import NO_CONTEXT, RunOptions, StorePlace, request_of
 from wakeful.surfaces.library.sync import wait_for
 from wakeful.tools.function import Tool
 
 Deps = TypeVar("Deps")
 Out = TypeVar("Out")
-NO_CONTEXT: Mapping[str, JsonValue] = MappingProxyType({})
 AT_ONCE = 64
 """How many turns `resume_all` takes up at the same time."""
 
 
 @overload
 async def run(
-    agent: Agent[None, Out],
-    prompt: Prompt,
-    *,
-    deps: None = None,
-    context: Mapping[str, JsonValue] = NO_CONTEXT,
-    principal: Principal | None = None,
-    store: StorePlace = None,
-    thread: str | None = None,
-    key: str | None = None,
-    history: Any = None,
-    budget: Budget | None = None,
-    approver: Any = None,
-    model: ModelChoice | None = None,
-    instructions: Any = None,
-    tools: Sequence[Tool[None]] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    hooks: Sequence[Any] = (),
+    agent: Agent[None, Out], prompt: Prompt, *, deps: None = None, **options: Unpack[RunOptions]
 ) -> RunResult[Out]: ...
 @overload
 async def run(
-    agent: Agent[Deps, Out],
-    prompt: Prompt,
-    *,
-    deps: Deps,
-    context: Mapping[str, JsonValue] = NO_CONTEXT,
-    principal: Principal | None = None,
-    store: StorePlace = None,
-    thread: str | None = None,
-    key: str | None = None,
-    history: Any = None,
-    budget: Budget | None = None,
-    approver: Any = None,
-    model: ModelChoice | None = None,
-    instructions: Any = None,
-    tools: Sequence[Tool[Deps]] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    hooks: Sequence[Any] = (),
+    agent: Agent[Deps, Out], prompt: Prompt, *, deps: Deps, **options: Unpack[RunOptions]
 ) -> RunResult[Out]: ...
 async def run(
     agent: Agent[Any, Any],
@@ -115,48 +83,19 @@ async def run(
 
 @overload
 def run_sync(
-    agent: Agent[None, Out],
-    prompt: Prompt,
-    *,
-    deps: None = None,
-    context: Mapping[str, JsonValue] = NO_CONTEXT,
-    principal: Principal | None = None,
-    store: StorePlace = None,
-    thread: str | None = None,
-    key: str | None = None,
-    history: Any = None,
-    budget: Budget | None = None,
-    approver: Any = None,
-    model: ModelChoice | None = None,
-    instructions: Any = None,
-    tools: Sequence[Tool[None]] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    hooks: Sequence[Any] = (),
+    agent: Agent[None, Out], prompt: Prompt, *, deps: None = None, **options: Unpack[RunOptions]
 ) -> RunResult[Out]: ...
 @overload
 def run_sync(
-    agent: Agent[Deps, Out],
-    prompt: Prompt,
-    *,
-    deps: Deps,
-    context: Mapping[str, JsonValue] = NO_CONTEXT,
-    principal: Principal | None = None,
-    store: StorePlace = None,
-    thread: str | None = None,
-    key: str | None = None,
-    history: Any = None,
-    budget: Budget | None = None,
-    approver: Any = None,
-    model: ModelChoice | None = None,
-    instructions: Any = None,
-    tools: Sequence[Tool[Deps]] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    hooks: Sequence[Any] = (),
+    agent: Agent[Deps, Out], prompt: Prompt, *, deps: Deps, **options: Unpack[RunOptions]
 ) -> RunResult[Out]: ...
 def run_sync(agent: Agent[Any, Any], prompt: Prompt, **options: Any) -> RunResult[Any]:
     """`run`, for a program that is not async; works inside a running loop (notebooks) too."""
     result: RunResult[Any] = wait_for(run(agent, prompt, **options))
     return result
+
+
+run_sync.__signature__ = inspect.signature(run)  # type: ignore[attr-defined]  # it takes what `run` takes
 
 
 async def resume(

@@ -9,27 +9,25 @@ early cancels the run, unless it was detached; an exception on the way out leave
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+import inspect
+from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 from typing import Any, Generic, Self, overload
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, Unpack
 
-from wakeful.agents.definition import Agent, ModelChoice
+from wakeful.agents.definition import Agent
 from wakeful.agents.watching import ModelGlimpsed, ProgressGlimpsed
 from wakeful.bootstrap import opened_store, runtime
-from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.run_stream import RunEvent, TextEvent
-from wakeful.contracts.tools import Principal
-from wakeful.contracts.values import JsonValue
 from wakeful.decisions.run_stream import RunStream
+from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
-from wakeful.service.turns import RunRequest, Runtime, cancel_turn, run_turn
-from wakeful.surfaces.library.asking import StorePlace, request_of
-from wakeful.surfaces.library.runs import NO_CONTEXT
-from wakeful.tools.function import Tool
+from wakeful.service.turns import cancel_turn, run_turn
+from wakeful.surfaces.library.asking import RunOptions, StorePlace, request_of
+from wakeful.surfaces.library.runs import run
 
 Deps = TypeVar("Deps")
 Out = TypeVar("Out")
@@ -133,80 +131,17 @@ class StreamedRun(Generic[Out]):
 
 @overload
 def stream(
-    agent: Agent[None, Out],
-    prompt: Prompt,
-    *,
-    deps: None = None,
-    context: Mapping[str, JsonValue] = NO_CONTEXT,
-    principal: Principal | None = None,
-    store: StorePlace = None,
-    thread: str | None = None,
-    key: str | None = None,
-    history: Any = None,
-    budget: Budget | None = None,
-    approver: Any = None,
-    model: ModelChoice | None = None,
-    instructions: Any = None,
-    tools: Sequence[Tool[None]] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    hooks: Sequence[Any] = (),
+    agent: Agent[None, Out], prompt: Prompt, *, deps: None = None, **options: Unpack[RunOptions]
 ) -> StreamedRun[Out]: ...
 @overload
 def stream(
-    agent: Agent[Deps, Out],
-    prompt: Prompt,
-    *,
-    deps: Deps,
-    context: Mapping[str, JsonValue] = NO_CONTEXT,
-    principal: Principal | None = None,
-    store: StorePlace = None,
-    thread: str | None = None,
-    key: str | None = None,
-    history: Any = None,
-    budget: Budget | None = None,
-    approver: Any = None,
-    model: ModelChoice | None = None,
-    instructions: Any = None,
-    tools: Sequence[Tool[Deps]] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    hooks: Sequence[Any] = (),
+    agent: Agent[Deps, Out], prompt: Prompt, *, deps: Deps, **options: Unpack[RunOptions]
 ) -> StreamedRun[Out]: ...
-def stream(
-    agent: Agent[Any, Any],
-    prompt: Prompt,
-    *,
-    deps: Any = None,
-    context: Mapping[str, JsonValue] = NO_CONTEXT,
-    principal: Principal | None = None,
-    store: StorePlace = None,
-    thread: str | None = None,
-    key: str | None = None,
-    history: Any = None,
-    budget: Budget | None = None,
-    approver: Any = None,
-    model: ModelChoice | None = None,
-    instructions: Any = None,
-    tools: Sequence[Tool[Any]] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    hooks: Sequence[Any] = (),
-) -> StreamedRun[Any]:
+def stream(agent: Agent[Any, Any], prompt: Prompt, *, store: StorePlace = None, **options: Any) -> StreamedRun[Any]:
     """Run an agent and watch it. Takes what `run` takes."""
-    request = request_of(
-        agent,
-        prompt,
-        deps=deps,
-        context=context,
-        principal=principal,
-        thread=thread,
-        key=key,
-        history=history,
-        budget=budget,
-        approver=approver,
-        model=model,
-        instructions=instructions,
-        tools=tools,
-        settings=settings,
-        hooks=hooks,
-        stream=True,
-    )
-    return StreamedRun(request, store)
+    return StreamedRun(request_of(agent, prompt, stream=True, **options), store)
+
+
+stream.__signature__ = inspect.signature(run).replace(  # type: ignore[attr-defined]  # it takes what `run` takes
+    return_annotation=StreamedRun
+)

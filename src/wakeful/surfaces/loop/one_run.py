@@ -38,7 +38,8 @@ from wakeful.contracts.requests import ConversationRequest
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.audit import audit_entry, audited_parameters
 from wakeful.service.hooks import HookRegistry
-from wakeful.service.turns import RunRequest, Runtime, cancel_turn, run_turn
+from wakeful.service.requests import RunRequest, Runtime
+from wakeful.service.turns import cancel_turn, run_turn
 from wakeful.surfaces.loop.calling import at_once, in_its_place
 from wakeful.surfaces.loop.conversation_items import items_of
 from wakeful.surfaces.loop.execution import ToolExecutionCore

@@ -1,0 +1,119 @@
+"""Making a message safe: from here on the runtime owes it an answer.
+
+Whatever can be wrong with a request is wrong before this; what returns survives a power cut.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from wakeful.agents.definition import Agent
+from wakeful.contracts.budgets import Budget
+from wakeful.contracts.content import File, Image, Text
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import MAIN_THREAD, Fact
+from wakeful.contracts.errors import DepsMissing, InvalidValue, KeyReused
+from wakeful.contracts.events import HistoryImported, MessageAdmitted, SessionStarted
+from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.mediation.offloading import offload
+from wakeful.ports import Store, TurnRow
+from wakeful.service.requests import RunRequest, Runtime
+from wakeful.tools.results import clean
+
+MAX_CONTEXT_BYTES = 16_000
+MAX_INLINE_HISTORY = 40_000
+
+
+async def admit(
+    runtime: Runtime, request: RunRequest, message: UserItem, fingerprint: str, history: Sequence[Any]
+) -> TurnRow:
+    """Make the message safe. What returns survives a power cut."""
+    store, clock, ids = runtime.store, runtime.clock, runtime.ids
+    thread = request.thread if request.thread is not None else MAIN_THREAD
+    # A run that names no thread opens a session of its own: nothing to contend for.
+    agent_id = request.agent.name if request.thread is not None else ids.new(request.agent.name)
+    turn_id = ids.new("turn")
+    stored = await offload(message, store.put_blob)
+    assert isinstance(stored, UserItem)
+    admitted = MessageAdmitted(
+        message_id=ids.new("msg"),
+        item=stored,
+        delivery_surface="cli_prompt" if request.surface == "cli_prompt" else "run_once",
+        key=request.key,
+        fingerprint=fingerprint,
+        prompt_preview=message.text[:PREVIEW_CHARS],
+        context=_plain_context(request.context),
+        principal=request.principal.id if request.principal is not None else None,
+        limits=(request.budget or request.agent.budget or Budget()).limits(request.agent.max_steps),
+    )
+    facts: list[Fact] = []
+    if request.thread is None or not await store.read(agent_id, limit=1):
+        started = SessionStarted(agent_name=request.agent.name, temporary=request.thread is None)
+        facts.append(Fact(started, clock.now()))
+    facts.append(Fact(admitted, clock.now(), thread, turn_id))
+    if history:
+        facts.append(Fact(await _imported(store, history), clock.now(), thread, turn_id))
+    answer = await store.admit(agent_id, facts)
+    assert answer is not None
+    return answer.turn
+
+
+def _plain_context(context: Mapping[str, Any]) -> dict[str, Any]:
+    """The context as JSON: it has to be there again after a restart, here or elsewhere."""
+    try:
+        plain: dict[str, Any] = json.loads(to_json(dict(context), inf_nan_mode="strings"))
+    except (PydanticSerializationError, UnicodeEncodeError) as error:
+        raise InvalidValue(
+            "invalid_context", "context", str(error), "give JSON values; what is alive goes to deps="
+        ) from None
+    if len(to_json(plain)) > MAX_CONTEXT_BYTES:
+        raise InvalidValue(
+            "invalid_context",
+            "context",
+            f"{len(to_json(plain)):,} bytes of JSON are more than {MAX_CONTEXT_BYTES:,}",
+            "give an id, and let tools or the deps factory look the rest up",
+        )
+    return plain
+
+
+async def _imported(store: Store, items: Sequence[Any]) -> HistoryImported:
+    whole = [item.model_dump(mode="json", exclude_none=True) for item in items]
+    encoded = to_json(whole)
+    if len(encoded) <= MAX_INLINE_HISTORY:
+        return HistoryImported(items=tuple(items), count=len(whole))
+    return HistoryImported(items_ref=await store.put_blob(encoded, "application/json"), count=len(whole))
+
+
+def storable(parts: tuple[Text | Image | File, ...]) -> tuple[Text | Image | File, ...]:
+    """Without half surrogate pairs and the like, which come out of terminals and cannot be written down."""
+    return tuple(
+        part
+        if not isinstance(part, Text) or part.text.isascii()
+        else part.model_copy(update={"text": clean(part.text)})
+        for part in parts
+    )
+
+
+def fingerprint_of(agent_name: str, message: UserItem) -> str:
+    return hashlib.sha256(agent_name.encode() + b"\0" + to_json(message.parts)).hexdigest()
+
+
+def reused(key: str, row: TurnRow, agent_name: str, message: UserItem) -> KeyReused:
+    return KeyReused(
+        f"key {key!r} belongs to another run:\n"
+        f"  then: agent {row.agent_name!r}, prompt {row.prompt_preview!r}\n"
+        f"  now:  agent {agent_name!r}, prompt {message.text[:PREVIEW_CHARS]!r}",
+        "give this run a key of its own, or repeat the first one exactly",
+    )
+
+
+def check_deps(agent: Agent[Any, Any], deps: Any, turn: str) -> None:
+    if deps is None and agent.deps is None and agent.needs_deps:
+        what = agent.needs_deps_for or "its deps_type"
+        raise DepsMissing(
+            f"agent {agent.name!r} needs deps for {what!r}, and {turn} was given none",
+            "pass deps=..., or give the agent a factory: Agent(..., deps=lambda context: ...)",
+        )

@@ -1,0 +1,237 @@
+"""Taking a turn up: from its row and its log to work that can be run, and the facts it is taken up with."""
+
+import hashlib
+import inspect
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from wakeful.agents.definition import Agent
+from wakeful.agents.folding import Folded, fold
+from wakeful.agents.known_facts import KnownFacts
+from wakeful.agents.output import AnswerRejected as DoesNotFit
+from wakeful.agents.recovery import missing_tools, recovered
+from wakeful.agents.runner import TurnRunner
+from wakeful.agents.work import CheckAnswer, TurnWork
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.budgets import Budget
+from wakeful.contracts.content import BlobRef, Text
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import ToolMissing
+from wakeful.contracts.events import (
+    AnswerAccepted,
+    AnswerRejected,
+    ContextItem,
+    ContextResolved,
+    MessageAdmitted,
+    TurnConfigChanged,
+    TurnStarted,
+    TurnSuspended,
+)
+from wakeful.contracts.tools import Principal
+from wakeful.decisions.conversation_export import turn_facts
+from wakeful.ports import Claim, Model, TurnRow
+from wakeful.service.admission import check_deps
+from wakeful.service.requests import RunRequest, Runtime
+from wakeful.tools.context import RunContext
+
+MAX_INLINE_VALUE = 16_000
+"""An answer longer than this is not written down a second time: its text is in the log already."""
+
+
+async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequest) -> tuple[TurnWork, Folded]:
+    store, agent = runtime.store, request.agent
+    thread = await store.turns_of_thread(row.agent_id, row.thread_id)
+    # Until a turn has begun its row names itself alone; its conversation rests on the whole thread.
+    window_from = row.window_from if row.turn_index else min(turn.first_seq for turn in thread)
+    row = row._replace(window_from=window_from)
+    recorded = await store.read(row.agent_id, after=window_from - 1, thread_id=row.thread_id)
+    folded = await fold(store, row, recorded)
+    claim.seen = max(claim.seen, folded.last_seq)
+    of_turn = turn_facts(recorded, row.turn_id)
+    admitted = next(entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted))
+    context = admitted.context
+    principal = _principal(request, admitted.principal)
+    deps = request.deps
+    if deps is None and agent.deps is not None:
+        deps = agent.deps(context)
+        if inspect.isawaitable(deps):
+            deps = await deps
+    check_deps(agent, deps, f"turn {row.turn_id}")
+    config = await _config(request, row, deps, context, principal, folded)
+    work = TurnWork(
+        store=store,
+        claim=claim,
+        row=row,
+        state=folded.state,
+        config=config,
+        models=[runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)],
+        tools={tool.name: tool for tool in agent.tools},
+        clock=runtime.clock,
+        ids=runtime.ids,
+        jitter=runtime.jitter,
+        call_ids=folded.call_ids,
+        known=KnownFacts(of_turn, store.reader(row.agent_id, row.turn_id)),
+        deps=deps,
+        context=context,
+        principal=principal,
+        stream=request.stream,
+        watcher=request.watcher,
+        check_answer=_answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
+        ask_caller=request.ask_caller,
+    )
+    return work, folded
+
+
+async def _config(
+    request: RunRequest,
+    row: TurnRow,
+    deps: Any,
+    context: Mapping[str, Any],
+    principal: Principal | None,
+    folded: Folded,
+) -> TurnConfig:
+    """What holds for the turn: what it was begun with, and for tools and model what the code says today."""
+    agent, before = request.agent, folded.state.config
+    if before is not None and not isinstance(agent.instructions, str):
+        instructions = before.instructions  # they were worked out when the turn began
+    elif isinstance(agent.instructions, str):
+        instructions = agent.instructions
+    else:
+        told = agent.instructions(
+            RunContext(
+                deps,
+                context=context,
+                principal=principal,
+                agent=agent.name,
+                thread=row.thread_id,
+                turn_id=row.turn_id,
+            )
+        )
+        instructions = await told if inspect.isawaitable(told) else told
+    return TurnConfig(
+        agent_name=agent.name,
+        model_ref=_ref(agent.model),
+        fallbacks=tuple(_ref(choice) for choice in agent.fallbacks),
+        instructions=instructions,
+        tools=agent.declarations,
+        settings=dict(agent.settings),
+        output_schema=agent.output_schema,
+    )
+
+
+def _ref(choice: str | Model) -> str:
+    return choice if isinstance(choice, str) else choice.ref
+
+
+async def opening(
+    runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded, runner: TurnRunner
+) -> list[Fact]:
+    """The facts a turn is taken up with: its beginning, or its recovery."""
+    store, state, config = runtime.store, work.state, work.config
+    encoded = config.model_dump_json().encode()
+    digest = "sha256:" + hashlib.sha256(encoded).hexdigest()
+    if folded.started is None:
+        ref = await store.put_blob(encoded, "application/json")
+        state.configs = {**state.configs, digest: config}
+        return _begun(request, work, folded, ref)
+    missing = missing_tools(work)
+    if missing:
+        await _suspend(work, missing)
+    before = folded.state.config
+    facts = await recovered(work, runner.steps)
+    if before is not None and config != before:
+        ref = await store.put_blob(encoded, "application/json")
+        state.configs = {**state.configs, digest: config}
+        changed = TurnConfigChanged(
+            config_ref=ref,
+            previous=folded.started.config_ref.digest,
+            changed=config.changes_from(before),
+            model_ref=config.model_ref,
+            limits=state.limits,
+        )
+        facts.insert(1, work.fact(changed))
+    return facts
+
+
+def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: BlobRef) -> list[Fact]:
+    agent, config = request.agent, work.config
+    began = time.perf_counter()
+    messages = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, MessageAdmitted)]
+    allowed = messages[0].limits or (request.budget or agent.budget or Budget()).limits(agent.max_steps)
+    instructions = config.instructions.encode()
+    words = len(instructions) + sum(
+        len(part.text) for item in work.state.items for part in item.parts if isinstance(part, Text)
+    )
+    started = TurnStarted(
+        turn_index=folded.turns_before + 1,
+        message_ids=tuple(message.message_id for message in messages),
+        agent_name=agent.name,
+        config_ref=config_ref,
+        model_ref=config.model_ref,
+        fallbacks=config.fallbacks,
+        limits=allowed,
+        stop_rule=request.stop_rule,
+        structured=config.output_schema is not None,
+        window_from=work.row.window_from,
+        context=dict(work.context),
+        principal=messages[0].principal,
+        stream=request.stream,
+    )
+    resolved = ContextResolved(
+        context_id=f"ctx_{work.row.turn_id}",
+        instruction_refs=(
+            (ContextItem(ref=config_ref.digest, kind="instruction", tokens=len(instructions) // 3),)
+            if instructions
+            else ()
+        ),
+        history_refs=(
+            ContextItem(ref=f"{work.row.agent_id}:{work.row.window_from}", kind="history", tokens=words // 3),
+        ),
+        tokens_used=words // 3,
+        tokens_are_estimate=True,
+        context_build_ms=round((time.perf_counter() - began) * 1000, 3),
+    )
+    return [work.fact(started), work.fact(resolved)]
+
+
+async def _suspend(work: TurnWork, missing: list[str]) -> None:
+    """Nothing is settled and nothing is lost: the turn waits, and says for what."""
+    suspended = work.state.suspended_for
+    if suspended is None or suspended.waiting_for != tuple(missing):
+        event = TurnSuspended(reason="tool_missing", waiting_for=tuple(missing))
+        await work.store.append(work.claim, [work.fact(event)], barrier=True)
+    names = ", ".join(missing)
+    raise ToolMissing(
+        f"turn {work.row.turn_id} of agent {work.row.agent_name!r} waits for {names}: it was cut off inside "
+        "a call that needs the tool's code to be settled",
+        "nothing was changed; supply the tool in agents=[...] or with --tools module:name, and resume again",
+    )
+
+
+def _answer_check(agent: Agent[Any, Any], retries: int) -> CheckAnswer:
+    def check(text: str, rejected: int) -> AnswerAccepted | AnswerRejected:
+        try:
+            value = agent.parse_output(text)
+        except DoesNotFit as error:
+            words = f"{error}\nAnswer again, with JSON that fits the schema and nothing else."
+            return AnswerRejected(
+                item=UserItem(parts=(Text(words),), origin="runtime"),
+                errors=tuple(str(error).splitlines()[:10]),
+                final=rejected >= retries,
+            )
+        small = len(text) <= MAX_INLINE_VALUE
+        return AnswerAccepted(value=to_jsonable_python(value) if small else None)
+
+    return check
+
+
+def _principal(request: RunRequest, stored: str | None) -> Principal | None:
+    """Who the turn acts for: whoever it was admitted for, never whoever happens to run it."""
+    asked = request.principal
+    if stored is None or (asked is not None and asked.id == stored):
+        return asked if stored is not None else None
+    return Principal(id=stored)

@@ -1,0 +1,50 @@
+"""What somebody asks of the runtime, and what it is carried out with."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from wakeful.agents.definition import Agent
+from wakeful.agents.watching import Watcher
+from wakeful.contracts.budgets import Budget
+from wakeful.contracts.content import Prompt
+from wakeful.contracts.events import StopRule
+from wakeful.contracts.tools import Principal
+from wakeful.ports import Clock, Ids, Model, Store
+
+ResolveModel: TypeAlias = Callable[[str | Model], Model]
+
+
+@dataclass(slots=True, frozen=True)
+class Runtime:
+    """What turns are run with, whoever asks."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    jitter: Callable[[], float]
+    resolve_model: ResolveModel
+    linger: Callable[[Coroutine[Any, Any, None]], None]
+    """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
+
+
+@dataclass(slots=True)
+class RunRequest:
+    """What somebody asks for."""
+
+    agent: Agent[Any, Any]
+    prompt: Prompt
+    deps: Any = None
+    context: Mapping[str, Any] = field(default_factory=dict)
+    principal: Principal | None = None
+    thread: str | None = None
+    key: str | None = None
+    history: Any = None
+    budget: Budget | None = None
+    stream: bool = True
+    watcher: Watcher | None = None
+    surface: str = "run_once"
+    stop_rule: StopRule = "natural"
+    ask_caller: Callable[[], Awaitable[bool]] | None = None
+    on_turn: Callable[[str, str], None] | None = None
+    """Told the turn's and the agent's id as soon as the turn is safe."""
