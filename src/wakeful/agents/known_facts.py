@@ -20,6 +20,11 @@ class KnownFacts:
         self._read = read
         self.last_seq = self._kept[-1].seq if self._kept else 0
 
+    @property
+    def keeps_none(self) -> bool:
+        """There were too many: they are read back when somebody asks."""
+        return self._kept is None
+
     def add(self, recorded: list[Recorded]) -> None:
         """Facts that are stored now."""
         if recorded:

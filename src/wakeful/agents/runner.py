@@ -15,7 +15,7 @@ import asyncio
 from wakeful.agents.folding import fold
 from wakeful.agents.steps import Start, Steps
 from wakeful.agents.work import TurnWork
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import RestRefused
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.state import evolve
@@ -88,8 +88,7 @@ class TurnRunner:
         for other in others:
             evolve(state, other.fact)
         if others or facts:
-            agent_id = work.claim.agent_id
-            work.show([*others, *(Recorded(agent_id, first + index, fact) for index, fact in enumerate(facts))])
+            work.show(others, facts, first)
             if steps.calls.unwritten:
                 steps.calls.written(facts)
         await self._start(starts, first)
@@ -116,6 +115,7 @@ class TurnRunner:
         work.claim.seen = max(work.claim.seen, folded.last_seq)
         missed = [entry for entry in turn_facts(recorded, work.row.turn_id) if entry.seq > work.known.last_seq]
         work.known.add(missed)
+        work.tell(missed)
 
     async def _go_down(self) -> None:
         work, steps = self._work, self.steps

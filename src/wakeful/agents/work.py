@@ -58,11 +58,14 @@ class TurnWork:
 
     # --- who sees it ------------------------------------------------------------------------------------------------
 
-    def show(self, recorded: list[Recorded]) -> None:
-        """Keep and show what is stored now, in the order of the log."""
+    def show(self, others: list[Recorded], facts: Sequence[Fact], first_seq: int) -> None:
+        """Keep and show what is stored now, in the order of the log: what others wrote, then what the owner did."""
+        if self.watcher is None and self.known.keeps_none:
+            return
+        agent_id = self.claim.agent_id
+        recorded = [*others, *(Recorded(agent_id, first_seq + index, fact) for index, fact in enumerate(facts))]
         self.known.add(recorded)
-        if self.watcher is not None:
-            self.tell(recorded)
+        self.tell(recorded)
 
     def tell(self, recorded: Sequence[Recorded]) -> None:
         """Show stored facts to whoever watches."""

@@ -48,26 +48,29 @@ def succeeded(
     whole: BlobRef | None,
 ) -> ToolResult:
     """The call returned."""
-    preview = next((part.text for part in parts if isinstance(part, Text)), "")
-    pictures = tuple(part.ref.digest for part in parts if isinstance(part, Image) and part.ref is not None)
+    metadata = ToolResultMetadata(
+        status="success",
+        started_at=record.taken_up_at,
+        completed_at=now,
+        execution_time_ms=record.execution_ms,
+        offloaded_artifact_id=whole.digest if whole is not None else None,
+    )
+    # What is not given is not written down either: the common result, a short text, stays a small row.
+    more: dict[str, Any] = {}
+    if whole is not None:
+        more = {"result_ref": whole, "artifact_refs": (whole.digest,), "truncated": True}
+    pictures = [part.ref.digest for part in parts if part.type == "image" and part.ref is not None]
+    if pictures:
+        more["images"] = tuple(pictures)
     return ToolResult(
         tool_name=record.tool_name,
         item=ToolItem(call_id=record.call_id, name=record.tool_name, parts=parts),
-        preview=preview[:PREVIEW_CHARS],
-        result_ref=whole,
-        images=pictures,
-        artifact_refs=(whole.digest,) if whole is not None else (),
-        truncated=whole is not None,
+        preview=next((part.text for part in parts if part.type == "text"), "")[:PREVIEW_CHARS],
         size_bytes=size_bytes,
         duration_ms=record.execution_ms,
         permission_ref=record.permission_ref,
-        metadata=ToolResultMetadata(
-            status="success",
-            started_at=record.taken_up_at,
-            completed_at=now,
-            execution_time_ms=record.execution_ms,
-            offloaded_artifact_id=whole.digest if whole is not None else None,
-        ),
+        metadata=metadata,
+        **more,
     )
 
 

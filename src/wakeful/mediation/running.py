@@ -214,14 +214,8 @@ class RunningCall:
 
     def _finish_shown(self, value: str) -> None:
         """The common case, without a task: a short text needs no artifact."""
-        shown = show(value)
-        self._finish(
-            [
-                succeeded(
-                    self.dispatch.record, now=self.around.now(), parts=shown.parts, size_bytes=shown.size, whole=None
-                )
-            ]
-        )
+        parts, _, size = show(value)
+        self._finish([succeeded(self.dispatch.record, now=self.around.now(), parts=parts, size_bytes=size, whole=None)])
 
     async def _shape_and_finish(self, value: Any) -> None:
         try:

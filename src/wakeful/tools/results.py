@@ -43,6 +43,8 @@ class Shown(NamedTuple):
 
 def show(value: Any) -> Shown:
     """What a tool returned, ready for the model. Raises ResultRefused."""
+    if type(value) is str and 0 < len(value) < 1_000 and value.isascii() and "\x00" not in value:
+        return Shown((Text(value),), None, len(value))  # nothing to clean and nothing to cut
     return limit(parts_from(value))
 
 
