@@ -29,6 +29,7 @@ from wakeful.mediation.outcomes import failed, succeeded, unknown_error
 from wakeful.tools.context import RunContext
 from wakeful.tools.results import ResultRefused, Shown, clean, show
 from wakeful.tools.running import Running
+from wakeful.tools.schema import ArgumentsRefused
 
 GRACE_SECONDS = 2.0
 """How long a call that was told to stop may take to do so."""
@@ -245,6 +246,8 @@ class RunningCall:
     def _raised(self, raised: BaseException) -> AnyEvent:
         if isinstance(raised, ToolRetry):
             return self._asked_retry(raised)
+        if isinstance(raised, ArgumentsRefused):
+            return self._refused(raised)
         if isinstance(raised, OutcomeUnknown):
             return self._unknown(f"{self.dispatch.record.tool_name} said: {raised.message}.")
         if isinstance(raised, ToolReported):
@@ -258,6 +261,24 @@ class RunningCall:
             recovery_hint=hint if isinstance(hint, str) and hint else None,
         )
         return self._failed(error, self._effects_of_failure())
+
+    def _refused(self, raised: ArgumentsRefused) -> AnyEvent:
+        """They fit the schema and not the function: its own types want more. Nothing has run."""
+        error = ToolError(
+            kind="invalid_parameters",
+            message=raised.message,
+            details={"errors": [f"{path}: {words}" for path, words in raised.problems], "field": raised.problems[0][0]},
+            recovery_hint="Correct these fields and call the tool again.",
+            retryable=True,
+        )
+        return failed(
+            self.dispatch.record,
+            error,
+            now=self.around.now(),
+            status="invalid",
+            category="schema_validation_failed",
+            effects="none",
+        )
 
     def _effects_of_failure(self) -> Effects:
         """A tool that failed said so: what it changed before that is its own affair, not an open question."""
