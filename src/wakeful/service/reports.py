@@ -8,6 +8,7 @@ from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import TurnFailed
 from wakeful.decisions.state import TurnState
+from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Store, TurnRow
 from wakeful.service.results import RunResult, RunStatus, UnknownOutcome
 
@@ -47,7 +48,7 @@ async def report(
         message=message,
         unknown=await _unknown(store, row) if state.unknown else (),
         failure_artifact=terminal.failure_artifact if isinstance(terminal, TurnFailed) else None,
-        items=state.items,
+        items=[await resolve(item, store.get_blob) if refers(item) else item for item in state.items],
         facts=facts,
         config=state.config,
         location=store.location if store.location != ":memory:" else "",

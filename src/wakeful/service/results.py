@@ -136,9 +136,10 @@ class RunResult(Generic[Out_co]):
         if self.status == "completed":
             return
         why = f": {self.message}" if self.message else ""
+        look = f"wakeful events {self.turn_id} --store {self._location}" if self._location else "result.calls()"
         raise NotCompleted(
             f"turn {self.turn_id} of agent {self.agent!r} is {self.status} ({self.stop_reason}){why}",
-            f"what happened: wakeful events {self.turn_id}" + (f" --store {self._location}" if self._location else ""),
+            f"what happened: {look}",
         )
 
     def history(self) -> list[UserItem | AssistantItem | ToolItem]:
