@@ -38,7 +38,7 @@ _lingering: set[asyncio.Task[None]] = set()
 @asynccontextmanager
 async def opened_store(store: "Store | str | PathLike[str] | None") -> AsyncIterator[Store]:
     """A store by its path, a store as it is, or one in memory. Closed when its last user is done with it."""
-    if store is None:
+    if store is None or store == ":memory:":  # as SQLite spells it, and not a file of that name
         from wakeful.store.memory import MemoryStore
 
         memory = MemoryStore()

@@ -78,7 +78,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         deps=deps,
         context=context,
         principal=principal,
-        stream=request.stream,
+        stream=_streams(request),
         watcher=request.watcher,
         check_answer=_answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
         ask_caller=request.ask_caller,
@@ -118,9 +118,14 @@ async def _config(
         fallbacks=tuple(_ref(choice) for choice in agent.fallbacks),
         instructions=instructions,
         tools=agent.declarations,
-        settings=dict(agent.settings),
+        settings={name: value for name, value in agent.settings.items() if name != "stream"},
         output_schema=agent.output_schema,
     )
+
+
+def _streams(request: RunRequest) -> bool:
+    """Replies are streamed unless the caller or the agent's settings say no; the facts are the same."""
+    return request.stream and request.agent.settings.get("stream", True) is not False
 
 
 def _ref(choice: str | Model) -> str:
@@ -179,7 +184,7 @@ def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: Blob
         window_from=work.row.window_from,
         context=dict(work.context),
         principal=messages[0].principal,
-        stream=request.stream,
+        stream=_streams(request),
     )
     resolved = ContextResolved(
         context_id=f"ctx_{work.row.turn_id}",

@@ -57,7 +57,6 @@ def request_of(
     tools: Sequence[Tool[Any]] | None = None,
     settings: Mapping[str, Any] | None = None,
     hooks: Sequence[Any] = (),
-    stream: bool = False,
 ) -> RunRequest:
     """A request, or an error that says what is not there yet."""
     if approver is not None:
@@ -74,7 +73,6 @@ def request_of(
         key=key,
         history=history,
         budget=budget,
-        stream=stream,
     )
 
 

@@ -139,7 +139,7 @@ def stream(
 ) -> StreamedRun[Out]: ...
 def stream(agent: Agent[Any, Any], prompt: Prompt, *, store: StorePlace = None, **options: Any) -> StreamedRun[Any]:
     """Run an agent and watch it. Takes what `run` takes."""
-    return StreamedRun(request_of(agent, prompt, stream=True, **options), store)
+    return StreamedRun(request_of(agent, prompt, **options), store)
 
 
 stream.__signature__ = inspect.signature(run).replace(  # type: ignore[attr-defined]  # it takes what `run` takes
