@@ -7,7 +7,7 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check fix bench demo lock
+.PHONY: help setup peers test check fix bench demo lock
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | expand -t 12
@@ -27,6 +27,12 @@ else
 endif
 	@$(BIN)/python -m compileall -q src
 	@touch $(READY)
+
+peers: .peers/.ready  ## install the model server that tests/peers talks to (needs npm)
+
+.peers/.ready: tests/peers/install.sh
+	tests/peers/install.sh
+	@touch $@
 
 test: $(READY)  ## run all tests
 	$(BIN)/python -m pytest -n auto

@@ -11,14 +11,13 @@ after a warm-up, divided by the turns.
 import argparse
 import asyncio
 import json
-import resource
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memory import peak, resident
 from reporting import Broken, measure, number, table
 
 TURNS, ROUNDS, WARM_UP = 1_000, 10, 20
@@ -76,7 +75,7 @@ async def _crowd(turns: int, rounds: int, folder: Path) -> dict[str, Any]:
     ticker = asyncio.create_task(_ticker(stalls))
     await asyncio.sleep(0.05)
     stalls.clear()
-    before = _resident()
+    before = resident()
     began = time.perf_counter()
     await asyncio.gather(*(one(folder / "runs.db") for _ in range(turns)))
     seconds = time.perf_counter() - began
@@ -84,7 +83,7 @@ async def _crowd(turns: int, rounds: int, folder: Path) -> dict[str, Any]:
     ticker.cancel()
     return {
         "seconds": seconds,
-        "peak_bytes": _peak() - before,
+        "peak_bytes": peak() - before,
         "longest_stall": max(stalls),
         "most_open": _Open.most,
     }
@@ -95,18 +94,6 @@ async def _ticker(stalls: list[float]) -> None:
         due = time.perf_counter() + TICK
         await asyncio.sleep(TICK)
         stalls.append(time.perf_counter() - due)
-
-
-def _resident() -> int:
-    """Bytes of memory held now; where the system does not tell, the peak so far."""
-    statm = Path("/proc/self/statm")
-    if statm.exists():
-        return int(statm.read_text().split()[1]) * resource.getpagesize()
-    return _peak()
-
-
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 # ---- around it

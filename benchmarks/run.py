@@ -1,9 +1,10 @@
 """Every benchmark, side by side, written to `docs/benchmarks.md`.
 
     make bench                                           the environment with the peers, then everything
-    .venv-bench/bin/python benchmarks/run.py             everything; about fifteen minutes
+    .venv-bench/bin/python benchmarks/run.py             everything; about twenty minutes
     .venv-bench/bin/python benchmarks/run.py --profile   with the profile of wakeful's cell, whatever the verdict
-    .venv-bench/bin/python benchmarks/start.py           one part alone (or rounds.py, crowd.py): prints, writes nothing
+    .venv-bench/bin/python benchmarks/run.py --only wire only what is on the wire: the other sections stay as they are
+    .venv-bench/bin/python benchmarks/start.py           one part alone (or rounds.py, crowd.py, wire.py): prints only
 
 A missed aim is a result, not an error: the report says so and shows the profile of the cell, and the exit code stays 0.
 """
@@ -15,6 +16,7 @@ import crowd
 import reporting
 import rounds
 import start
+import wire
 from contestants import CONTESTANTS
 
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
@@ -56,7 +58,12 @@ before the turns.
 
 
 def report(
-    cells: list[rounds.Cell], starts: list[start.Start], many: crowd.Crowd, facts: list[tuple[str, str]], profile: str
+    cells: list[rounds.Cell],
+    starts: list[start.Start],
+    many: crowd.Crowd,
+    wires: wire.Results,
+    facts: list[tuple[str, str]],
+    profile: str,
 ) -> str:
     notes = "\n".join(f"- **{c.name}**: {c.note}." for c in CONTESTANTS.values())
     packages = reporting.versions(dict.fromkeys([*(c.distribution for c in CONTESTANTS.values()), "pydantic", "apsw"]))
@@ -69,6 +76,7 @@ def report(
         start.markdown(starts),
         CROWD,
         crowd.markdown(many),
+        wire.markdown(wires),
     ]
     if profile:
         parts.append(
@@ -79,20 +87,37 @@ def report(
     return "\n".join(parts)
 
 
+def with_section(text: str, section: str) -> str:
+    """The report with this section in place of the one of the same heading; without one, at the end."""
+    heading = section.partition("\n")[0]
+    before, found, after = text.partition(f"{heading}\n")
+    if not found:
+        return f"{text.rstrip()}\n\n{section}"
+    _, following, rest = after.partition("\n## ")
+    return f"{before}{section}{following}{rest}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Every benchmark, side by side, written to docs/benchmarks.md.")
     parser.add_argument(
         "--profile", action="store_true", help="show the profile of wakeful's cell whatever the verdict"
     )
     parser.add_argument("--output", type=Path, default=REPORT)
+    parser.add_argument("--only", choices=["wire"], help="measure this section and leave the others as they are")
     args = parser.parse_args()
+    if args.only:
+        section = wire.markdown(wire.run(profile=args.profile))
+        args.output.write_text(with_section(args.output.read_text(), section))
+        print(section)
+        return
     facts = reporting.machine()
     starts = start.run()
     many = crowd.run()
+    wires = wire.run(profile=args.profile)
     cells = rounds.run(list(CONTESTANTS), list(rounds.ROUNDS), rounds.LIMIT)
     missed = any(aim.verdict == "missed" for aim in rounds.aims(cells))
     profile = _profile() if args.profile or missed else ""
-    text = report(cells, starts, many, facts, profile)
+    text = report(cells, starts, many, wires, facts, profile)
     args.output.parent.mkdir(exist_ok=True)
     args.output.write_text(text)
     print(text)

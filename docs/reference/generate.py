@@ -1,6 +1,7 @@
 """Writes the generated pages of this folder: `python docs/reference/generate.py`. A test holds them to the code."""
 
 import ast
+import dataclasses
 import inspect
 import json
 import textwrap
@@ -18,6 +19,12 @@ from wakeful.contracts.schema import event_schema
 from wakeful.contracts.tool_calls import ToolCall, ToolCallMetadata
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
+from wakeful.providers.endpoint_settings import KNOWN, SETTINGS_FILE
+from wakeful.providers.endpoints import BUILT_IN, TRANSPORTS, Endpoint
+from wakeful.providers.openai_chat.dialect import Dialect
+from wakeful.providers.openai_responses.client import QUIRKS
+from wakeful.providers.profiles import UNKNOWN, ModelProfile
+from wakeful.providers.wire.http import Timeouts
 
 HERE = Path(__file__).parent
 MAX_DEFAULT = 80
@@ -61,6 +68,79 @@ A field in **bold** is required. A value with a `schema` carries it with its int
 another version is refused. Every value is immutable, and what JSON cannot hold is refused where it stands.
 This page is generated.
 """
+PROVIDERS_INTRO = """\
+# Providers
+
+A model is named `provider:model`, as in `anthropic:claude-opus-4-7`; `provider/model` means the same.
+`wakeful models list` shows the models that are described here with their prices, `wakeful models show MODEL` one of
+them, and `wakeful models test MODEL` asks it for a word. A model that nobody has described can be used all the same:
+it gets a safe profile, and its price is unknown. This page is generated.
+
+## Names
+
+Each takes its key from a variable, and another address from `NAME_BASE_URL`. A key is never read from a file, and never
+written to a log, an event, an error or the environment of a child process.
+"""
+SETTINGS_INTRO = f"""
+## The settings file
+
+`$WAKEFUL_CONFIG`, or `{SETTINGS_FILE}` in `$WAKEFUL_HOME` (by default the place where the system keeps a user's data;
+`wakeful models list` shows it). The current folder's is never read. Code wins over the environment, that over the file,
+and the file over what is built in. A name that is not built in is a provider of one's own.
+
+```toml
+[providers.acme]
+base_url = "https://models.acme.example/v1"
+key_env = "ACME_API_KEY"
+
+[providers.acme.profile]
+context_window = 65536
+images = true
+```
+
+| key in `[providers.NAME]` | meaning |
+|---|---|
+"""
+SETTINGS = {
+    "transport": f"How it is spoken to: {', '.join(f'`{name}`' for name in TRANSPORTS)}. A new name speaks "
+    f"`{next(name for name, wire in TRANSPORTS.items() if wire == 'openai_chat')}` unless it says otherwise.",
+    "base_url": "Its address, as its own documentation gives it.",
+    "key_env": "The variable that holds the key, or a list of them: the first that is set counts.",
+    "auth": "How the key is sent: `bearer`, `x-api-key` or `none`.",
+    "key_required": "`false`: it is asked without a key when there is none.",
+    "api_version": "Anthropic's: `2023-06-01` (the default) or `2026-10-21`, which takes the key as a bearer token.",
+    "headers": "A table of headers for every request. Their values are shown nowhere.",
+    "quirks": "A table: where it differs from its format (below).",
+    "profile": "A table: what is known better about its models (below).",
+}
+RESPONSES_QUIRKS = """
+## Quirks of `openai_responses`
+
+| field | meaning |
+|---|---|
+"""
+RESPONSES_QUIRK = {
+    "codex": "`true`: the rules of that backend; it always streams.",
+    "continue": "`true`: answers are stored there, and a request that only adds to an earlier one sends what it adds.",
+    "item_ids": "`true`: items go back with their ids.",
+}
+CLASSES = """
+## In code
+
+```python
+from wakeful import Agent
+from wakeful.providers import AnthropicMessages, OpenAIChat, OpenAIResponses
+
+Agent("a", "anthropic:claude-opus-4-7")                                   # the key from ANTHROPIC_API_KEY
+Agent("b", OpenAIChat("qwen3", base_url="http://127.0.0.1:8000/v1"))      # any server that speaks Chat Completions
+Agent("c", OpenAIResponses("gpt-5.5", base_url="https://proxy.example/v1", api_key=read_from_your_vault()))
+Agent("d", AnthropicMessages("claude-opus-4-7", api_version="2026-10-21"))
+```
+
+A key of the environment goes to the configured address only: with a `base_url` of one's own the key is given in code,
+or there is none. Every class takes `api_key`, `base_url`, `headers`, `profile`, `timeouts`, `endpoint` and `client`
+(an `httpx2.AsyncClient`).
+"""
 
 
 def pages() -> dict[str, str]:
@@ -69,7 +149,48 @@ def pages() -> dict[str, str]:
         "events.schema.json": json.dumps(event_schema(), indent=2) + "\n",
         "events.md": EVENTS_INTRO + "".join(section(event) for event in EVENTS),
         "conversation.md": CONVERSATION_INTRO + "".join(value_section(value) for value in CONVERSATION),
+        "providers.md": providers_page(),
     }
+
+
+def providers_page() -> str:
+    """Every provider, setting and capability there is, from the tables themselves."""
+    lines = ["", "| name | transport | address | key | another address |", "|---|---|---|---|---|"]
+    lines += [provider_row(endpoint) for endpoint in BUILT_IN.values()]
+    settings = "".join(f"| `{name}` | {SETTINGS[name]} |\n" for name in KNOWN)
+    return "\n".join(lines).join((PROVIDERS_INTRO, "\n")) + "".join(
+        (
+            SETTINGS_INTRO,
+            settings,
+            fields_section("Profiles", ModelProfile, UNKNOWN, "a model nobody described"),
+            fields_section("Quirks of `openai_chat_completions`", Dialect, Dialect(), "default"),
+            RESPONSES_QUIRKS,
+            *(f"| `{name}` | {RESPONSES_QUIRK[name]} |\n" for name in QUIRKS),
+            fields_section("Timeouts", Timeouts, Timeouts(), "default"),
+            CLASSES,
+        )
+    )
+
+
+def provider_row(endpoint: Endpoint) -> str:
+    """One provider's line."""
+    key = " or ".join(f"`{name}`" for name in endpoint.key_env)
+    other = f"`{endpoint.name.upper().replace('-', '_')}_BASE_URL`"
+    address = f"`{endpoint.base_url}`" if endpoint.base_url else "has to be configured"
+    need = "" if endpoint.key_required else ", if it wants one"
+    return f"| `{endpoint.name}` | `{endpoint.transport}` | {address} | {key}{need} | {other} |"
+
+
+def fields_section(title: str, kind: type, example: Any, column: str) -> str:
+    """A table of a dataclass's fields."""
+    words = inspect.cleandoc(kind.__doc__ or "").replace("\n", " ")
+    lines = [f"\n## {title}\n", words, "", f"| field | {column} | meaning |", "|---|---|---|"]
+    meanings = words_under_fields(kind)
+    for field in dataclasses.fields(kind):
+        value = getattr(example, field.name)
+        plain = sorted(value) if isinstance(value, frozenset) else list(value) if isinstance(value, tuple) else value
+        lines.append(f"| `{field.name}` | `{json.dumps(plain)}` | {meanings.get(field.name, '')} |")
+    return "\n".join(lines) + "\n"
 
 
 def section(event: type[Event]) -> str:
@@ -126,12 +247,19 @@ def meanings_of(value: type[Value]) -> dict[str, str]:
     for owner in reversed(value.__mro__):
         if not issubclass(owner, Value) or owner in (Value, Event):
             continue
-        tree = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
-        assert isinstance(tree, ast.ClassDef)
-        for field, below in zip(tree.body, tree.body[1:], strict=False):
-            match field, below:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
-                    found[name] = inspect.cleandoc(words).replace("\n", " ").replace("|", "\\|")
+        found |= words_under_fields(owner)
+    return found
+
+
+def words_under_fields(owner: type) -> dict[str, str]:
+    """Field to the line that stands under it, for the fields that a class defines itself."""
+    found: dict[str, str] = {}
+    tree = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
+    assert isinstance(tree, ast.ClassDef)
+    for field, below in zip(tree.body, tree.body[1:], strict=False):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                found[name] = inspect.cleandoc(words).replace("\n", " ").replace("|", "\\|")
     return found
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.probes import StillUnknown as StillUnknown
     from wakeful.contracts.tools import Principal as Principal
     from wakeful.service.results import RunResult as RunResult
+    from wakeful.surfaces.library.report import doctor as doctor
     from wakeful.surfaces.library.runs import cancel as cancel
     from wakeful.surfaces.library.runs import resume as resume
     from wakeful.surfaces.library.runs import resume_all as resume_all
@@ -59,6 +60,7 @@ _WHERE = {
     "ToolRetry": "wakeful.contracts.errors",
     "WakefulError": "wakeful.contracts.errors",
     "cancel": "wakeful.surfaces.library.runs",
+    "doctor": "wakeful.surfaces.library.report",
     "resume": "wakeful.surfaces.library.runs",
     "resume_all": "wakeful.surfaces.library.runs",
     "run": "wakeful.surfaces.library.runs",

@@ -5,7 +5,7 @@ Stores named by path are opened once for each event loop and shared; the last us
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,15 +13,16 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wakeful.contracts.errors import StoreProblem, UnknownProvider
+from wakeful.contracts.errors import ForTheCaller, InvalidConfig, StoreProblem
+from wakeful.contracts.events import CostRecorded
+from wakeful.contracts.models import TokenUsage
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
 from wakeful.system import SystemClock, UniqueIds
 
 if TYPE_CHECKING:
+    from wakeful.contracts.catalogue import Catalogue, ModelPage, ModelProbe
     from wakeful.service.doctor import DoctorReport
-
-PROVIDERS = ("scripted",)
 
 
 @dataclass(slots=True)
@@ -112,38 +113,115 @@ def resolve_model(choice: "str | Model") -> Model:
         from wakeful.providers.scripted import scripted_from_reference
 
         return scripted_from_reference(name)
-    raise UnknownProvider(
-        f"no provider {provider!r} for model {choice!r}",
-        f"this version has: {', '.join(PROVIDERS)}. Try --model scripted:demo, or scripted:path/to/script.yaml",
+    from wakeful.providers.resolving import model_from_reference
+
+    return model_from_reference(choice)
+
+
+def price(model_ref: str, usage: TokenUsage) -> CostRecorded | None:
+    """What an answered request cost; None when the price is not known."""
+    from wakeful.providers.prices import cost
+
+    money = cost(model_ref, usage)
+    if money is None:
+        return None
+    return CostRecorded(
+        model_ref=model_ref,
+        amount=f"{money.amount:f}",
+        currency=money.currency,
+        price_date=money.as_of.isoformat(),
     )
 
 
-def runtime(store: Store, *, clock: Clock | None = None, ids: Ids | None = None) -> Runtime:
-    """Everything turns are run with, around a store."""
+def runtime(
+    store: Store,
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    jitter: Callable[[], float] = random.random,
+) -> Runtime:
+    """Everything turns are run with, around a store. `jitter` draws which part of a backoff is waited."""
     return Runtime(
         store=store,
         clock=clock if clock is not None else SystemClock(),
         ids=ids if ids is not None else UniqueIds(),
-        jitter=random.random,
+        jitter=jitter,
         resolve_model=resolve_model,
+        price=price,
         linger=partial(_linger, store),
     )
 
 
-async def doctor(location: str | Path) -> "DoctorReport":
-    """The report on a store by its path, and on this installation. Makes no store where there is none."""
-    from wakeful.service.doctor import ProviderState, StoreFigures, cannot_be_opened, examine, nothing_stored
+async def doctor(location: str | Path, live: Sequence[str] = (), *, timeout: float | None = None) -> "DoctorReport":
+    """The report on a store by its path, and on this installation. Makes no store where there is none.
+
+    The models in `live` are asked for a word each.
+    """
+    from wakeful.providers.catalogue import provider_states
+    from wakeful.service.doctor import with_providers
+
+    report = await _store_report(location)
+    try:
+        states = provider_states()
+    except InvalidConfig as problem:
+        return with_providers(report, (), (), unreadable=str(problem))
+    return with_providers(report, states, [await _probed(reference, timeout) for reference in live])
+
+
+async def _store_report(location: str | Path) -> "DoctorReport":
+    from wakeful.service.doctor import StoreFigures, cannot_be_opened, examine, nothing_stored
     from wakeful.store.sqlite.figures import figures
 
     measured = StoreFigures(location=str(location), **figures(Path(location)))
-    providers = tuple(ProviderState(name=name, status="available") for name in PROVIDERS)
     if not measured.exists:
-        return nothing_stored(measured, providers)
+        return nothing_stored(measured)
     try:
         async with opened_store(location) as store:
-            return await examine(store, measured, providers)
+            return await examine(store, measured)
     except StoreProblem as problem:
-        return cannot_be_opened(measured, providers, problem)
+        return cannot_be_opened(measured, problem)
+
+
+async def _probed(reference: str, timeout: float | None) -> "ModelProbe":
+    """In a report, a model that cannot even be asked is one more finding."""
+    from wakeful.contracts.catalogue import ModelProbe
+
+    try:
+        return await try_model(reference, timeout=timeout)
+    except ForTheCaller as problem:
+        return ModelProbe(model_ref=reference, ok=False, duration_ms=0.0, message=problem.message, advice=problem.hint)
+
+
+async def try_model(reference: str, *, timeout: float | None = None) -> "ModelProbe":
+    """One tiny live call. Raises UnknownProvider, InvalidConfig or MalformedScript before anything is sent."""
+    from wakeful.providers.catalogue import model_page
+    from wakeful.service.probing import TIMEOUT, probe
+
+    model = resolve_model(reference)
+    provider = model_page(reference).provider
+    return await probe(model, provider, price=price, timeout=TIMEOUT if timeout is None else timeout)
+
+
+def model_catalogue() -> "Catalogue":
+    """Every provider and every model that is described here. Raises InvalidConfig for a file that cannot be read."""
+    from wakeful.providers.catalogue import catalogue
+
+    return catalogue()
+
+
+def model_page(reference: str) -> "ModelPage":
+    """One model: its provider, what it can do, what it costs. Raises UnknownProvider or InvalidConfig."""
+    from wakeful.providers.catalogue import model_page
+
+    return model_page(reference)
+
+
+def without_keys(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment for a child process: no provider's key is in it."""
+    from wakeful.providers.catalogue import key_variables
+
+    keys = key_variables(environ)
+    return {name: value for name, value in environ.items() if name not in keys}
 
 
 def script_schema() -> dict[str, Any]:

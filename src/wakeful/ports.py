@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import History
 from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.models import AgentTokenUsageSummary, ModelGlimpse, Reply, ToolChoice
 from wakeful.contracts.tools import ToolDeclaration
 
@@ -259,6 +260,8 @@ class ModelRequest:
     """temperature, max_tokens and the like."""
     output_schema: dict[str, Any] | None = None
     stream: bool = True
+    frame: ProviderPromptFrame | None = None
+    """The prompt before the conversation, block by block, with what caches may key on."""
 
 
 class Model(Protocol):

@@ -19,7 +19,7 @@ SECONDS = 60.0
 
 def storm(scenario: Callable[..., Any], seed: int, folder: Path) -> list[Violation]:
     """Kill at random points until the run has finished or five processes have died; then let one live."""
-    luck = Random(f"{scenario.__name__} {seed}")
+    luck = Random(f"{getattr(scenario, 'func', scenario).__name__} {seed}")
     with Nursery(scenario) as nursery:
         unharmed_at = folder / "unharmed"
         unharmed_at.mkdir()

@@ -7,6 +7,7 @@ are unique in the turn, and it is stored before anything acts on it. Whatever a 
 import asyncio
 import time
 from collections.abc import Callable
+from typing import TypeAlias
 
 from pydantic_core import to_json
 
@@ -15,8 +16,8 @@ from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.envelope import iso
 from wakeful.contracts.errors import ModelFailure, StoreProblem
-from wakeful.contracts.events import AnyEvent, AssistantRecorded, CallAsked, ModelCompleted, ModelFailed
-from wakeful.contracts.models import ModelGlimpse, ProviderAttemptRecord, ProviderAttemptTimeline, Reply
+from wakeful.contracts.events import AnyEvent, AssistantRecorded, CallAsked, CostRecorded, ModelCompleted, ModelFailed
+from wakeful.contracts.models import ModelGlimpse, ProviderAttemptRecord, ProviderAttemptTimeline, Reply, TokenUsage
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.decisions.retries import MAX_ATTEMPTS, dispose
 from wakeful.mediation.offloading import Keep, offload
@@ -24,12 +25,25 @@ from wakeful.ports import Clock, Model, ModelRequest
 from wakeful.tools.results import clean
 
 MAX_CALLS_PER_REPLY = 256
+Price: TypeAlias = Callable[[str, TokenUsage], CostRecorded | None]
+"""What an answered request cost; None when nobody knows."""
 
 
 class Attempt:
     """One request, sent once."""
 
-    __slots__ = ("candidate", "clock", "context_build_ms", "keep", "model", "more_candidates", "request", "show")
+    __slots__ = (
+        "candidate",
+        "clock",
+        "context_build_ms",
+        "keep",
+        "model",
+        "more_candidates",
+        "price",
+        "request",
+        "show",
+        "waited_ms",
+    )
 
     def __init__(
         self,
@@ -42,6 +56,7 @@ class Attempt:
         clock: Clock,
         keep: Keep,
         show: Callable[[ModelGlimpse], None] | None,
+        price: Price | None = None,
     ) -> None:
         self.model = model
         self.request = request
@@ -51,6 +66,9 @@ class Attempt:
         self.clock = clock
         self.keep = keep
         self.show = show
+        self.price = price
+        self.waited_ms = 0
+        """How long was waited before it was sent."""
 
     async def outcome(
         self, lost: list[ProviderAttemptRecord], used_call_ids: set[str]
@@ -97,7 +115,10 @@ class Attempt:
             request_metadata=reply.request_metadata,
             timeline=self._timeline(lost, reply, started_at, began) if lost else None,
         )
-        return [completed, recorded], item
+        cost = self.price(self.model.ref, reply.usage) if self.price is not None and reply.usage is not None else None
+        if cost is None:
+            return [completed, recorded], item  # unknown is unknown, not nothing
+        return [completed, cost, recorded], item
 
     def cancelled(self, started_at: int) -> ModelFailed:
         """The turn is to end: the request was given up."""
@@ -160,6 +181,7 @@ class Attempt:
             completed_at=iso(self.clock.now()),
             duration_ms=round((time.perf_counter() - began) * 1000),
             outcome="succeeded",
+            backoff_ms=self.waited_ms or None,
             token_usage=reply.usage,
         )
         usages = [record.token_usage for record in (*lost, won) if record.token_usage is not None]

@@ -10,8 +10,16 @@ from wakeful.agents.watching import ModelGlimpsed
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.conversation import AssistantItem, History, ToolItem, UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import ContinuationDecided, ModelRequested
+from wakeful.contracts.events import (
+    ContinuationDecided,
+    LimitState,
+    ModelFailed,
+    ModelRequested,
+    RoutingFallbackApplied,
+)
+from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.models import ModelGlimpse
+from wakeful.decisions.context import frame_of
 from wakeful.decisions.turn import AskModel
 from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Model, ModelRequest
@@ -28,11 +36,12 @@ class Requests:
         """How many of the turn's items are in the history."""
         self._task: asyncio.Task[None] | None = None
         self._giving_up = False
+        self._frame: ProviderPromptFrame | None = None
         self.arguments: dict[str, dict[str, Any] | None] = {}
         """Arguments of the newest reply, as they came: in the log, long ones stand behind references."""
 
-    def intent(self, step: AskModel) -> tuple[Fact, Model, float]:
-        """The fact of the request to come, its model, and the milliseconds to wait before sending it."""
+    def intent(self, step: AskModel) -> tuple[list[Fact], Model, float]:
+        """The facts of the request to come, its model, and the milliseconds to wait before sending it."""
         work = self._work
         model = work.models[step.candidate]
         wait = step.backoff
@@ -44,7 +53,12 @@ class Requests:
             items=len(work.state.items) + len(work.state.notes),
             backoff_ms=wait_ms,
         )
-        return work.fact(event, step.step), model, wait_ms
+        facts = [work.fact(event, step.step)]
+        failure = work.state.asked.failure if work.state.asked is not None else None
+        # Not when a crash cut the candidate's first attempt off: the move to it is in the log already.
+        if step.candidate > 0 and step.attempt == 1 and failure is not None and failure.disposition == "fallback":
+            facts.insert(0, work.fact(_moved_on(failure, model, work), step.step))
+        return facts, model, wait_ms
 
     def send(self, step: AskModel, model: Model, wait_ms: float) -> None:
         """Send it; its intent is on disk."""
@@ -84,6 +98,7 @@ class Requests:
         began = time.perf_counter()
         await self._extend()
         attempt = self._attempt(step, model, round((time.perf_counter() - began) * 1000, 3))
+        attempt.waited_ms = int(wait_ms)
         events, item = await attempt.outcome(list(work.state.attempts), work.call_ids)
         if item is not None:
             self.arguments = {call.call_id: call.arguments for call in item.calls}
@@ -103,13 +118,14 @@ class Requests:
             model,
             ModelRequest(
                 instructions=config.instructions,
+                frame=self._frame_of_turn(),
                 history=self._history,
-                tools=config.tools,
+                tools=config.tools if _takes_tools(model) else (),
                 turn_id=work.row.turn_id,
                 step=step.step,
                 attempt=step.attempt,
                 answered=work.state.answered,
-                settings=config.settings,
+                settings=self._settings(),
                 output_schema=config.output_schema,
                 stream=work.stream,
             ),
@@ -119,7 +135,21 @@ class Requests:
             clock=work.clock,
             keep=work.store.put_blob,
             show=self._show(step) if work.watcher is not None else None,
+            price=work.price,
         )
+
+    def _frame_of_turn(self) -> ProviderPromptFrame:
+        """Made once: every request of a turn begins the same."""
+        if self._frame is None:
+            work = self._work
+            self._frame = frame_of(work.config, work.claim.agent_id, work.claim.seen)
+        return self._frame
+
+    def _settings(self) -> dict[str, Any]:
+        cache = self._frame_of_turn().cache
+        if cache is None:
+            return self._work.config.settings
+        return {"prompt_cache_key": cache.prompt_cache_key, **self._work.config.settings}
 
     async def _extend(self) -> None:
         """Hand on what is new since the last request, whole: what stands behind references is fetched."""
@@ -135,3 +165,27 @@ class Requests:
             self._work.glimpse(ModelGlimpsed(step.step, step.attempt, piece))
 
         return show
+
+
+def _takes_tools(model: Model) -> bool:
+    """A model that cannot call tools still answers; what a model does not say it cannot do, it is asked to do."""
+    profile = getattr(model, "profile", None)
+    return profile is None or bool(profile.tools)
+
+
+def _moved_on(failure: ModelFailed, model: Model, work: TurnWork) -> RoutingFallbackApplied:
+    tried = list(dict.fromkeys(record.model_ref for record in work.state.attempts))
+    limited = failure.failure_kind == "rate_limited"
+    return RoutingFallbackApplied(
+        routing_id=f"route_{work.row.turn_id}",
+        from_model_ref=failure.model_ref,
+        to_model_ref=model.ref,
+        reason=failure.failure_kind,
+        attempt=failure.attempt,
+        fallback_chain=tuple(tried),
+        limit_state=LimitState(
+            rate_limit="limited" if limited else "unknown",
+            retry_after_ms=failure.retry_after_ms,
+            quota="blocked" if failure.failure_kind == "quota_exhausted" else "unknown",
+        ),
+    )

@@ -52,9 +52,9 @@ class Steps:
             case TakeUp():
                 return self._take_up(step, starts, fact_index)
             case AskModel():
-                fact, model, wait_ms = self.requests.intent(step)
+                facts, model, wait_ms = self.requests.intent(step)
                 starts.append(Start(lambda _: self.requests.send(step, model, wait_ms)))
-                return [fact]
+                return facts
             case SkipCall():
                 return self._skipped(step)
             case HitLimit():

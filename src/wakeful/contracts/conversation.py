@@ -95,6 +95,10 @@ class History(Sequence[UserItem | AssistantItem | ToolItem]):
         done.extend(encode(item) for item in self._items[len(done) :])
         return done
 
+    def encoded_so_far(self, wire: str) -> Sequence[bytes]:
+        """What `encoded` has made in this format until now; nothing is encoded."""
+        return self._encoded.get(wire, ())
+
     def __len__(self) -> int:
         return len(self._items)
 

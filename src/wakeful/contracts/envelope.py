@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from wakeful.contracts.events import AnyEvent, Unrecognised
+from wakeful.contracts.events import AnyEvent, ModelCompleted, Unrecognised
 from wakeful.contracts.values import Value
 
 SCHEMA_VERSION = "1"
@@ -102,6 +102,9 @@ def published(recorded: Recorded, runtime_id: str) -> RuntimeEvent:
         kind, payload = event.original_kind, event.body
     else:
         kind, payload = event.kind, event.model_dump(mode="json", exclude_none=True)
+        if isinstance(event, ModelCompleted):
+            # Not stored for a single attempt, because it follows from the rest; readers get it always.
+            payload["timeline"] = event.whole_timeline().model_dump(mode="json", exclude_none=True)
     return RuntimeEvent(
         type=kind,
         event_id=event_id(agent_id, seq),

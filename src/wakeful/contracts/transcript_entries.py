@@ -43,7 +43,7 @@ class AssistantRoundData(Value):
     stop_reason: StopReason | None = None
     token_usage: TokenUsage | None = None
     provider_attempt_timeline: ProviderAttemptTimeline | None = None
-    """Only when there was more than one attempt."""
+    """Every attempt of the round."""
 
 
 class AssistantRound(_Entry):
@@ -78,6 +78,8 @@ class RuntimeFailureData(Value):
     failure_artifact: FailureArtifact | None = None
     token_usage: TokenUsage | None = None
     """What the lost attempts of the last round used, as far as their provider said; None when it said nothing."""
+    provider_attempt_timeline: ProviderAttemptTimeline | None = None
+    """Every attempt of the round that was lost, when a provider lost it."""
 
 
 class RuntimeFailure(_Entry):

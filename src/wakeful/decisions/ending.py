@@ -2,6 +2,7 @@
 
 from wakeful.contracts.events import TurnCompleted, TurnFailed
 from wakeful.contracts.failures import FailureArtifact
+from wakeful.contracts.models import ProviderAttemptTimeline
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.decisions.failures import model_failure
 from wakeful.decisions.state import TurnState
@@ -29,7 +30,21 @@ def ending(state: TurnState, step: Finish, now: int) -> TurnCompleted | TurnFail
         retryable=step.status in ("incomplete", "failed") and step.reason != "invalid_output",
         message=step.message[:2000],
         failure_artifact=_artifact(state, step),
+        timeline=_timeline(state, step),
         **figures,
+    )
+
+
+def _timeline(state: TurnState, step: Finish) -> ProviderAttemptTimeline | None:
+    """Every attempt of the round that ended the turn."""
+    if step.reason != "provider_error" or not state.attempts:
+        return None
+    usages = [record.token_usage for record in state.attempts if record.token_usage is not None]
+    return ProviderAttemptTimeline(
+        attempts=tuple(state.attempts),
+        requested_model_ref=state.attempts[0].model_ref,
+        active_model_ref=state.attempts[-1].model_ref,
+        aggregated_token_usage=sum(usages[1:], usages[0]) if usages else None,
     )
 
 

@@ -23,6 +23,7 @@ from wakeful.contracts.events import (
     ModelFailed,
     ModelRequested,
     PermissionEvaluated,
+    RoutingFallbackApplied,
     ToolDispatched,
     ToolFailed,
     ToolStarted,
@@ -138,6 +139,8 @@ class Replay:
                 return self._repeated(fact, event)
             case ModelFailed():
                 return self._lost(fact, event)
+            case RoutingFallbackApplied():
+                return None  # the request it explains follows, and is held to the decision
         self._decided = []  # an outcome: what is decided from here on is decided anew
         return None
 

@@ -34,8 +34,8 @@ def dispose(
     more_candidates: bool,
 ) -> Disposition:
     """Retry on the same candidate, fall back to the next, or give up."""
-    if kind == "cancelled":
-        return "abort"
+    if kind in ("cancelled", "context_length_exceeded"):
+        return "abort"  # nobody waits any more; or the conversation itself is too long, wherever it is sent
     may_retry = retryable if retryable is not None else kind in RETRYABLE
     too_long = retry_after_ms is not None and retry_after_ms > LONGEST_RETRY_AFTER_MS
     if may_retry and not too_long and attempt < MAX_ATTEMPTS:

@@ -6,6 +6,7 @@ a fact costs the same at round 10 and at round 10,000. After a crash, folding th
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Literal, TypeAlias, assert_never
 
 from wakeful.contracts.agents import TurnConfig
@@ -19,6 +20,7 @@ from wakeful.contracts.events import (
     AssistantRecorded,
     ContextResolved,
     ContinuationDecided,
+    CostRecorded,
     HistoryImported,
     LimitChanged,
     MessageAdmitted,
@@ -27,6 +29,7 @@ from wakeful.contracts.events import (
     ModelRequested,
     ObserverFailed,
     PermissionEvaluated,
+    RoutingFallbackApplied,
     SessionStarted,
     StopCause,
     StopRule,
@@ -100,6 +103,7 @@ class Asked:
     attempt: int
     model_ref: str
     at: int
+    backoff_ms: int = 0
     failure: ModelFailed | None = None
 
 
@@ -167,6 +171,10 @@ class TurnState:
     last_text: str = ""
     usage: TokenUsage = field(default_factory=TokenUsage)
     usage_reported: bool = False
+    cost: Decimal = Decimal(0)
+    """Of the answered requests whose price is known."""
+    priced: int = 0
+    """How many those are."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Calls whose outcome nobody knows, and their tools."""
     stop: Stop | None = None
@@ -205,6 +213,11 @@ def evolve(state: TurnState, fact: Fact) -> None:
             pass  # facts for readers: nothing is decided from them
         case ToolFailed():
             _failed_call(state, fact, event)
+        case CostRecorded():
+            state.cost += Decimal(event.amount)
+            state.priced += 1
+        case RoutingFallbackApplied():
+            pass  # says why; that it is so follows from the lost attempt before it
         case ModelFailed():
             _lost(state, event)
         case ToolDispatched():
@@ -316,7 +329,7 @@ def _asked(state: TurnState, fact: Fact, event: ModelRequested) -> None:
         state.items.extend(state.notes[:taken])
         del state.notes[:taken]
     state.phase = "asking"
-    state.asked = Asked(step, event.candidate, event.attempt, event.model_ref, fact.at)
+    state.asked = Asked(step, event.candidate, event.attempt, event.model_ref, fact.at, event.backoff_ms)
     state.model_calls += 1
     state.go_on = None
 
@@ -329,10 +342,10 @@ def _lost(state: TurnState, event: ModelFailed) -> None:
     state.phase = "lost"
     if event.stage == "crash":
         return  # our own death is none of the provider's attempts
-    state.attempts.append(attempt_record(event))
+    state.attempts.append(attempt_record(event, asked.backoff_ms))
 
 
-def attempt_record(event: ModelFailed) -> ProviderAttemptRecord:
+def attempt_record(event: ModelFailed, backoff_ms: int = 0) -> ProviderAttemptRecord:
     """A lost attempt as the timeline keeps it."""
     exhausted = event.attempt >= MAX_ATTEMPTS
     return ProviderAttemptRecord(
@@ -351,6 +364,7 @@ def attempt_record(event: ModelFailed) -> ProviderAttemptRecord:
         if exhausted
         else "fail_fast_aborted",
         advanced_to_fallback=event.disposition == "fallback",
+        backoff_ms=backoff_ms or None,
         token_usage=event.token_usage,
         transport_diagnostics=event.transport_diagnostics,
     )

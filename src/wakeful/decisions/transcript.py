@@ -81,6 +81,7 @@ class Transcript:
                     stop_reason=event.stop_reason,
                     failure_artifact=event.failure_artifact,
                     token_usage=self._lost.pop(turn, None),
+                    provider_attempt_timeline=event.timeline,
                 )
                 return RuntimeFailure(event_seq=seq, created_at=at, turn_id=turn, step=fact.step, data=failure)
         return None
@@ -100,6 +101,6 @@ def _round(event: AssistantRecorded, completed: ModelCompleted | None) -> tuple[
         model_ref=completed.model_ref if completed else None,
         stop_reason=completed.stop_reason if completed else None,
         token_usage=usage,
-        provider_attempt_timeline=completed.timeline if completed else None,
+        provider_attempt_timeline=completed.whole_timeline() if completed else None,
     )
     return data, usage

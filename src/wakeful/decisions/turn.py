@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from wakeful.contracts.events import StopCause
 from wakeful.contracts.tools import MAX_PARALLEL_PER_TURN
-from wakeful.decisions.retries import NO_BACKOFF, Backoff, backoff
+from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
 from wakeful.decisions.state import Call, TurnState
 
 
@@ -140,7 +140,8 @@ def _lost(state: TurnState) -> list[Step]:
     if failure.disposition == "fallback":
         return [_afford(state) or AskModel(asked.step, asked.candidate + 1, 1)]
     tried = len(state.attempts)
-    again = f" after {tried} attempts" if tried > 1 else ""
+    spent = " (retries exhausted)" if failure.attempt >= MAX_ATTEMPTS else ""
+    again = f" after {tried} attempts{spent}" if tried > 1 else ""
     return [Finish("failed", "provider_error", f"{failure.model_ref}{again}: {failure.message}")]
 
 

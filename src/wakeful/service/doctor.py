@@ -1,9 +1,11 @@
-"""One report on the state of things, for every surface: what runs here, the store, and what waits for a person."""
+"""One report on the state of things, for every surface: what runs here, its providers, the store, and what waits."""
 
 import platform
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 from wakeful._version import __version__
+from wakeful.contracts.catalogue import ModelProbe, ProviderState
 from wakeful.contracts.errors import StoreDamaged, StoreProblem
 from wakeful.contracts.values import Value
 from wakeful.ports import Store
@@ -39,14 +41,6 @@ class OpenTurn(Value):
     waiting_for: tuple[str, ...] = ()
 
 
-class ProviderState(Value):
-    """A provider of models, and whether it can be used."""
-
-    name: str
-    status: Literal["available", "unavailable"]
-    note: str = ""
-
-
 class DoctorReport(Value):
     """Everything one asks first when something is wrong."""
 
@@ -55,6 +49,8 @@ class DoctorReport(Value):
     platform: str
     store: StoreFigures
     healthy: bool
+    """Nothing is wrong: neither with the store nor with what was configured or asked."""
+    store_healthy: bool
     problems: tuple[str, ...] = ()
     """What is wrong, in words; empty when nothing is."""
     advice: str = ""
@@ -64,9 +60,28 @@ class DoctorReport(Value):
     open_turns: tuple[OpenTurn, ...] = ()
     unknown_outcomes: int = 0
     providers: tuple[ProviderState, ...] = ()
+    live: tuple[ModelProbe, ...] = ()
+    """Tiny calls, to the models that were asked for."""
 
 
-async def examine(store: Store, figures: StoreFigures, providers: tuple[ProviderState, ...]) -> DoctorReport:
+def with_providers(
+    report: DoctorReport, providers: Sequence[ProviderState], live: Sequence[ModelProbe], unreadable: str = ""
+) -> DoctorReport:
+    """The report with what is known of providers. `unreadable` says why their settings are not."""
+    problems = [unreadable] if unreadable else []
+    problems += [f"provider {each.name}: {each.note}" for each in providers if each.status == "misconfigured"]
+    problems += [f"{each.model_ref}: {each.message}" for each in live if not each.ok]
+    return report.model_copy(
+        update={
+            "providers": tuple(providers),
+            "live": tuple(live),
+            "problems": (*report.problems, *problems),
+            "healthy": report.healthy and not problems,
+        }
+    )
+
+
+async def examine(store: Store, figures: StoreFigures) -> DoctorReport:
     """Read everything and say how it is. What a damaged store still tells is told."""
     found: dict[str, Any] = {}
     problems: list[str] = []
@@ -85,34 +100,30 @@ async def examine(store: Store, figures: StoreFigures, providers: tuple[Provider
         found["advice"] = problem.hint
     if found.get("damage"):
         found["advice"] = "Restore the store from a backup; agents that are not named here are as they were written."
-    return _report(figures, providers, tuple(problems), **found)
+    return _report(figures, tuple(problems), **found)
 
 
-def cannot_be_opened(
-    figures: StoreFigures, providers: tuple[ProviderState, ...], problem: StoreProblem
-) -> DoctorReport:
+def cannot_be_opened(figures: StoreFigures, problem: StoreProblem) -> DoctorReport:
     """The report when the store itself says no."""
     damage: tuple[DamageFound, ...] = ()
     if isinstance(problem, StoreDamaged):
         damage = (DamageFound(agent_id=problem.agent_id, sequence=problem.sequence, what=problem.message),)
-    return _report(figures, providers, (problem.message,), damage=damage, advice=problem.hint)
+    return _report(figures, (problem.message,), damage=damage, advice=problem.hint)
 
 
-def nothing_stored(figures: StoreFigures, providers: tuple[ProviderState, ...]) -> DoctorReport:
+def nothing_stored(figures: StoreFigures) -> DoctorReport:
     """The report before the first run."""
-    return _report(figures, providers, ())
+    return _report(figures, ())
 
 
-def _report(
-    figures: StoreFigures, providers: tuple[ProviderState, ...], problems: tuple[str, ...], **found: Any
-) -> DoctorReport:
+def _report(figures: StoreFigures, problems: tuple[str, ...], **found: Any) -> DoctorReport:
     return DoctorReport(
         version=__version__,
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",
         store=figures,
         healthy=not problems,
+        store_healthy=not problems,
         problems=problems,
-        providers=providers,
         **found,
     )

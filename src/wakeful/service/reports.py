@@ -47,6 +47,7 @@ async def report(
         duration_ms=terminal.duration_ms if terminal is not None else state.active_ms(),
         message=message,
         unknown=await _unknown(store, row) if state.unknown else (),
+        cost_usd=float(state.cost) if state.answered and state.priced == state.answered else None,
         failure_artifact=terminal.failure_artifact if isinstance(terminal, TurnFailed) else None,
         items=[await resolve(item, store.get_blob) if refers(item) else item for item in state.items],
         facts=facts,

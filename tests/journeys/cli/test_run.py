@@ -130,7 +130,8 @@ def test_an_agent_from_a_file_or_a_module_is_run_with_what_is_said_on_top(wakefu
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--model", "openai:gpt"), "no provider 'openai'"),
+        (("--model", "opena:gpt"), "no provider 'opena'"),
+        (("--model", "openai:gpt-5.5"), "OPENAI_API_KEY is not set"),
         (("--model", "scripted:nope.yaml"), "there is no such script"),
         (("--budget-seconds", "0"), "give a positive number of seconds"),
         (("--agent", "nope.yaml"), "cannot be read"),

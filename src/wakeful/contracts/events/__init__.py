@@ -24,6 +24,7 @@ from wakeful.contracts.events.models import (
     ModelFailed,
     ModelRequested,
 )
+from wakeful.contracts.events.routing import CostRecorded, LimitState, RoutingFallbackApplied
 from wakeful.contracts.events.tools import (
     ErrorCategory,
     PermissionEvaluated,
@@ -81,6 +82,8 @@ AnyEvent: TypeAlias = (
     | ModelFailed
     | ModelCompleted
     | AssistantRecorded
+    | RoutingFallbackApplied
+    | CostRecorded
     | PermissionEvaluated
     | ToolStarted
     | ToolDispatched
@@ -121,12 +124,14 @@ __all__ = [
     "ContextItem",
     "ContextResolved",
     "ContinuationDecided",
+    "CostRecorded",
     "ErrorCategory",
     "EVENTS",
     "Event",
     "HistoryImported",
     "KINDS_BY_NAME",
     "LimitChanged",
+    "LimitState",
     "MessageAdmitted",
     "ModelCompleted",
     "ModelFailed",
@@ -134,6 +139,7 @@ __all__ = [
     "ObserverFailed",
     "PermissionEvaluated",
     "RejectedDeclaration",
+    "RoutingFallbackApplied",
     "SessionStarted",
     "StopCause",
     "StopRule",

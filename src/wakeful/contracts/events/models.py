@@ -7,6 +7,7 @@ from wakeful.contracts.events.base import STEP, Event, Need
 from wakeful.contracts.models import (
     Disposition,
     FailureKind,
+    ProviderAttemptRecord,
     ProviderAttemptTimeline,
     Stage,
     StopReason,
@@ -75,7 +76,30 @@ class ModelCompleted(Event):
     provider_completed_at: str
     request_metadata: dict[str, Any] = {}
     timeline: ProviderAttemptTimeline | None = None
-    """Only when there was more than the one attempt."""
+    """Only when there was more than the one attempt; `whole_timeline` is there always."""
+
+    def whole_timeline(self) -> ProviderAttemptTimeline:
+        """The attempts of the round. A single one has the round's own times; of several, each has its own."""
+        if self.timeline is not None:
+            return self.timeline
+        only = ProviderAttemptRecord(
+            provider=self.model_ref.partition(":")[0],
+            model_ref=self.model_ref,
+            attempt=self.attempt,
+            max_attempts=3,
+            started_at=self.provider_started_at,
+            completed_at=self.provider_completed_at,
+            duration_ms=round(self.provider_round_ms),
+            outcome="succeeded",
+            token_usage=self.token_usage,
+        )
+        return ProviderAttemptTimeline(
+            attempts=(only,),
+            requested_model_ref=self.model_ref,
+            active_model_ref=self.model_ref,
+            winning_model_ref=self.model_ref,
+            aggregated_token_usage=self.token_usage,
+        )
 
 
 class CallAsked(Value):

@@ -7,7 +7,7 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import Item, UserItem
 from wakeful.contracts.events.base import TURN, Event, Need
 from wakeful.contracts.failures import FailureArtifact
-from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.models import ProviderAttemptTimeline, TokenUsage
 from wakeful.contracts.values import Value
 
 TurnStatus: TypeAlias = Literal["completed", "incomplete", "failed", "cancelled"]
@@ -275,3 +275,5 @@ class TurnFailed(Terminal):
     status: Literal["incomplete", "failed", "cancelled"]
     message: str = ""
     failure_artifact: FailureArtifact | None = None
+    timeline: ProviderAttemptTimeline | None = None
+    """The attempts of the round that was lost, when a provider was the reason."""

@@ -18,6 +18,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from wakeful.bootstrap import without_keys
 from wakeful.surfaces.cli.problems import NeedsPerson
 from wakeful.surfaces.cli.shown import plain
 
@@ -116,7 +117,7 @@ class _Demo:
         return subprocess.run(
             [sys.executable, *program, *line[1:]],
             cwd=self._folder,
-            env={**os.environ, "CRASH": "1" if crash else ""},
+            env={**without_keys(os.environ), "CRASH": "1" if crash else ""},
             capture_output=True,
             text=True,
             timeout=COMMAND_SECONDS,

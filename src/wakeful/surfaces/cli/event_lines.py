@@ -23,6 +23,8 @@ STYLES = {
     "unknown": "yellow",
 }
 KIND_WIDTH = 24
+FAILURE_WIDTH = 200
+"""A provider's own words often end with what to do."""
 
 
 def event_line(event: RuntimeEvent) -> Text:
@@ -51,6 +53,13 @@ def _about(event: RuntimeEvent) -> str:
             return one_line(f"{has.get('model_ref')}, {has.get('items')} items{again}")
         case "model.completed":
             return one_line(f"{has.get('stop_reason')}, {duration(has.get('provider_round_ms', 0.0))}{_tokens(has)}")
+        case "model.failed":
+            what = f"{has.get('failure_kind')}, {has.get('disposition')}: {has.get('message', '')}"
+            return one_line(what, FAILURE_WIDTH)
+        case "routing.fallback.applied":
+            return one_line(f"{has.get('from_model_ref')} → {has.get('to_model_ref')}: {has.get('reason')}")
+        case "cost.recorded":
+            return one_line(f"{has.get('amount')} {has.get('currency')}, prices of {has.get('price_date')}")
         case "assistant.recorded":
             calls = ", ".join(str(call.get("name")) for call in has.get("calls", []))
             return one_line(f"{has.get('text_preview', '')} {f'→ {calls}' if calls else ''}".strip())

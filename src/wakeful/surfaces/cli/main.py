@@ -32,12 +32,17 @@ COMMANDS = {
     "events validate": Command("events_validate", "events validate [FILE]", "hold a log to the published schema"),
     "replay": Command("replay", "replay TURN", "decide a turn again and prove that nothing comes out differently"),
     "debug latency": Command("debug_latency", "debug latency [TURN]", "where a turn's time went"),
+    "models": Command("models_list", "models", "the same as models list"),
+    "models list": Command("models_list", "models list", "providers and models, with keys, capabilities and prices"),
+    "models show": Command("models_show", "models show MODEL", "everything that is known about one model"),
+    "models test": Command("models_test", "models test MODEL", "one tiny live call: does it answer?"),
     "doctor": Command("doctor", "doctor", "is everything as it should be?"),
     "schema": Command("schema", "schema [NAME]", "the published JSON Schemas"),
 }  # fmt: skip
 GROUPS = {
     "Begin": ("demo crash", "run", "resume", "cancel"),
     "What needs a person": ("unknown", "resolve"),
+    "Models": ("models list", "models show", "models test"),
     "Look": ("events", "events validate", "replay", "debug latency", "doctor", "schema"),
 }
 FAMILIES = ("debug",)

@@ -22,4 +22,10 @@ ToolsOption: TypeAlias = Annotated[
 AgentOption: TypeAlias = Annotated[
     Path | None, typer.Option("--agent", metavar="FILE", help="An agent's YAML or JSON file.")
 ]
+ModelArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="MODEL", help="PROVIDER:MODEL, such as openai:gpt-5.5.")
+]
+TimeoutOption: TypeAlias = Annotated[
+    float | None, typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer. Left out: 30.")
+]
 TurnArgument: TypeAlias = Annotated[str | None, typer.Argument(metavar="[TURN]", help="Left out: the newest turn.")]

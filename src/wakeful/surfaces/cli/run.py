@@ -33,8 +33,8 @@ def command(
         typer.Option(
             "--model",
             metavar="PROVIDER:MODEL",
-            help=f"The model. Left out: {DEFAULT_MODEL}, which needs no key. In this version `scripted` is the only "
-            "provider: scripted:demo, or scripted:path.yaml.",
+            help="The model, such as anthropic:claude-opus-4-7, openai:gpt-5.5, ollama:qwen3 or scripted:path.yaml; "
+            f"wakeful models list says which there are. Left out: {DEFAULT_MODEL}, which needs no key.",
             show_default=False,
         ),
     ] = None,

@@ -1,0 +1,49 @@
+"""Facts about which model is asked, and what asking it cost."""
+
+from typing import ClassVar, Literal
+
+from wakeful.contracts.events.base import STEP, Event, Need
+from wakeful.contracts.models import FailureKind
+from wakeful.contracts.values import Value
+
+
+class LimitState(Value):
+    """What is known of limits at a moment."""
+
+    budget_limit: str | None = None
+    budget_spent: str | None = None
+    rate_limit: Literal["ok", "limited", "unknown"] = "unknown"
+    retry_after_ms: int | None = None
+    quota: Literal["ok", "low", "blocked", "unknown"] = "unknown"
+
+
+class RoutingFallbackApplied(Event):
+    """A candidate was given up, and the next one is asked."""
+
+    kind: ClassVar[str] = "routing.fallback.applied"
+    needs: ClassVar[tuple[Need, ...]] = STEP
+
+    routing_id: str
+    from_model_ref: str
+    to_model_ref: str
+    reason: FailureKind
+    """The failure of the attempt that ended the candidate."""
+    attempt: int
+    """Which attempt that was."""
+    fallback_chain: tuple[str, ...]
+    """Models already tried in this round, oldest first."""
+    limit_state: LimitState = LimitState()
+
+
+class CostRecorded(Event):
+    """What an answered request cost, by the price list of a date."""
+
+    kind: ClassVar[str] = "cost.recorded"
+    needs: ClassVar[tuple[Need, ...]] = STEP
+
+    model_ref: str
+    amount: str
+    """A decimal number."""
+    currency: str = "USD"
+    priced: bool = True
+    price_date: str

@@ -1,0 +1,36 @@
+"""From a turn's configuration to the frame its requests begin with: stable blocks first.
+
+The frame is the same for every request of a turn, whatever rounds came before: it rests on the configuration alone.
+"""
+
+import hashlib
+import json
+
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.frames import PromptContentBlock, ProviderPromptCache, ProviderPromptFrame
+
+
+def frame_of(config: TurnConfig, agent_id: str, log_position: int) -> ProviderPromptFrame:
+    """The frame of a turn that begins at this position of the agent's log.
+
+    The log is chained: a position in it stands for everything before, and the conversation is not hashed again.
+    """
+    key = prompt_cache_key(config, agent_id)
+    context = hashlib.sha256(f"{key}\n{agent_id}\n{log_position}".encode())
+    block = PromptContentBlock(text=config.instructions, stability="agent_scoped", cache_breakpoint=True)
+    return ProviderPromptFrame(
+        system_prompt=config.instructions,
+        system_blocks=(block,) if config.instructions else (),
+        cache=ProviderPromptCache(
+            agent_id=agent_id, prompt_cache_key=key, context_fingerprint=f"sha256:{context.hexdigest()}"
+        ),
+    )
+
+
+def prompt_cache_key(config: TurnConfig, agent_id: str) -> str:
+    """Rotates when the guidance or the tools change, and with nothing else."""
+    surface = json.dumps(
+        [agent_id, config.instructions, [[tool.name, tool.description, tool.input_schema] for tool in config.tools]],
+        sort_keys=True,
+    )
+    return "wk-" + hashlib.sha256(surface.encode()).hexdigest()[:32]

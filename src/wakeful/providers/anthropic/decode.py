@@ -1,0 +1,282 @@
+"""What the Messages API answered, as a Reply: from a stream or from one body, the same Reply both ways.
+
+Rule: nothing is believed before the end was said. A stream is whole when every block was closed, `message_delta` gave a
+stop reason and `message_stop` came; anything less is a lost attempt. What is not known here (events, blocks, deltas,
+fields) is kept and never fatal.
+"""
+
+import json
+from typing import Any
+
+from pydantic_core import from_json
+
+from wakeful.contracts.conversation import AssistantItem, CallPart, UserItem
+from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.models import ModelGlimpse, Reply, Stage, StopReason, TokenUsage
+from wakeful.providers.anthropic.block_reading import Block
+from wakeful.providers.wire.failures import Peer, from_error_object, interrupted, invalid
+from wakeful.providers.wire.names import WireNames
+from wakeful.providers.wire.sse import SseEvent
+
+ANTHROPIC = Peer("anthropic")
+MAX_UNKNOWN_EVENTS = 16
+"""So many unknown events are kept with a reply; of the rest only their number."""
+MAX_UNKNOWN_BYTES = 2_000
+_STOPS: dict[str, StopReason] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+    "pause_turn": "pause",
+}
+_MESSAGE_FIELDS = frozenset({"id", "type", "role", "content", "model", "stop_reason", "usage"})
+GO_ON = (UserItem(parts=(), origin="runtime"),)
+"""What follows a paused reply: no words at all. The encoder leaves it out, so that the paused message comes back as it
+was, and the round is not the last."""
+
+
+class StreamDecoder:
+    """Takes events in as they come and shows what can be seen of them; `finish` gives the reply, or says it is lost."""
+
+    def __init__(self, names: WireNames, peer: Peer = ANTHROPIC) -> None:
+        self._names = names
+        self._peer = peer
+        self._message: dict[str, Any] | None = None
+        self._blocks: dict[int, Block] = {}
+        self._stop: str | None = None
+        self._ended = False
+        self._unknown: list[Any] = []
+        self._unknown_count = 0
+
+    @property
+    def ended(self) -> bool:
+        """The last event came: whatever follows is not part of the reply."""
+        return self._ended
+
+    def feed(self, event: SseEvent) -> list[ModelGlimpse]:
+        """What this event shows. Raises ModelFailure for an error event and for what is no event of this protocol."""
+        data = event.data
+        if self._ended or not data or data == b"[DONE]":
+            return []
+        try:
+            said = from_json(data)
+        except ValueError:
+            said = self._leniently(data)
+        if not isinstance(said, dict):
+            raise self._broken(f"an event is not an object: {_shown(data)}")
+        kind = said.get("type") or event.event
+        try:
+            return self._take(kind, said)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            why = f"an event of type {kind} has another shape ({type(error).__name__}: {error}): {_shown(data)}"
+            raise self._broken(why) from None
+
+    def finish(self) -> Reply:
+        """The reply. Raises ModelFailure unless its end was said."""
+        missing = self._missing()
+        if missing or self._message is None or self._stop is None:
+            raise self._with_usage(interrupted(self._peer, f"the stream ended before its end: {missing}"))
+        blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        unknown = {"unknown_events": self._unknown, "unknown_event_count": self._unknown_count}
+        return _reply(self._message, blocks, self._peer, unknown if self._unknown_count else {})
+
+    @property
+    def usage(self) -> TokenUsage | None:
+        """As far as it was reported."""
+        return usage_of(self._message.get("usage")) if self._message is not None else None
+
+    def _take(self, kind: str, said: dict[str, Any]) -> list[ModelGlimpse]:
+        match kind:
+            case "content_block_delta":
+                glimpses = self._open_block(said["index"]).grow(said["delta"])
+                return self._keep(said) if glimpses is None else glimpses
+            case "content_block_start":
+                return self._begin(said["index"], dict(said["content_block"]))
+            case "content_block_stop":
+                self._open_block(said["index"]).closed = True
+            case "message_start":
+                if self._message is not None:
+                    raise self._broken("a second message_start came: these are two answers")
+                self._message = dict(said["message"])
+            case "message_delta":
+                self._message_delta(self._started(kind), said)
+            case "message_stop":
+                self._started(kind)
+                self._ended = True
+            case "error":
+                raise self._with_usage(_error(said, self._peer, "body"))
+            case "ping":
+                pass
+            case _:
+                return self._keep(said)
+        return []
+
+    def _started(self, kind: str) -> dict[str, Any]:
+        if self._message is None:
+            raise self._broken(f"{kind} came before message_start")
+        return self._message
+
+    def _begin(self, index: object, block: dict[str, Any]) -> list[ModelGlimpse]:
+        self._started("content_block_start")
+        if not isinstance(index, int) or index in self._blocks:
+            raise self._broken(f"content block {index!r} has no place of its own")
+        self._blocks[index] = Block(block, self._names)
+        return self._blocks[index].opening()
+
+    def _open_block(self, index: int) -> Block:
+        block = self._blocks.get(index)
+        if block is None or block.closed:
+            raise self._broken(f"content block {index} is not open: an event before this one was lost")
+        return block
+
+    def _message_delta(self, message: dict[str, Any], said: dict[str, Any]) -> None:
+        message.update({key: value for key, value in said["delta"].items() if value is not None})
+        self._stop = message.get("stop_reason")
+        # Counts are totals so far: they replace, and what is left out stays as message_start said.
+        told = {key: value for key, value in (said.get("usage") or {}).items() if value is not None}
+        message["usage"] = {**(message.get("usage") or {}), **told}
+
+    def _missing(self) -> str:
+        if self._message is None:
+            return "message_start is missing"
+        open_blocks = [index for index, block in self._blocks.items() if not block.closed]
+        if open_blocks:
+            return f"content block {open_blocks[0]} is not closed"
+        if self._stop is None:
+            return "no stop reason came"
+        return "" if self._ended else "message_stop is missing"
+
+    def _keep(self, said: dict[str, Any]) -> list[ModelGlimpse]:
+        self._unknown_count += 1
+        if len(self._unknown) < MAX_UNKNOWN_EVENTS and _can_be_kept(said):
+            self._unknown.append(said)
+        return []
+
+    def _leniently(self, data: bytes) -> Any:
+        """The stricter parser refuses half a surrogate pair; a reply is not lost for that."""
+        try:
+            return json.loads(data)
+        except ValueError as error:
+            raise self._broken(f"an event is not JSON ({error}): {_shown(data)}") from None
+
+    def _broken(self, what: str) -> ModelFailure:
+        return self._with_usage(invalid(self._peer, what))
+
+    def _with_usage(self, failure: ModelFailure) -> ModelFailure:
+        failure.usage = self.usage
+        return failure
+
+
+def decode_response(body: bytes, names: WireNames, peer: Peer = ANTHROPIC) -> Reply:
+    """The reply of a request that did not stream. Raises ModelFailure for anything that is not a whole message."""
+    try:
+        said = json.loads(body)
+    except ValueError as error:
+        raise invalid(peer, f"the answer is not JSON ({error}): {_shown(body)}") from None
+    if isinstance(said, dict) and said.get("type") == "error":
+        raise _error(said, peer, "decode")
+    if not isinstance(said, dict) or not isinstance(said.get("content"), list):
+        raise invalid(peer, f"the answer is not a message: {_shown(body)}")
+    if not said.get("stop_reason"):
+        raise invalid(peer, f"the message has no stop_reason, so it may not be whole: {_shown(body)}")
+    try:
+        return _reply(said, [Block(dict(block), names) for block in said["content"]], peer, {})
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        why = f"the message has another shape ({type(error).__name__}: {error}): {_shown(body)}"
+        raise invalid(peer, why) from None
+
+
+def _error(said: dict[str, Any], peer: Peer, stage: Stage) -> ModelFailure:
+    """An error that came inside a 200: the server began to answer and could not go on."""
+    error = said.get("error")
+    failure = from_error_object(
+        peer.provider,
+        peer.model_ref,
+        error if isinstance(error, dict) else {"message": str(error)},
+        stage=stage,
+        peer=peer,
+    )
+    if failure.kind == "unknown":
+        failure.kind = "server_error"  # it had accepted the request, so what went wrong is on its side
+    return failure
+
+
+def usage_of(usage: Any) -> TokenUsage | None:
+    """Tokens in our words: all input together, and what of it was read from or written to the cache."""
+    if not isinstance(usage, dict) or not usage:
+        return None
+    read, written = _count(usage, "cache_read_input_tokens"), _count(usage, "cache_creation_input_tokens")
+    taken = _count(usage, "input_tokens") + read + written
+    given = _count(usage, "output_tokens")
+    details = usage.get("output_tokens_details")
+    return TokenUsage(
+        input_tokens=taken,
+        output_tokens=given,
+        total_tokens=taken + given,
+        cached_input_tokens=read,
+        cache_write_tokens=written,
+        reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, dict) else 0,
+    )
+
+
+def _reply(message: dict[str, Any], blocks: list[Block], peer: Peer, more: dict[str, Any]) -> Reply:
+    parts = tuple(part for block in blocks for part in block.parts(peer.provider))
+    item = AssistantItem(parts=parts, provider=peer.provider)
+    raw = str(message["stop_reason"])
+    stop = _STOPS.get(raw, "other")
+    usage = usage_of(message.get("usage"))
+    calls = any(isinstance(part, CallPart) for part in parts)
+    if stop == "refusal" and (calls or not item.text):
+        raise _refused(message, peer, usage)
+    return Reply(
+        item=item,
+        stop_reason=stop,
+        usage=usage,
+        request_metadata={**_metadata(message), **more},
+        continuation=GO_ON if stop == "pause" and not calls else (),
+        may_be_empty=stop == "pause",  # it may have been in the middle of a search, before any word
+    )
+
+
+def _refused(message: dict[str, Any], peer: Peer, usage: TokenUsage | None) -> ModelFailure:
+    """The provider stopped its own model before it said anything that could be taken for an answer."""
+    details = message.get("stop_details")
+    details = details if isinstance(details, dict) else {}
+    why = ": ".join(str(details[key]) for key in ("category", "explanation") if details.get(key))
+    who = peer.model_ref or "the model"
+    said = f"{peer.provider}: {who} refused to answer{f' ({why})' if why else ''}; ask differently, or another model"
+    return ModelFailure(said, kind="content_filtered", stage="decode", usage=usage)
+
+
+def _metadata(message: dict[str, Any]) -> dict[str, Any]:
+    """What is kept for replay: ids, the model that answered, the reason in the provider's own word, and what is new."""
+    usage = message.get("usage")
+    found = {
+        "response_id": message.get("id"),
+        "model": message.get("model"),
+        "provider_stop_reason": message.get("stop_reason"),
+        "service_tier": usage.get("service_tier") if isinstance(usage, dict) else None,
+        **{key: value for key, value in message.items() if key not in _MESSAGE_FIELDS},
+    }
+    told = {key: value for key, value in found.items() if value is not None}
+    kept = {key: value for key, value in told.items() if _can_be_kept(value)}
+    return kept if len(kept) == len(told) else {**kept, "not_kept": sorted(map(str, told.keys() - kept.keys()))[:16]}
+
+
+def _can_be_kept(value: Any) -> bool:
+    """Small enough for the log, and of characters that it can hold."""
+    try:
+        return len(json.dumps(value, ensure_ascii=False).encode()) <= MAX_UNKNOWN_BYTES
+    except ValueError:
+        return False
+
+
+def _count(counts: dict[str, Any], name: str) -> int:
+    value = counts.get(name)
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _shown(data: bytes) -> str:
+    return repr(data[:200].decode("utf-8", "replace"))

@@ -1,0 +1,207 @@
+"""The tables of this package as one answer: which providers there are, what is missing to use them, which models.
+
+Rule: of a key nothing is said but the variable that holds it, and of an address nothing that may be secret.
+"""
+
+import os
+from collections.abc import Mapping
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Any
+
+from wakeful.contracts.catalogue import (
+    Capabilities,
+    Catalogue,
+    KeyState,
+    ListPrice,
+    ModelPage,
+    ModelState,
+    ProviderState,
+    RetryPolicy,
+)
+from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.models import RETRYABLE
+from wakeful.decisions import retries
+from wakeful.providers.endpoint_settings import provider_settings, settings_path
+from wakeful.providers.endpoints import BUILT_IN, TRANSPORTS, Endpoint, endpoints, resolve, split
+from wakeful.providers.prices import AS_OF, PRICES, Price, price_of
+from wakeful.providers.profiles import UNKNOWN, ModelProfile, known_models, named_profile, profile_of
+from wakeful.providers.wire.redact import public_url
+
+SCRIPTED = "scripted"
+RETRY = RetryPolicy(
+    max_attempts=retries.MAX_ATTEMPTS,
+    first_backoff_ms=retries.FIRST_BACKOFF_MS,
+    longest_backoff_ms=retries.LONGEST_BACKOFF_MS,
+    longest_retry_after_ms=retries.LONGEST_RETRY_AFTER_MS,
+    retried=tuple(sorted(RETRYABLE)),
+)
+_SCRIPTED_STATE = ProviderState(name=SCRIPTED, status="available", note="needs no key and no network", retry=RETRY)
+
+
+def catalogue(environ: Mapping[str, str] | None = None) -> Catalogue:
+    """Everything there is. Raises InvalidConfig when the settings file cannot be read."""
+    environ = os.environ if environ is None else environ
+    known = endpoints(environ=environ)
+    return Catalogue(
+        settings_file=str(settings_path(environ)),
+        prices_as_of=AS_OF.isoformat(),
+        providers=provider_states(environ),
+        models=tuple(_model(ref, *split(ref), _profile_settings(known.get(split(ref)[0]))) for ref in _references()),
+    )
+
+
+def provider_states(environ: Mapping[str, str] | None = None) -> tuple[ProviderState, ...]:
+    """Every provider, built in or configured. Raises InvalidConfig when the settings file cannot be read."""
+    environ = os.environ if environ is None else environ
+    _, configured = provider_settings(environ)
+    found = [_SCRIPTED_STATE]
+    for name, there in endpoints(environ=environ).items():
+        if isinstance(there, InvalidConfig):
+            found.append(_broken(name, there, touched=name in configured))
+        else:
+            found.append(_state(there, environ))
+    return tuple(found)
+
+
+def model_page(reference: str, environ: Mapping[str, str] | None = None) -> ModelPage:
+    """One model. Raises UnknownProvider or InvalidConfig, as asking it would."""
+    environ = os.environ if environ is None else environ
+    if split(reference)[0] == SCRIPTED:
+        state = ModelState(ref=":".join(split(reference)), provider=SCRIPTED, declared=True)
+        return ModelPage(model=state, provider=_SCRIPTED_STATE)
+    there, name = resolve(reference, environ=environ)
+    page = ModelPage(
+        model=_model(f"{there.name}:{name}", there.name, name, there.profile), provider=_state(there, environ)
+    )
+    known = known_models(there.wire or "openai_chat")
+    if name in known or page.model.price is not None:
+        return page
+    near = get_close_matches(name, known, n=3, cutoff=0.6)
+    return page.model_copy(update={"near": tuple(f"{there.name}:{each}" for each in near)})
+
+
+def key_variables(environ: Mapping[str, str] | None = None) -> frozenset[str]:
+    """Every variable that may hold a key: what no child process needs to see."""
+    found = {variable for one in BUILT_IN.values() for variable in one.key_env}
+    try:
+        for there in endpoints(environ=environ).values():
+            found.update(() if isinstance(there, InvalidConfig) else there.key_env)
+    except InvalidConfig:
+        pass  # a file that nobody can read names no variables
+    return frozenset(found)
+
+
+# --- providers --------------------------------------------------------------------------------------------------------
+
+
+def _state(there: Endpoint, environ: Mapping[str, str]) -> ProviderState:
+    facts: dict[str, Any] = {
+        "name": there.name,
+        "transport": there.transport,
+        "endpoint": public_url(there.base_url),
+        "endpoint_source": there.source,
+        "api_version": there.api_version,
+        "retry": RETRY,
+    }
+    try:
+        UNKNOWN.with_settings(there.profile, f"[providers.{there.name}.profile]")
+    except InvalidConfig as problem:
+        return ProviderState(status="misconfigured", note=_words(problem), **facts)
+    if there.wire is None:
+        said = f"transport {there.transport!r} is not supported; supported are: {', '.join(TRANSPORTS)}"
+        return ProviderState(status="misconfigured", note=said, **facts)
+    try:
+        secret, variable = there.key(environ)
+    except InvalidConfig as problem:
+        first = next(iter(there.key_env), None)
+        return ProviderState(status="unavailable", note=_words(problem), key="missing", key_variable=first, **facts)
+    key: KeyState = "found" if secret is not None else "not_needed"
+    return ProviderState(status="available", key=key, key_variable=variable, **facts)
+
+
+def _broken(name: str, problem: InvalidConfig, *, touched: bool) -> ProviderState:
+    """One without a usable address. Where none is built in and nobody has configured one, nothing is wrong."""
+    known = BUILT_IN.get(name)
+    waits = known is not None and not known.base_url and not touched
+    return ProviderState(
+        name=name,
+        status="unavailable" if waits else "misconfigured",
+        note=_words(problem),
+        transport=known.transport if known else "",
+        retry=RETRY,
+    )
+
+
+def _words(problem: InvalidConfig) -> str:
+    return f"{problem.message}. {problem.hint}" if problem.hint else problem.message
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+
+
+def _references() -> list[str]:
+    """Models that a table knows together with who offers them. Other providers have whatever their server has."""
+    found = dict.fromkeys(PRICES)
+    for provider, wire in (("openai", "openai_responses"), ("anthropic", "anthropic")):
+        found.update(dict.fromkeys(f"{provider}:{name}" for name in known_models(wire)))
+    for provider in BUILT_IN:
+        own = [name for name in known_models("openai_chat") if name.startswith(f"{provider}-")]
+        found.update(dict.fromkeys(f"{provider}:{name}" for name in own))
+    return sorted(found)
+
+
+def _profile_settings(there: Endpoint | InvalidConfig | None) -> Mapping[str, Any]:
+    """What the owner's file says about a provider's models; nothing when it says it wrongly."""
+    if not isinstance(there, Endpoint):
+        return {}
+    try:
+        UNKNOWN.with_settings(there.profile)
+    except InvalidConfig:
+        return {}
+    return there.profile
+
+
+def _model(ref: str, provider: str, name: str, settings: Mapping[str, Any]) -> ModelState:
+    price = price_of(ref)
+    return ModelState(
+        ref=ref,
+        provider=provider,
+        declared=named_profile(name) is not None,
+        capabilities=_capabilities(profile_of(name, settings, where=f"[providers.{provider}.profile]")),
+        price=_listed(price) if price is not None else None,
+    )
+
+
+def _capabilities(profile: ModelProfile) -> Capabilities:
+    return Capabilities(
+        tools=profile.tools,
+        parallel_tool_calls=profile.parallel_tool_calls,
+        forced_tool_choice=profile.forced_tool_choice,
+        images=profile.images,
+        files=profile.files,
+        structured_output=profile.structured_output,
+        reasoning=profile.reasoning,
+        sampling=tuple(sorted(profile.sampling)),
+        context_window=profile.context_window,
+        max_output=profile.max_output,
+        prompt=tuple(sorted(profile.prompt)),
+    )
+
+
+def _listed(price: Price) -> ListPrice:
+    long = price.long_from is not None
+    return ListPrice(
+        input=f"{price.input:f}",
+        output=f"{price.output:f}",
+        cached_input=_amount(price.cached_input),
+        cache_write=_amount(price.cache_write),
+        long_from=price.long_from,
+        long_input=_amount(price.long_input) if long else None,
+        long_output=_amount(price.long_output) if long else None,
+        as_of=AS_OF.isoformat(),
+    )
+
+
+def _amount(value: Decimal | None) -> str | None:
+    return None if value is None else f"{value:f}"

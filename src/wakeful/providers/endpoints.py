@@ -1,0 +1,254 @@
+"""Providers as data: where they are, how they speak, and where their keys come from.
+
+Built in are those whose address and authentication fit a wire format as it is. A provider that needs more (headers of
+its own, an account's address) works when it is configured, and not before. What is configured wins: code over the
+environment over the owner's settings file over what is built in. No key is kept here, only the name of its variable.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from wakeful.contracts.errors import InvalidConfig, UnknownProvider
+from wakeful.providers.endpoint_settings import SETTINGS_FILE, address, provider_settings, setting, tables
+from wakeful.providers.wire.redact import RequestHeaders, Secret, public_url
+
+Wire: TypeAlias = Literal["openai_responses", "openai_chat", "anthropic"]
+Auth: TypeAlias = Literal["bearer", "x-api-key", "none"]
+
+TRANSPORTS: dict[str, Wire] = {
+    "openai_responses": "openai_responses",
+    "openai_chat_completions": "openai_chat",
+    "anthropic_messages": "anthropic",
+}
+"""The names of the wire formats in settings."""
+ANTHROPIC_FIRST = "2023-06-01"
+ANTHROPIC_BEARER = "2026-10-21"
+"""From this version on the key is a bearer token, and sampling parameters are refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One provider. `transport` is what was configured; `wire` what this version can speak of it, or None."""
+
+    name: str
+    transport: str
+    base_url: str = ""
+    """Without a slash at its end. Empty: it has to be configured."""
+    key_env: tuple[str, ...] = ()
+    """Variables that may hold the key; the first that is set counts."""
+    auth: Auth = "bearer"
+    key_required: bool = True
+    api_version: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Sent with every request. Not shown: they may hold a token."""
+    quirks: Mapping[str, Any] = field(default_factory=dict)
+    """Where it differs from its wire format, in that format's own words."""
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    """What is known better about its models' capabilities."""
+    source: str = "built in"
+    """Where the address came from."""
+
+    @property
+    def wire(self) -> Wire | None:
+        return TRANSPORTS.get(self.transport)
+
+    @property
+    def host(self) -> str:
+        return public_url(self.base_url).partition("//")[2].partition("/")[0]
+
+    @property
+    def refuses_sampling(self) -> bool:
+        """Whether temperature and its like are an error here, whatever the model."""
+        return self.wire == "anthropic" and (self.api_version or "") >= ANTHROPIC_BEARER
+
+    def key(self, environ: Mapping[str, str] | None = None) -> "Key":
+        """The key and the variable it was found in. Raises InvalidConfig, naming the variable, when one is missing."""
+        environ = os.environ if environ is None else environ
+        for variable in self.key_env:
+            value = environ.get(variable, "").strip()
+            if value:
+                return Key(Secret(value), variable)
+        if self.key_required and self.auth != "none":
+            first = self.key_env[0] if self.key_env else ""
+            raise InvalidConfig(
+                f"{self.name} needs a key, and {' and '.join(self.key_env) or 'no variable for it'} is not set",
+                f"export {first}=... (or name another variable: [providers.{self.name}] key_env in {SETTINGS_FILE})"
+                if first
+                else f'Name the variable: [providers.{self.name}] key_env = "..." in {SETTINGS_FILE}',
+            )
+        return Key(None, None)
+
+    def auth_headers(self, key: Secret | None) -> RequestHeaders:
+        """The headers of a request: the endpoint's own, its version, and the key in the way it wants it."""
+        headers = RequestHeaders({name.lower(): value for name, value in self.headers.items()})
+        if self.wire == "anthropic" and self.api_version:
+            headers.setdefault("anthropic-version", self.api_version)
+        if key is not None and self.auth == "bearer":
+            headers.setdefault("authorization", f"Bearer {key.reveal()}")
+        elif key is not None and self.auth == "x-api-key":
+            headers.setdefault("x-api-key", key.reveal())
+        return headers
+
+
+class Key(NamedTuple):
+    """A key, and where it was found."""
+
+    secret: Secret | None
+    variable: str | None
+
+
+class Resolved(NamedTuple):
+    """What `provider:model` stands for."""
+
+    endpoint: Endpoint
+    model: str
+
+
+def _compatible(name: str, base_url: str, key_env: str, **more: Any) -> Endpoint:
+    return Endpoint(name, "openai_chat_completions", base_url, (key_env,), **more)
+
+
+BUILT_IN: dict[str, Endpoint] = {
+    endpoint.name: endpoint
+    for endpoint in (
+        Endpoint("openai", "openai_responses", "https://api.openai.com/v1", ("OPENAI_API_KEY",)),
+        Endpoint(
+            "anthropic",
+            "anthropic_messages",
+            "https://api.anthropic.com",
+            ("ANTHROPIC_API_KEY",),
+            auth="x-api-key",
+            api_version=ANTHROPIC_FIRST,
+        ),
+        # Its address and its account headers belong to whoever uses it, so they have to be configured.
+        Endpoint("openai-codex", "openai_responses", "", ("OPENAI_CODEX_API_KEY",), quirks={"codex": True}),
+        _compatible("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        _compatible("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+        _compatible(
+            "deepseek",
+            "https://api.deepseek.com/v1",
+            "DEEPSEEK_API_KEY",
+            quirks={"response_format": "json_object", "strict_field": False},
+        ),
+        _compatible("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+        _compatible("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", quirks={"call_ids": "nine"}),
+        _compatible("ollama", "http://127.0.0.1:11434/v1", "OLLAMA_API_KEY", key_required=False),
+        _compatible("vllm", "http://127.0.0.1:8000/v1", "VLLM_API_KEY", key_required=False),
+        _compatible("lmstudio", "http://127.0.0.1:1234/v1", "LMSTUDIO_API_KEY", key_required=False),
+    )
+}
+
+
+def resolve(
+    reference: str,
+    *,
+    environ: Mapping[str, str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Resolved:
+    """The endpoint and the model of `provider:model` (or `provider/model`). Raises errors that say what to write."""
+    provider, name = split(reference)
+    found = endpoint(provider, environ=environ, settings=settings)
+    if not name:
+        raise InvalidConfig(
+            f"{reference!r} names a provider and no model",
+            f"Write provider:model, such as {provider}:{_example(provider)}",
+        )
+    return Resolved(found, name)
+
+
+def split(reference: str) -> tuple[str, str]:
+    """Provider and model. A colon divides them; without one, the first slash."""
+    provider, colon, name = reference.partition(":")
+    if not colon:
+        provider, _, name = reference.partition("/")
+    return provider.strip(), name.strip()
+
+
+def endpoint(
+    provider: str,
+    *,
+    environ: Mapping[str, str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Endpoint:
+    """A provider as it is configured here. Raises UnknownProvider with near names, InvalidConfig for bad settings."""
+    environ = os.environ if environ is None else environ
+    where, configured = (
+        provider_settings(environ) if settings is None else ("the settings", tables(settings, "settings"))
+    )
+    known = BUILT_IN.get(provider)
+    if known is None and provider not in configured:
+        raise _unknown(provider, [*BUILT_IN, *configured])
+    found = known or Endpoint(provider, "openai_chat_completions", "", (), key_required=False)
+    if provider in configured:
+        found = _with_settings(found, configured[provider], f"{where}: [providers.{provider}]")
+    variable = f"{_as_variable(provider)}_BASE_URL"
+    if environ.get(variable):
+        found = replace(found, base_url=address(environ[variable], variable), source=variable)
+    if not found.base_url:
+        raise InvalidConfig(
+            f"the provider {provider!r} has no address built in",
+            f"Set [providers.{provider}] base_url in {SETTINGS_FILE}, or {variable}.",
+        )
+    return found
+
+
+def endpoints(
+    *, environ: Mapping[str, str] | None = None, settings: Mapping[str, Any] | None = None
+) -> dict[str, "Endpoint | InvalidConfig"]:
+    """Every provider there is, and for one that cannot be used as it is configured, why."""
+    environ = os.environ if environ is None else environ
+    configured = provider_settings(environ)[1] if settings is None else tables(settings, "settings")
+    found: dict[str, Endpoint | InvalidConfig] = {}
+    for name in dict.fromkeys((*BUILT_IN, *configured)):
+        try:
+            found[name] = endpoint(name, environ=environ, settings=settings)
+        except InvalidConfig as problem:
+            found[name] = problem
+    return found
+
+
+def _with_settings(known: Endpoint, table: Mapping[str, Any], where: str) -> Endpoint:
+    changed: dict[str, Any] = {}
+    for name, value in table.items():
+        changed[name] = setting(name, value, where)
+    version = changed.get("api_version", known.api_version)
+    if "transport" in changed and "auth" not in changed and TRANSPORTS.get(changed["transport"]) != known.wire:
+        changed["auth"] = "x-api-key" if TRANSPORTS.get(changed["transport"]) == "anthropic" else "bearer"
+    if "auth" not in changed and (changed.get("api_version") or "") >= ANTHROPIC_BEARER:
+        changed["auth"] = "bearer"
+    if "key_env" in changed and "key_required" not in changed:
+        changed["key_required"] = bool(changed["key_env"])  # who names a variable means it
+    if TRANSPORTS.get(changed.get("transport", known.transport)) == "anthropic" and not version:
+        changed["api_version"] = ANTHROPIC_FIRST
+    for name in ("headers", "quirks", "profile"):
+        if name in changed:
+            changed[name] = {**getattr(known, name), **changed[name]}
+    if "base_url" in changed:
+        changed["source"] = where
+    return replace(known, **changed)
+
+
+# --- what to tell a person --------------------------------------------------------------------------------------------
+
+
+def _unknown(provider: str, known: list[str]) -> UnknownProvider:
+    names = sorted({*known, "scripted"})
+    near = get_close_matches(provider, names, n=3, cutoff=0.5)
+    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    return UnknownProvider(
+        f"there is no provider {provider!r}" if provider else "the model names no provider",
+        f"{meant}There are: {', '.join(names)}. Any other that speaks a known format: "
+        f"[providers.{provider or 'NAME'}] base_url in {SETTINGS_FILE}.",
+    )
+
+
+def _as_variable(provider: str) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in provider).upper()
+
+
+def _example(provider: str) -> str:
+    examples = {"openai": "gpt-5.5", "anthropic": "claude-opus-4-7", "deepseek": "deepseek-chat", "ollama": "qwen3"}
+    return examples.get(provider, "MODEL")

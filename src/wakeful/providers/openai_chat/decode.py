@@ -1,0 +1,188 @@
+"""What a Chat Completions server answered, as glimpses and one Reply. Pure.
+
+A stream is whole when its choice has a finish reason and `[DONE]` has come; an answer that came at once, when its
+choice has a finish reason. Anything less is a lost attempt, whatever it said so far. An error object counts wherever it
+stands, also after a finish reason.
+"""
+
+from typing import Any
+
+from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.models import ModelGlimpse, Reply
+from wakeful.providers.openai_chat.calls import WrongShape
+from wakeful.providers.openai_chat.draft import Draft, small
+from wakeful.providers.openai_chat.text import parsed
+from wakeful.providers.openai_chat.usage import tokens, usage_of
+from wakeful.providers.wire.failures import Peer, from_error_object, interrupted, invalid
+from wakeful.providers.wire.names import WireNames
+from wakeful.providers.wire.sse import SseEvent
+
+DONE = b"[DONE]"
+_LONGEST_DONE = 16
+_ENVELOPE = ("id", "model", "created", "system_fingerprint", "service_tier", "provider")
+_KNOWN = frozenset({*_ENVELOPE, "object", "choices", "usage", "obfuscation", "error"})
+_KNOWN_OF_CHOICE = frozenset({"index", "delta", "message", "finish_reason", "logprobs", "usage", "error"})
+_MILD = frozenset({None, "stop"})
+_UNKNOWN_PEER = Peer("openai")
+
+
+class StreamDecoder:
+    """Takes the events of one stream, in order. Each request has its own."""
+
+    __slots__ = (
+        "_draft",
+        "_events",
+        "_finish_reason",
+        "_metadata",
+        "_needs_done",
+        "_others",
+        "_peer",
+        "_usage",
+        "done",
+    )
+
+    def __init__(self, names: WireNames, peer: Peer = _UNKNOWN_PEER, *, needs_done: bool = True) -> None:
+        self._peer = peer
+        self._needs_done = needs_done
+        self._draft = Draft(names)
+        self._finish_reason: str | None = None
+        self._usage: dict[str, Any] | None = None
+        self._metadata: dict[str, Any] = {}
+        self._others: dict[str, Any] = {}
+        self._events = 0
+        self.done = False
+        """`[DONE]` has come: what follows is not read."""
+
+    def feed(self, event: SseEvent) -> list[ModelGlimpse]:
+        """What can be shown of one event. Raises ModelFailure when it is an error or no event of this format."""
+        data = event.data
+        if self.done or not data:
+            return []
+        if len(data) < _LONGEST_DONE and data.strip() == DONE:
+            self.done = True
+            return []
+        self._events += 1
+        chunk = self._object(data)
+        if event.event == "error" or chunk.get("error"):
+            raise self._error(chunk.get("error") or chunk)
+        try:
+            return self._take(chunk, "delta")
+        except WrongShape as error:
+            raise self._lost(invalid(self._peer, f"event {self._events} of the stream: {error}")) from None
+
+    def finish(self) -> Reply:
+        """The reply. Raises ModelFailure when the stream was not whole."""
+        if self._finish_reason is None:
+            after = f"after {self._events} events" if self._events else "before its first event"
+            raise self._lost(interrupted(self._peer, f"the stream ended {after}, without a finish reason"))
+        if self._needs_done and not self.done:
+            raise self._lost(
+                interrupted(
+                    self._peer,
+                    "the stream ended without [DONE] (a server that never sends it needs the quirk needs_done=false)",
+                )
+            )
+        return self._reply()
+
+    def whole(self, body: bytes) -> Reply:
+        """The reply in an answer that came at once."""
+        answer = self._object(body)
+        if answer.get("error"):
+            raise self._error(answer["error"])
+        if not answer.get("choices"):
+            raise self._lost(invalid(self._peer, "the answer has no choices"))
+        try:
+            self._take(answer, "message")
+        except WrongShape as error:
+            raise self._lost(invalid(self._peer, f"the answer: {error}")) from None
+        if self._finish_reason is None:
+            raise self._lost(invalid(self._peer, "the answer has no finish reason, so it may not be whole"))
+        return self._reply()
+
+    def _take(self, chunk: dict[str, Any], where: str) -> list[ModelGlimpse]:
+        glimpses: list[ModelGlimpse] = []
+        choices = chunk.get("choices")
+        if choices:
+            if not isinstance(choices, list):
+                raise WrongShape(f"choices is {type(choices).__name__}, not a list")
+            for choice in choices:
+                if not isinstance(choice, dict):
+                    raise WrongShape(f"a choice is {type(choice).__name__}, not an object")
+                if not choice.get("index"):  # one answer was asked for; a second one is nobody's
+                    glimpses += self._choose(choice, where)
+        usage = usage_of(chunk)
+        if usage is not None:
+            self._usage = usage
+        if "id" not in self._metadata:  # a first chunk may have come before there was an answer to name
+            found = {name: chunk[name] for name in _ENVELOPE if isinstance(chunk.get(name), str | int) and chunk[name]}
+            self._metadata.update(found)
+        if not chunk.keys() <= _KNOWN:
+            self._others.update({name: chunk[name] for name in chunk.keys() - _KNOWN if chunk[name] is not None})
+        return glimpses
+
+    def _choose(self, choice: dict[str, Any], where: str) -> list[ModelGlimpse]:
+        delta = choice.get(where)
+        if delta is None and where == "delta" and self._draft.is_empty:
+            delta = choice.get("message")  # a server that streams its answer in one piece
+        if delta is not None and not isinstance(delta, dict):
+            raise WrongShape(f"{where} is {type(delta).__name__}, not an object")
+        glimpses = self._draft.add(delta, whole=where == "message") if delta else []
+        reason = choice.get("finish_reason")
+        if choice.get("error") or reason == "error":
+            raise self._error(choice.get("error") or {"type": "server_error", "message": "finish_reason is error"})
+        if reason:
+            if not isinstance(reason, str):
+                raise WrongShape(f"finish_reason is {type(reason).__name__}, not text")
+            if self._finish_reason in _MILD:  # said twice, the reason that says more counts
+                self._finish_reason = reason
+        if isinstance(choice.get("usage"), dict):
+            self._usage = choice["usage"]
+        if not choice.keys() <= _KNOWN_OF_CHOICE:
+            unknown = choice.keys() - _KNOWN_OF_CHOICE
+            self._others.update({f"choice.{name}": choice[name] for name in unknown if choice[name] is not None})
+        return glimpses
+
+    def _reply(self) -> Reply:
+        assert self._finish_reason is not None
+        if self._finish_reason == "content_filter" and self._draft.said_nothing:
+            raise self._error({"code": "content_filter", "message": "the provider's filter kept the answer back"})
+        if self._finish_reason in ("tool_calls", "function_call") and not self._draft.calls:
+            missing = invalid(self._peer, f"finish_reason is {self._finish_reason} and no call came")
+            missing.retryable = True  # something was lost on its way; the next attempt may have it
+            raise self._lost(missing)
+        metadata = self._metadata
+        if self._others:
+            metadata = {**metadata, "other": {name: small(value) for name, value in self._others.items()}}
+        usage = tokens(self._usage) if self._usage is not None else None
+        return self._draft.reply(self._peer.provider, self._finish_reason, usage, metadata)
+
+    def _object(self, data: bytes) -> dict[str, Any]:
+        try:
+            value = parsed(data)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            start = data[:80].decode("utf-8", "replace")
+            raise self._lost(invalid(self._peer, f"not a JSON object: {start!r}"))
+        return value
+
+    def _error(self, error: Any) -> ModelFailure:
+        """An error in an answer whose status was 200."""
+        said = error if isinstance(error, dict) else {"message": str(error)}
+        code = said.get("code")
+        status = int(code) if isinstance(code, str) and code.isdecimal() and 400 <= int(code) < 600 else None
+        failure = from_error_object(self._peer.provider, self._peer.model_ref, said, status=status, peer=self._peer)
+        if failure.kind == "unknown":
+            failure.kind = "server_error"  # it had accepted the request, so the fault is not the request's
+        return self._lost(failure)
+
+    def _lost(self, failure: ModelFailure) -> ModelFailure:
+        """Tokens of a lost attempt were used all the same."""
+        if self._usage is not None:
+            failure.usage = tokens(self._usage)
+        return failure
+
+
+def decode_response(body: bytes, names: WireNames, peer: Peer = _UNKNOWN_PEER) -> Reply:
+    """The reply in an answer that did not stream: the same as the stream's. Raises ModelFailure."""
+    return StreamDecoder(names, peer).whole(body)

@@ -1,0 +1,187 @@
+"""What a model can do. Capabilities are declared for each model; what is not declared counts as not there.
+
+The table goes by the beginning of the model's name, the longest that fits. A name nobody has heard of gets a profile
+that every server understands. A profile can be changed in the settings file or in code, field by field.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import Any, Literal, TypeAlias
+
+from wakeful.contracts.errors import InvalidConfig
+
+PromptCapability: TypeAlias = Literal[
+    "full_request_only", "prompt_cache_key", "prompt_cache_blocks", "incremental_responses", "context_management"
+]
+
+SAMPLING = frozenset({"temperature", "top_p"})
+OPEN_SAMPLING = SAMPLING | {"top_k", "min_p", "presence_penalty", "frequency_penalty", "seed", "logit_bias"}
+"""What servers of open models take."""
+NO_SAMPLING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProfile:
+    """One model's capabilities. Every field left out is the safe answer: no."""
+
+    tools: bool = False
+    parallel_tool_calls: bool = False
+    forced_tool_choice: bool = False
+    """May be told that it must call a tool."""
+    images: bool = False
+    files: bool = False
+    structured_output: bool = False
+    """Can be held to a JSON Schema by its provider; the answer is checked here either way."""
+    reasoning: bool = False
+    """Thinks before it answers, and wants its thoughts back."""
+    sampling: frozenset[str] = NO_SAMPLING
+    """The sampling parameters it accepts; others are not sent."""
+    context_window: int | None = None
+    """Tokens; None is not known."""
+    max_output: int | None = None
+    prompt: frozenset[PromptCapability] = frozenset({"full_request_only"})
+
+    def with_settings(self, settings: Mapping[str, Any], where: str = "the profile") -> "ModelProfile":
+        """The profile with some fields changed. Raises InvalidConfig for a field that there is not."""
+        known = {field.name: field for field in fields(self)}
+        changed: dict[str, Any] = {}
+        for name, value in settings.items():
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                raise InvalidConfig(
+                    f"{where}: there is no capability {name!r}",
+                    f"Did you mean {near[0]}?" if near else f"There are: {', '.join(sorted(known))}.",
+                )
+            changed[name] = _fitting(name, value, getattr(self, name), where)
+        return replace(self, **changed)
+
+
+UNKNOWN = ModelProfile(tools=True, sampling=SAMPLING)
+"""For a model that is not in the table, at an endpoint that takes tools: one call at a time, words only."""
+
+_OPENAI: frozenset[PromptCapability] = frozenset({"prompt_cache_key", "incremental_responses"})
+_ANTHROPIC: frozenset[PromptCapability] = frozenset({"prompt_cache_blocks", "context_management"})
+
+_GPT = ModelProfile(
+    tools=True,
+    parallel_tool_calls=True,
+    forced_tool_choice=True,
+    images=True,
+    files=True,
+    structured_output=True,
+    sampling=SAMPLING,
+    context_window=128_000,
+    max_output=16_384,
+    prompt=_OPENAI,
+)
+_GPT_5 = replace(_GPT, reasoning=True, sampling=NO_SAMPLING, context_window=400_000, max_output=128_000)
+_O = replace(_GPT, reasoning=True, sampling=NO_SAMPLING, context_window=200_000, max_output=100_000)
+_CLAUDE = ModelProfile(
+    tools=True,
+    parallel_tool_calls=True,
+    forced_tool_choice=True,
+    images=True,
+    files=True,
+    reasoning=True,
+    sampling=SAMPLING | {"top_k"},
+    context_window=200_000,
+    max_output=64_000,
+    prompt=_ANTHROPIC,
+)
+_CLAUDE_45 = replace(_CLAUDE, structured_output=True)
+_CLAUDE_47 = replace(_CLAUDE_45, sampling=NO_SAMPLING, context_window=1_000_000, max_output=128_000)
+_CLAUDE_55 = replace(_CLAUDE_47, forced_tool_choice=False)
+_OPEN = ModelProfile(
+    tools=True, parallel_tool_calls=True, forced_tool_choice=True, structured_output=True, sampling=OPEN_SAMPLING
+)
+
+PROFILES: dict[str, ModelProfile] = {
+    # OpenAI
+    "gpt-4o": _GPT,
+    "gpt-4.1": replace(_GPT, context_window=1_047_576, max_output=32_768),
+    "gpt-5": _GPT_5,
+    "gpt-5.4": replace(_GPT_5, context_window=1_050_000),
+    "gpt-5.4-mini": replace(_GPT_5, context_window=400_000),
+    "gpt-5.4-nano": replace(_GPT_5, context_window=400_000),
+    "gpt-5.5": replace(_GPT_5, context_window=1_050_000),
+    "gpt-5.6": replace(_GPT_5, context_window=1_050_000),
+    "o1": replace(_O, parallel_tool_calls=False),
+    "o3": replace(_O, parallel_tool_calls=False),
+    "o4-mini": replace(_O, parallel_tool_calls=False),
+    "gpt-oss": replace(_OPEN, reasoning=True, context_window=131_072),
+    # Anthropic
+    "claude-": _CLAUDE,
+    "claude-3-": replace(_CLAUDE, reasoning=False, max_output=4_096),
+    "claude-3-5-": replace(_CLAUDE, reasoning=False, max_output=8_192),
+    "claude-3-7-": _CLAUDE,
+    "claude-opus-4": replace(_CLAUDE, max_output=32_000),
+    "claude-opus-4-5": _CLAUDE_45,
+    "claude-opus-4-6": replace(_CLAUDE_45, context_window=1_000_000, max_output=128_000),
+    "claude-opus-4-7": _CLAUDE_47,
+    "claude-opus-4-8": _CLAUDE_47,
+    "claude-opus-5": _CLAUDE_47,
+    "claude-opus-5-5": _CLAUDE_55,
+    "claude-sonnet-4": _CLAUDE,
+    "claude-sonnet-4-5": _CLAUDE_45,
+    "claude-sonnet-4-6": replace(_CLAUDE_45, context_window=1_000_000, max_output=128_000),
+    "claude-sonnet-5": _CLAUDE_47,
+    "claude-haiku-4-5": _CLAUDE_45,
+    "claude-haiku-5-5": _CLAUDE_47,
+    "claude-fable-5": replace(_CLAUDE_47, forced_tool_choice=False),
+    # Open models, wherever they run
+    "deepseek-chat": replace(_OPEN, context_window=128_000, max_output=8_192),
+    "deepseek-reasoner": replace(
+        _OPEN, reasoning=True, sampling=NO_SAMPLING, context_window=128_000, max_output=65_536
+    ),
+    "llama-3": replace(_OPEN, context_window=131_072),
+    "llama3": _OPEN,
+    "mistral-large": replace(_OPEN, context_window=131_072),
+    "mistral-small": replace(_OPEN, context_window=131_072),
+    "qwen2.5": _OPEN,
+    "qwen3": _OPEN,
+}
+
+
+def profile_of(model: str, overrides: Mapping[str, Any] | None = None, *, where: str = "the profile") -> ModelProfile:
+    """The profile of a model by its name at its provider, with what the caller knows better.
+
+    A gateway's `vendor/name` and a file's `name:tag` count as the name.
+    """
+    profile = named_profile(model) or UNKNOWN
+    return profile.with_settings(overrides, where) if overrides else profile
+
+
+def named_profile(model: str) -> ModelProfile | None:
+    """The profile that the table has for a name; None for a name that nobody has declared."""
+    name = model.lower().rpartition("/")[2].partition(":")[0]
+    fitting = [beginning for beginning in PROFILES if _begins(name, beginning)]
+    return PROFILES[max(fitting, key=len)] if fitting else None
+
+
+def known_models(wire: str) -> tuple[str, ...]:
+    """The declared models that a wire format is used for, to suggest instead of one that a provider does not know."""
+    own: PromptCapability = "prompt_cache_blocks" if wire == "anthropic" else "prompt_cache_key"
+    names = (name for name in PROFILES if not name.endswith("-"))
+    return tuple(name for name in names if wire == "openai_chat" or own in PROFILES[name].prompt)
+
+
+def _begins(name: str, beginning: str) -> bool:
+    """`gpt-5` begins `gpt-5`, `gpt-5-mini` and `gpt-5.9`, and not `gpt-50`."""
+    rest = name[len(beginning) :]
+    return name.startswith(beginning) and (not rest or beginning[-1] == "-" or not rest[0].isalnum())
+
+
+def _fitting(name: str, value: Any, present: Any, where: str) -> Any:
+    """A value of the field's own type: settings come from files, and a text is not a number."""
+    if isinstance(present, bool):
+        if isinstance(value, bool):
+            return value
+        raise InvalidConfig(f"{where}: {name} is {value!r}", "Write true or false.")
+    if isinstance(present, frozenset):
+        if isinstance(value, list | tuple | set | frozenset) and all(isinstance(word, str) for word in value):
+            return frozenset(value)
+        raise InvalidConfig(f"{where}: {name} is {value!r}", 'Write a list of names, such as ["temperature"].')
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
+        return value
+    raise InvalidConfig(f"{where}: {name} is {value!r}", "Write a number of tokens.")

@@ -1,0 +1,141 @@
+"""What providers call their errors, and which kind of failure each of those words means.
+
+Three vendors, and everybody who is compatible with one: types and codes first, prose where there is nothing else.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from wakeful.contracts.models import FailureKind
+
+QUOTA = ("insufficient_quota", "billing_hard_limit", "billing_error", "billing_not_active", "credit balance")
+QUOTA_WORDS = (*QUOTA, "exceeded your current quota", "insufficient credits", "insufficient balance", "out of credits")
+CONTEXT = (
+    "context_length_exceeded",
+    "exceed_context_size",
+    "request_too_large",
+    "string_above_max_length",
+    "model_context_window_exceeded",
+)
+CONTEXT_WORDS = (
+    *CONTEXT,
+    "prompt is too long",
+    "maximum context length",
+    "exceed context limit",
+    "exceeds the available context",
+    "exceeds the context window",
+    "exceeds the model's context",
+    "exceeds the maximum number of tokens",
+    "greater than the context length",
+    "input is too long",
+    "too large for model with",
+    "reduce the length of the messages",
+    "reduce your prompt",
+)
+FILTER = ("content_filter", "content_policy_violation", "moderation", "invalid_prompt", "data_inspection_failed")
+FILTER_WORDS = (*FILTER, "content management policy", "content filtering policy", "flagged for", "usage policy")
+OVERLOADED = ("overloaded", "slow_down", "slow down", "engine_overloaded", "at capacity", "over capacity")
+UNKNOWN_MODEL = ("model_not_found", "model not found", "not_found_error", "no such model", "is not a valid model")
+_RATE = ("rate_limit", "too_many_requests", "tokens_per_min", "requests_per_min")
+_SERVER = ("server_error", "api_error", "internal_error", "internalservererror", "internal_server_error")
+_AUTH = ("authentication_error", "permission_error", "invalid_api_key", "permission_denied", "unauthorized")
+
+
+class Said(NamedTuple):
+    """An error in a provider's own words."""
+
+    codes: str
+    """Its types and codes, in lower case."""
+    message: str
+
+
+def kind_of_words(said: Said) -> FailureKind | None:
+    """The kind, when the provider's own words settle it; types and codes before prose."""
+    codes, prose = said.codes, f"{said.codes} {said.message.lower()}"
+    if _any(codes, QUOTA) or _any(prose, QUOTA_WORDS):
+        return "quota_exhausted"
+    if _any(codes, CONTEXT) or _any(prose, CONTEXT_WORDS):
+        return "context_length_exceeded"
+    if _any(codes, FILTER) or _any(prose, FILTER_WORDS):
+        return "content_filtered"
+    if _any(codes, OVERLOADED):
+        return "overloaded"
+    if _any(codes, _RATE):
+        return "rate_limited"
+    if _any(codes, _AUTH):
+        return "auth_error"
+    if "timeout" in codes:
+        return "timeout"
+    if _any(codes, _SERVER):
+        return "server_error"
+    return "contract_error" if "invalid_request" in codes else None
+
+
+def kind_of_status(status: int, said: Said) -> FailureKind:
+    words = kind_of_words(said)
+    if status in (401, 407):
+        return "auth_error"
+    if status == 403:
+        return words if words in ("content_filtered", "quota_exhausted") else "auth_error"
+    if status == 402:
+        return "quota_exhausted"
+    if status == 408:
+        return "timeout"
+    if status in (409, 425):
+        return "server_error"  # a passing state of the server: again, later
+    if status == 413:
+        return "context_length_exceeded"
+    if status == 429:
+        return words if words in ("quota_exhausted", "overloaded") else "rate_limited"
+    if status == 529:
+        return "overloaded"
+    if status >= 500:
+        busy = words == "overloaded" or _any(said.message.lower(), OVERLOADED)
+        return "overloaded" if busy else "server_error"
+    return words if words in ("quota_exhausted", "context_length_exceeded", "content_filtered") else "contract_error"
+
+
+def _any(text: str, words: Iterable[str]) -> bool:
+    return any(word in text for word in words)
+
+
+def said_by(body: bytes) -> Said:
+    text = body.decode("utf-8", "replace").strip()
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return Said("", "" if text[:1] == "<" else text)  # a page for browsers helps nobody here
+    if isinstance(value, list) and value:
+        value = value[0]
+    return said_in(value) if isinstance(value, dict) else Said("", text)
+
+
+def said_in(value: Mapping[str, Any]) -> Said:
+    """`{error: {type, code, message}}`, `{error: "..."}`, `{message, type, code}`, `{detail: ...}`, nested or not."""
+    codes: list[str] = []
+    message = ""
+    for level in (value, value.get("error"), value.get("response")):
+        if isinstance(level, str):
+            message = message or level
+        if not isinstance(level, Mapping):
+            continue
+        given = [level.get(name) for name in ("type", "code", "status", "object")]
+        codes += [code.lower() for code in given if isinstance(code, str) and code != "error"]
+        for name in ("message", "detail", "error_description"):
+            found = level.get(name)
+            if isinstance(found, str):
+                message = message or found
+            elif found is not None:
+                message = message or json.dumps(found, ensure_ascii=False, default=str)
+        metadata = level.get("metadata")
+        if isinstance(metadata, Mapping) and isinstance(metadata.get("raw"), str):
+            message = f"{message}: {metadata['raw']}" if message else metadata["raw"]
+        if isinstance(metadata, Mapping) and metadata.get("reasons"):
+            codes.append("moderation")  # a gateway that says why its filter refused
+    return Said(" ".join(codes), message)
+
+
+def is_about_the_model(said: Said) -> bool:
+    prose = f"{said.codes} {said.message.lower()}"
+    return _any(prose, UNKNOWN_MODEL) or ("model" in prose and _any(prose, ("not exist", "not found", "unknown model")))

@@ -1,0 +1,300 @@
+"""What a lost attempt means: from a status and its body, from an error object in a stream, or from an exception.
+
+Pure: the same answer is always the same failure. A message says what happened in one line and what a person can do;
+what the transport knew beyond that goes into the diagnostics. Keys are taken out of everything, by value.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple
+
+from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.models import FailureKind, HttpClientDiagnostics, Stage, TransportDiagnostics
+from wakeful.providers.wire.error_words import Said, is_about_the_model, kind_of_status, kind_of_words, said_by, said_in
+from wakeful.providers.wire.redact import public_url, redact
+
+MAX_SAID = 400
+"""How much of a provider's own words stands in a message."""
+MAX_CHAIN = 8
+MAX_LINK = 300
+
+
+class Peer(NamedTuple):
+    """Whom a request was for, as far as a message needs it."""
+
+    provider: str
+    model_ref: str | None = None
+    url: str | None = None
+    key_variable: str | None = None
+    """The variable the key came from, or would come from."""
+    known_models: Sequence[str] = ()
+    secrets: Sequence[str] = ()
+    """Values that must not be repeated."""
+
+    @property
+    def host(self) -> str:
+        return public_url(self.url).partition("//")[2].partition("/")[0] if self.url else self.provider
+
+    def __repr__(self) -> str:
+        return f"Peer({self.provider!r}, {self.model_ref!r} at {self.host})"  # a traceback with locals shows no key
+
+
+def from_status(
+    provider: str,
+    model_ref: str | None,
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    peer: Peer | None = None,
+    now: float | None = None,
+) -> ModelFailure:
+    """What an answer other than 2xx means."""
+    peer = peer or Peer(provider, model_ref)
+    if 300 <= status < 400:
+        return _redirected(peer, status, headers)
+    said = said_by(body)
+    kind = kind_of_status(status, said)
+    return _failure(
+        peer,
+        _words(peer, kind, said, f"answered {status}"),
+        kind=kind,
+        stage="headers",
+        status=status,
+        retry_after=retry_after(headers, now),
+        client=HttpClientDiagnostics(status=status),
+    )
+
+
+def from_error_object(
+    provider: str,
+    model_ref: str | None,
+    error: Mapping[str, Any],
+    *,
+    stage: Stage = "body",
+    status: int | None = None,
+    peer: Peer | None = None,
+) -> ModelFailure:
+    """What an error in a stream or a failed response means: `{type, code, message}` in whatever spelling."""
+    peer = peer or Peer(provider, model_ref)
+    said = said_in(error)
+    number = error.get("code")
+    if status is None and isinstance(number, int) and 400 <= number < 600:
+        status = number
+    kind = kind_of_words(said)
+    if kind is None:
+        kind = kind_of_status(status, said) if status is not None else "unknown"
+    words = _words(peer, kind, said, "reported an error")
+    return _failure(peer, words, kind=kind, stage=stage, status=status)
+
+
+def from_exception(
+    provider: str,
+    model_ref: str | None,
+    error: BaseException,
+    *,
+    stage: Stage,
+    peer: Peer | None = None,
+) -> ModelFailure:
+    """What an HTTP client's exception means, by the names of its classes: no client has to be loaded to ask."""
+    peer = peer or Peer(provider, model_ref)
+    names = {base.__name__ for base in type(error).__mro__}
+    chain = _chain(error, peer.secrets)
+    inner = {base.__name__ for link in _links(error) for base in type(link).__mro__}
+    kind: FailureKind
+    client = HttpClientDiagnostics(is_request=stage in ("connect", "send"), is_body=stage == "body")
+    if names & {"TimeoutException", "TimeoutError"}:
+        kind, client = "timeout", client.model_copy(update={"is_timeout": True, "is_connect": stage == "connect"})
+        what = f"{peer.host} {_too_slow(stage)}"
+    elif names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"}:
+        kind, what = "contract_error", f"the request could not be made: {_first(chain)}"
+    elif not names & {"HTTPError", "StreamError", "OSError"}:
+        kind, what = "unknown", f"the request failed with {chain[0]}"  # nobody's network: not sent again
+    elif stage == "connect" or "ConnectError" in names:
+        stage = "connect"
+        kind, client = "connection", client.model_copy(update={"is_connect": True})
+        what = _unreachable(peer, inner, chain)
+    elif stage == "body" and "DecodingError" in names:
+        kind, client = "invalid_response", client.model_copy(update={"is_decode": True})
+        what = f"{peer.host} sent a body that its own Content-Encoding cannot read"
+    elif stage == "body":
+        kind, what = "stream_interrupted", f"{peer.host} broke off in the middle of its answer; nothing of it was used"
+    elif "RemoteProtocolError" in names and "disconnected" not in str(error):
+        kind, client = "invalid_response", client.model_copy(update={"is_decode": True})
+        what = f"{peer.host} does not speak HTTP: {_first(chain)}"
+    else:
+        kind, what = "connection", f"{peer.host} closed the connection before it answered"
+    return _failure(peer, f"{peer.provider}: {what}", kind=kind, stage=stage, client=client, chain=chain)
+
+
+def interrupted(peer: Peer, what: str) -> ModelFailure:
+    """A stream without its terminal event: a lost attempt, however much of it had come."""
+    message = f"{peer.provider}: {what}; nothing of it was used"
+    client = HttpClientDiagnostics(is_body=True)
+    return _failure(peer, message, kind="stream_interrupted", stage="body", client=client)
+
+
+def invalid(peer: Peer, what: str, *, stage: Stage = "decode") -> ModelFailure:
+    """An answer that is not what the contract says."""
+    client = HttpClientDiagnostics(is_decode=True)
+    return _failure(peer, f"{peer.provider}: {what}", kind="invalid_response", stage=stage, client=client)
+
+
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Seconds to wait, when the provider said so: in milliseconds, in seconds, or as a date.
+
+    A date is compared with the server's own `Date`, so that a wrong clock here does not matter; else with `now`.
+    """
+    given = {name.lower(): value.strip() for name, value in headers.items()}
+    for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        seconds = _number(given.get(name))
+        if seconds is not None:
+            return seconds / scale
+    until = _timestamp(given.get("retry-after"))
+    since = _timestamp(given.get("date")) if "date" in given else now
+    if until is None or since is None:
+        return None
+    return max(0.0, until - since)
+
+
+# --- what to tell a person -------------------------------------------------------------------------------------------
+
+
+def _words(peer: Peer, kind: FailureKind, said: Said, how: str) -> str:
+    """One line for a person: what happened, in whose words, and what to do."""
+    model = (peer.model_ref or "").partition(":")[2]
+    told = f": {_short(said.message)}" if said.message else ""
+    key = f"the key in {peer.key_variable}" if peer.key_variable else "the key"
+    if kind == "auth_error":
+        return f"{peer.provider} refused {key} ({how}){told}"
+    if kind == "quota_exhausted":
+        return f"{peer.provider}: the account behind {key} has no quota left ({how}){told}"
+    if kind == "context_length_exceeded":
+        return f"{peer.provider}: the conversation is too long for {model or 'the model'} ({how}){told}"
+    if kind == "contract_error" and model and is_about_the_model(said):
+        near = get_close_matches(model, [name for name in peer.known_models if name != model], n=3, cutoff=0.5)
+        meant = f". Did you mean {' or '.join(near)}?" if near else ""
+        return f"{peer.provider} knows no model {model!r} ({how}){told}{meant}"
+    return f"{peer.provider} {how}{told}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_SAID else f"{line[: MAX_SAID - 1]}…"
+
+
+def _redirected(peer: Peer, status: int, headers: Mapping[str, str]) -> ModelFailure:
+    given = {name.lower(): value for name, value in headers.items()}
+    target = public_url(given["location"]) if "location" in given else "nowhere"
+    return _failure(
+        peer,
+        f"{peer.provider} answered {status}, a redirect to {target}, and a key is not sent after one. "
+        f"Give the address it leads to as base_url",
+        kind="contract_error",
+        stage="headers",
+        status=status,
+        client=HttpClientDiagnostics(is_redirect=True, status=status),
+    )
+
+
+# --- exceptions -------------------------------------------------------------------------------------------------------
+
+
+def _too_slow(stage: Stage) -> str:
+    return {
+        "connect": "could not be reached in time",
+        "send": "did not take the request in time",
+        "headers": "did not begin to answer in time",
+    }.get(stage, "stopped in the middle of its answer; nothing of it was used")
+
+
+def _unreachable(peer: Peer, inner: set[str], chain: Sequence[str]) -> str:
+    words = " ".join(chain)
+    if "SSLCertVerificationError" in inner or "CERTIFICATE_VERIFY_FAILED" in words:
+        why = "its certificate is not trusted"
+    elif "SSLError" in inner or "[SSL" in words:
+        why = "no TLS there; is base_url meant to be http://?"
+    elif "gaierror" in inner or "Name or service not known" in words:
+        why = "no such host; check base_url"
+    elif "ConnectionRefusedError" in inner or "refused" in words:
+        why = "nothing listens there; is the server running, and is base_url right?"
+    elif "ProxyError" in inner:
+        why = "the proxy of HTTP_PROXY or HTTPS_PROXY refused it"
+    else:
+        why = _first(chain)
+    return f"{peer.host} cannot be reached: {why}"
+
+
+def _links(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    open_ones: list[BaseException] = [error]
+    while open_ones and len(found) < MAX_CHAIN:
+        link = open_ones.pop(0)
+        if any(link is seen for seen in found):
+            continue
+        found.append(link)
+        if isinstance(link, BaseExceptionGroup):
+            open_ones.extend(link.exceptions)
+        cause = link.__cause__ or link.__context__
+        if cause is not None:
+            open_ones.append(cause)
+    return found
+
+
+def _chain(error: BaseException, secrets: Sequence[str]) -> tuple[str, ...]:
+    """The error and what caused it, outermost first."""
+    lines = (f"{type(link).__name__}: {link}".removesuffix(": ") for link in _links(error))
+    return tuple(redact(line, secrets)[:MAX_LINK] for line in lines)
+
+
+def _first(chain: Sequence[str]) -> str:
+    return next((line.partition(": ")[2] for line in chain if ": " in line), chain[0] if chain else "no reason given")
+
+
+def _failure(
+    peer: Peer,
+    message: str,
+    *,
+    kind: FailureKind,
+    stage: Stage,
+    status: int | None = None,
+    retry_after: float | None = None,
+    client: HttpClientDiagnostics | None = None,
+    chain: tuple[str, ...] | None = None,
+) -> ModelFailure:
+    return ModelFailure(
+        redact(message, peer.secrets),
+        kind=kind,
+        stage=stage,
+        status=status,
+        retry_after=retry_after,
+        diagnostics=TransportDiagnostics(
+            stage=stage,
+            provider=peer.provider,
+            model_ref=peer.model_ref,
+            url=redact(public_url(peer.url), peer.secrets) if peer.url else None,
+            status=status,
+            http_client=client,
+            source_chain=chain,
+        ),
+    )
+
+
+# --- times ------------------------------------------------------------------------------------------------------------
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text) if text else None
+    except ValueError:
+        return None
+    return value if value is not None and math.isfinite(value) and value >= 0 else None
+
+
+def _timestamp(text: str | None) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp() if text else None
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None

@@ -1,0 +1,119 @@
+"""Server-sent events from bytes, as they come: a chunk may end anywhere, also within a line end or a character.
+
+Everything stays bytes but the event's name, because the data is JSON and its parser takes bytes. An event that was not
+closed by an empty line does not exist: half an event is never handed on.
+"""
+
+from typing import NamedTuple
+
+MAX_EVENT_BYTES = 64 * 1024 * 1024
+BOM = b"\xef\xbb\xbf"
+_MOST_NAMES = 64
+
+
+class SseEvent(NamedTuple):
+    """One event. `event` is `message` when the server gave it no name."""
+
+    event: str
+    data: bytes
+
+
+class EventTooLarge(ValueError):
+    """A server that never ends its event."""
+
+
+class SseParser:
+    """Feed it what arrives; it returns the events that are whole now."""
+
+    __slots__ = ("_after_cr", "_held", "_names", "_pieces", "_started")
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        """What is not an event yet; joined only when a line ends, so that a long line is not copied for each chunk."""
+        self._held = 0
+        self._after_cr = False
+        self._started = False
+        self._names: dict[bytes, str] = {}
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        """The events that this chunk completes, in order."""
+        if not self._started:
+            chunk = self._without_mark(chunk)
+        if self._after_cr or b"\r" in chunk:
+            chunk = self._with_plain_ends(chunk)
+        if not chunk:
+            return []
+        if b"\n" not in chunk:
+            self._hold(chunk)
+            return []
+        if self._pieces:
+            self._pieces.append(chunk)
+            chunk = b"".join(self._pieces)
+            self._pieces.clear()
+            self._held = 0
+        whole, end, rest = chunk.rpartition(b"\n\n")
+        if rest:
+            self._hold(rest)
+        if not end:
+            return []
+        events = []
+        for block in whole.split(b"\n\n"):
+            event = self._event(block)
+            if event is not None:
+                events.append(event)
+        return events
+
+    def _event(self, block: bytes) -> SseEvent | None:
+        """One block of lines. Most have a `data` line and perhaps an `event` line before it; those go the short way."""
+        name = "message"
+        if block[:7] == b"event: ":
+            first, _, block = block.partition(b"\n")
+            name = self._name(first[7:])
+        if block[:6] == b"data: " and b"\n" not in block:
+            return SseEvent(name, block[6:])
+        data: list[bytes] = []
+        for line in block.split(b"\n"):
+            field, _, value = line.partition(b":")
+            if value[:1] == b" ":
+                value = value[1:]
+            if field == b"data":
+                data.append(value)
+            elif field == b"event":
+                name = self._name(value)
+        return SseEvent(name, b"\n".join(data)) if data else None
+
+    def _name(self, raw: bytes) -> str:
+        name = self._names.get(raw)
+        if name is None:
+            name = raw.decode("utf-8", "replace") or "message"
+            if len(self._names) < _MOST_NAMES:
+                self._names[raw] = name
+        return name
+
+    def _without_mark(self, chunk: bytes) -> bytes:
+        """The byte order mark that may stand before everything else, also when it comes in pieces."""
+        if self._pieces:
+            chunk = b"".join(self._pieces) + chunk
+            self._pieces.clear()
+            self._held = 0
+        if len(chunk) < len(BOM) and BOM.startswith(chunk):
+            if chunk:
+                self._hold(chunk)
+            return b""
+        self._started = True
+        return chunk.removeprefix(BOM)
+
+    def _with_plain_ends(self, chunk: bytes) -> bytes:
+        """Every line end as LF. A CR at the end of a chunk ends its line now; an LF that follows belongs to it."""
+        if self._after_cr and chunk:
+            chunk = chunk.removeprefix(b"\n")
+            self._after_cr = False
+        if chunk.endswith(b"\r"):
+            self._after_cr = True
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+    def _hold(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._held += len(piece)
+        if self._held > MAX_EVENT_BYTES:
+            raise EventTooLarge(f"an event grew past {MAX_EVENT_BYTES} bytes without an end")

@@ -1,0 +1,125 @@
+"""The programs in `examples/`, run as they stand by a person in an empty folder, with a provider on this machine."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from provider_server import (
+    ProviderServer,
+    chat_call,
+    chat_words,
+    messages_call,
+    messages_words,
+    refusal,
+    responses_call,
+    responses_words,
+)
+
+KEY = "sk-canary-0123456789abcdef"
+TEA = "There are twelve of tea, and no coffee."
+
+
+def run(root: Path, folder: Path, program: str, *arguments: str, **env: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, root / "examples" / program, *arguments],
+        cwd=folder,
+        env={**os.environ, "WAKEFUL_HOME": str(folder / "home"), **env},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_with_a_key_of_anthropic_the_agent_looks_up_and_answers_and_the_next_run_is_free(
+    root: Path, tmp_path: Path, provider: ProviderServer
+) -> None:
+    provider.answers = [lambda asked: messages_call(asked, {"item": "tea"}), messages_words(TEA)]
+    env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": provider.url}
+    done = run(root, tmp_path, "with_a_key.py", **env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == TEA
+    assert "2 model calls" in done.stdout
+    assert "cost $0." in done.stdout
+    first, second = provider.asked
+    assert (first.path, first.headers["x-api-key"], first.body["model"]) == ("/v1/messages", KEY, "claude-haiku-4-5")
+    result = second.body["messages"][-1]["content"][0]
+    assert (result["type"], result["tool_use_id"]) == ("tool_result", "toolu_1")
+    assert "12" in str(result["content"])
+
+    again = run(root, tmp_path, "with_a_key.py", **env)
+    assert (again.returncode, again.stdout) == (0, done.stdout), again.stderr
+    assert len(provider.asked) == 2, "the answer came from the log"
+
+
+def test_with_a_key_of_openai_the_same_program_speaks_the_other_format(
+    root: Path, tmp_path: Path, provider: ProviderServer
+) -> None:
+    provider.answers = [lambda asked: responses_call(asked, {"item": "tea"}), responses_words(TEA)]
+    done = run(root, tmp_path, "with_a_key.py", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=f"{provider.url}/v1")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == TEA
+    first, second = provider.asked
+    assert (first.path, first.headers["authorization"]) == ("/v1/responses", f"Bearer {KEY}")
+    outputs = [item for item in second.body["input"] if item.get("type") == "function_call_output"]
+    assert "12" in str(outputs[0]["output"])
+
+
+def test_without_a_key_it_says_which_to_set_and_what_works_without_one(root: Path, tmp_path: Path) -> None:
+    done = run(root, tmp_path, "with_a_key.py")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Set one of ANTHROPIC_API_KEY or OPENAI_API_KEY" in done.stderr
+    assert "wakeful demo crash" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_with_a_wrong_key_it_names_the_variable_and_not_the_key(
+    root: Path, tmp_path: Path, provider: ProviderServer
+) -> None:
+    provider.always = refusal(401, "authentication_error", f"invalid x-api-key {KEY}")
+    done = run(root, tmp_path, "with_a_key.py", ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL=provider.url)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "anthropic refused the key in ANTHROPIC_API_KEY" in done.stderr
+    assert "wakeful models test anthropic:claude-haiku-4-5" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert KEY not in done.stderr
+    assert len(provider.asked) == 1, "a wrong key is not tried again"
+
+
+@pytest.mark.parametrize("by", ["argument", "variable"])
+def test_a_local_server_is_found_by_its_address_and_gets_no_key(
+    root: Path, tmp_path: Path, provider: ProviderServer, by: str
+) -> None:
+    provider.answers = [lambda asked: chat_call(asked, {"a": 17, "b": 25}), chat_words("42")]
+    address = f"{provider.url}/v1"
+    given = ["qwen3:8b", address] if by == "argument" else ["qwen3:8b"]
+    env = {} if by == "argument" else {"BASE_URL": address}
+    done = run(root, tmp_path, "local_server.py", *given, OPENAI_API_KEY=KEY, **env)
+    assert (done.returncode, done.stdout) == (0, "42\n"), done.stderr
+    first, second = provider.asked
+    assert (first.path, first.body["model"]) == ("/v1/chat/completions", "qwen3:8b")
+    assert "authorization" not in first.headers, "a key that is meant for another server stays here"
+    assert second.body["messages"][-1] == {"role": "tool", "tool_call_id": "call_1", "content": "42"}
+
+
+def test_a_local_server_that_wants_a_key_gets_the_one_that_is_meant_for_it(
+    root: Path, tmp_path: Path, provider: ProviderServer
+) -> None:
+    provider.answers = [chat_words("42")]
+    done = run(root, tmp_path, "local_server.py", "qwen3", f"{provider.url}/v1", SERVER_KEY=KEY)
+    assert (done.returncode, done.stdout) == (0, "42\n"), done.stderr
+    assert provider.asked[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_where_nothing_listens_it_says_so(root: Path, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    done = run(root, tmp_path, "local_server.py", "qwen3", f"http://127.0.0.1:{port}/v1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"127.0.0.1:{port} cannot be reached: nothing listens there" in done.stderr
+    assert "Is a server running at" in done.stderr
+    assert "Traceback" not in done.stderr

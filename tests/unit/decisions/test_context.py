@@ -1,0 +1,74 @@
+"""The frame a turn's requests begin with."""
+
+from typing import Any
+
+import pytest
+
+from wakeful import Agent, run, tool
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.frames import ProviderPromptFrame
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.decisions.context import frame_of, prompt_cache_key
+from wakeful.ports import ModelRequest
+from wakeful.store.memory import MemoryStore
+from wakeful.testing import scripted
+
+LOOK = ToolDeclaration(name="look", input_schema={"type": "object"})
+CONFIG = TurnConfig(agent_name="a", model_ref="m:n", instructions="Be brief.", tools=(LOOK,))
+
+
+@tool(effect="pure")
+async def look() -> str:
+    """Look."""
+    return "seen"
+
+
+async def frames(*prompts: str, instructions: str = "Be brief.", thread: str = "t") -> list[ProviderPromptFrame]:
+    """The frames of all requests of some turns of one thread."""
+    seen: list[ProviderPromptFrame] = []
+
+    def answer(request: ModelRequest) -> Any:
+        assert request.frame is not None
+        seen.append(request.frame)
+        return {"calls": [{"name": "look", "arguments": {}}]} if request.answered == 0 else "done"
+
+    store = MemoryStore()
+    for prompt in prompts:
+        await run(Agent("a", scripted(answer), instructions, [look]), prompt, store=store, thread=thread)
+    return seen
+
+
+@pytest.mark.spec("HOL-FRAME-01", "HOL-FRAME-02", "HOL-FRAME-08")
+async def test_every_request_of_a_turn_has_one_neutral_frame_whatever_rounds_came_before() -> None:
+    first, second = await frames("go")
+    assert first == second, "a continuation begins as the first request did"
+    assert first.system_prompt == "Be brief."
+    assert [block.text for block in first.system_blocks] == ["Be brief."]
+    assert ProviderPromptFrame.model_validate_json(first.model_dump_json()) == first, "it can be replayed from its JSON"
+
+
+@pytest.mark.spec("HOL-FRAME-03")
+def test_blocks_say_how_stable_they_are_and_where_a_cache_may_end() -> None:
+    (block,) = frame_of(CONFIG, "a", 7).system_blocks
+    assert (block.stability, block.cache_breakpoint) == ("agent_scoped", True)
+    assert frame_of(CONFIG.model_copy(update={"instructions": ""}), "a", 7).system_blocks == ()
+
+
+@pytest.mark.spec("HOL-FRAME-04", "HOL-FRAME-06")
+async def test_the_cache_key_outlives_turns_and_the_fingerprint_does_not() -> None:
+    one, _, two, _ = await frames("first", "second")
+    assert one.cache is not None and two.cache is not None
+    assert one.cache.prompt_cache_key == two.cache.prompt_cache_key
+    assert one.cache.context_fingerprint != two.cache.context_fingerprint
+    assert one.cache.context_fingerprint != one.cache.prompt_cache_key
+
+
+@pytest.mark.spec("HOL-FRAME-05")
+def test_the_cache_key_rotates_with_guidance_and_tools_and_with_nothing_else() -> None:
+    key = prompt_cache_key(CONFIG, "a")
+    other_tools = CONFIG.model_copy(update={"tools": ()})
+    other_words = CONFIG.model_copy(update={"instructions": "Be long."})
+    other_settings = CONFIG.model_copy(update={"settings": {"temperature": 1}, "model_ref": "x:y"})
+    assert prompt_cache_key(other_tools, "a") != key != prompt_cache_key(other_words, "a")
+    assert prompt_cache_key(CONFIG, "b") != key
+    assert prompt_cache_key(other_settings, "a") == key

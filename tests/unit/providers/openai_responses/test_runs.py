@@ -1,0 +1,72 @@
+"""Whole turns on the Responses API: what was said is in the log, and goes back as it came."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from responses_server import ResponsesServer, streamed
+from responses_wire import REASONING, call, events_of, message, response, sse, words
+from wakeful import Agent, run, tool
+from wakeful.contracts.events import ModelCompleted, ModelFailed
+from wakeful.providers.openai_responses import OpenAIResponses
+
+ASKS = response(REASONING, message(words("I look."), phase="commentary"), call(name="get_weather"))
+TELLS = response(message(words("It is sunny."), phase="final_answer"), id="resp_2")
+
+
+@tool(effect="pure")
+def get_weather(city: str) -> str:
+    """Get current weather for a city."""
+    return f"sunny in {city}"
+
+
+def agent_at(server: ResponsesServer) -> Agent[Any, Any]:
+    model = OpenAIResponses("gpt-5.5", base_url="http://127.0.0.1/v1", api_key="k", client=server.client)
+    return Agent("reporter", model=model, instructions="Be brief.", tools=[get_weather])
+
+
+async def test_a_tool_loop(tmp_path: Path) -> None:
+    server = ResponsesServer(ASKS, TELLS)
+    result = await run(agent_at(server), "Weather in Paris?", store=tmp_path / "store.db")
+    assert (result.status, result.output) == ("completed", "It is sunny.")
+    first, second = server.bodies
+    assert first["tools"][0]["name"].endswith("get_weather")
+    assert second["input"][: len(first["input"])] == first["input"]
+    thought, said, made, answer = second["input"][1:]
+    assert thought == {key: value for key, value in REASONING.items() if key != "id"}
+    assert (said["content"], said["phase"]) == ("I look.", "commentary")
+    assert (made["call_id"], made["arguments"]) == ("call_1", '{"city":"Paris"}')
+    assert answer["call_id"] == "call_1"
+    assert "sunny in Paris" in answer["output"]
+
+
+async def test_reasoning_too_large_for_the_log_comes_back_byte_for_byte(tmp_path: Path) -> None:
+    large = {**REASONING, "encrypted_content": "gAAAA" + "é-_=" * 40_000}
+    server = ResponsesServer({**ASKS, "output": [large, *ASKS["output"][1:]]}, TELLS)
+    await run(agent_at(server), "Weather in Paris?", store=tmp_path / "store.db")
+    (thought,) = [entry for entry in server.inputs[1] if entry["type"] == "reasoning"]
+    assert thought["encrypted_content"] == large["encrypted_content"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "kind"),
+    [
+        (streamed(sse(events_of(TELLS)[:-1])), "stream_interrupted"),
+        (httpx2.Response(529, json={"error": {"message": "busy"}}), "overloaded"),
+        (streamed(sse(events_of(response(status="failed", error={"code": "server_error"})))), "server_error"),
+    ],
+)
+async def test_a_lost_attempt_is_recorded_and_the_next_one_answers(
+    tmp_path: Path, broken: httpx2.Response, kind: str
+) -> None:
+    server = ResponsesServer(broken, TELLS)
+    result = await run(agent_at(server), "Hello?", store=tmp_path / "store.db")
+    assert result.output == "It is sunny."
+    events = [entry.fact.event for entry in result.facts()]
+    (lost,) = [event for event in events if isinstance(event, ModelFailed)]
+    assert lost.failure_kind == kind
+    (won,) = [event for event in events if isinstance(event, ModelCompleted)]
+    assert won.request_metadata["response_id"] == "resp_2"
+    assert server.bodies[0] == server.bodies[1]

@@ -1,0 +1,135 @@
+"""Every fault at every point of an exchange, in all three formats: what the timeline says, and how the turn ends.
+
+Each fault is met twice, at the same time: by an agent that has another model to turn to, and by one that has none.
+Backoff is zero here, so that nothing is waited for but the fault.
+"""
+
+import asyncio
+import ssl
+from typing import Any
+
+import pytest
+
+from engine_runs import of_kind
+from wakeful import Agent, RunResult
+from wakeful.bootstrap import runtime
+from wakeful.contracts.events import ModelCompleted, ModelFailed, RoutingFallbackApplied, TurnFailed
+from wakeful.contracts.models import RETRYABLE
+from wakeful.decisions.failures import PROTOCOL
+from wakeful.ports import Model
+from wakeful.service.replay import replay_turn
+from wakeful.service.requests import RunRequest
+from wakeful.service.turns import run_turn
+from wakeful.store.memory import MemoryStore
+from wakeful.testing import scripted
+from wire_formats import ALL, KEY, WireFormat
+
+from .faulty_servers import (
+    AT_THE_END,
+    BEFORE_THE_ANSWER,
+    NOT_STREAMED,
+    PATIENT,
+    WORDS,
+    Case,
+    going_wrong,
+    in_chunk,
+    in_the_stream,
+)
+from .wire.servers import serving
+
+EVERY_FORMAT = pytest.mark.parametrize("wire", ALL, ids=str)
+
+
+async def turn(models: list[Model], prompt: str = "Say it.", *, stream: bool = True) -> RunResult[Any]:
+    """A whole turn without backoff, whose decisions come out the same when they are made again."""
+    store = MemoryStore()
+    agent: Agent[Any, Any] = Agent("sweeper", models[0], fallbacks=models[1:])
+    result = await run_turn(runtime(store, jitter=lambda: 0.0), RunRequest(agent, prompt, stream=stream))
+    (row,) = await store.turns()
+    assert (await replay_turn(store, row)).identical
+    return result
+
+
+async def faced(case: Case, wire: WireFormat, certificate: ssl.SSLContext) -> None:
+    """Meet a fault with and without another model, and hold both ends against the rules."""
+    async with going_wrong(case, wire, certificate) as url:
+        model = wire.model(url, timeouts=case.timeouts)
+        helped, alone = await asyncio.gather(
+            turn([model, scripted(["from the other"])], case.prompt, stream=case.stream),
+            turn([model], case.prompt, stream=case.stream),
+        )
+    attempts = 3 if case.kind in RETRYABLE else 1
+    retries = [(attempt, "retry") for attempt in range(1, attempts)]
+    check_lost(case, helped, model.ref, [*retries, (attempts, "fallback")])
+    check_lost(case, alone, model.ref, [*retries, (attempts, "abort")])
+    check_helped(case, helped, model.ref, attempts)
+    check_alone(case, alone, attempts)
+
+
+def check_lost(case: Case, result: RunResult[Any], ref: str, expected: list[tuple[int, str]]) -> None:
+    lost = of_kind(result, ModelFailed)
+    said = [(each.failure_kind, each.stage, each.attempt, each.disposition) for each in lost]
+    assert said == [(case.kind, case.stage, attempt, disposition) for attempt, disposition in expected], lost[0].message
+    for each in lost:
+        assert (each.model_ref, each.candidate) == (ref, 0)
+        assert each.transport_diagnostics is not None
+        assert each.transport_diagnostics.stage == case.stage
+        assert KEY not in each.model_dump_json()
+
+
+def check_helped(case: Case, result: RunResult[Any], ref: str, attempts: int) -> None:
+    assert (result.status, result.output) == ("completed", "from the other")
+    (moved,) = of_kind(result, RoutingFallbackApplied)
+    assert (moved.from_model_ref, moved.reason, moved.attempt) == (ref, case.kind, attempts)
+    (won,) = of_kind(result, ModelCompleted)
+    assert won.timeline is not None
+    outcomes = [record.outcome for record in won.timeline.attempts]
+    ended = "retries_exhausted" if attempts == 3 else "fail_fast_aborted"
+    assert outcomes == [*["retrying"] * (attempts - 1), ended, "succeeded"]
+    assert won.timeline.winning_model_ref == moved.to_model_ref == won.model_ref
+
+
+def check_alone(case: Case, result: RunResult[Any], attempts: int) -> None:
+    (end,) = of_kind(result, TurnFailed)
+    assert (result.status, end.stop_reason) == ("failed", "provider_error")
+    assert (result.output if result.completed else None) is None
+    assert of_kind(result, ModelCompleted) == of_kind(result, RoutingFallbackApplied) == []
+    artifact = end.failure_artifact
+    assert artifact is not None
+    assert artifact.kind == case.kind
+    assert artifact.category == ("protocol" if case.kind in PROTOCOL else "transport")
+    assert ("retries exhausted" in end.message) == (attempts == 3)
+    assert end.timeline is not None
+    assert len(end.timeline.attempts) == attempts
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize("case", BEFORE_THE_ANSWER, ids=str)
+async def test_a_fault_before_the_answer_begins(wire: WireFormat, case: Case, untrusted: ssl.SSLContext) -> None:
+    await faced(case, wire, untrusted)
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize("fault", range(len(in_chunk(0))), ids=lambda number: str(in_chunk(0)[number]))
+async def test_a_fault_after_any_number_of_events(wire: WireFormat, fault: int, untrusted: ssl.SSLContext) -> None:
+    """However much of the answer came: without its last event it is a lost attempt, never a short answer."""
+    places = range(len(wire.events(WORDS)))
+    await asyncio.gather(*(faced(in_chunk(place)[fault], wire, untrusted) for place in places))
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize("case", NOT_STREAMED, ids=str)
+async def test_a_fault_in_an_answer_that_is_not_streamed(
+    wire: WireFormat, case: Case, untrusted: ssl.SSLContext
+) -> None:
+    await faced(case, wire, untrusted)
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize("fault", AT_THE_END)
+async def test_what_happens_behind_the_last_event_does_not_touch_the_answer(wire: WireFormat, fault: str) -> None:
+    async with serving(in_the_stream(len(wire.events(WORDS)), AT_THE_END[fault])(wire)) as server:
+        result = await turn([wire.model(server.url, timeouts=PATIENT), scripted(["from the other"])])
+    assert (result.status, result.output) == ("completed", WORDS)
+    assert of_kind(result, ModelFailed) == []
+    assert server.connections == 1
