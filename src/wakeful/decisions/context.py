@@ -15,7 +15,7 @@ def frame_of(config: TurnConfig, agent_id: str, log_position: int) -> ProviderPr
 
     The log is chained: a position in it stands for everything before, and the conversation is not hashed again.
     """
-    key = prompt_cache_key(config, agent_id)
+    key = prompt_cache_key(config)
     context = hashlib.sha256(f"{key}\n{agent_id}\n{log_position}".encode())
     block = PromptContentBlock(text=config.instructions, stability="agent_scoped", cache_breakpoint=True)
     return ProviderPromptFrame(
@@ -27,10 +27,14 @@ def frame_of(config: TurnConfig, agent_id: str, log_position: int) -> ProviderPr
     )
 
 
-def prompt_cache_key(config: TurnConfig, agent_id: str) -> str:
-    """Rotates when the guidance or the tools change, and with nothing else."""
+def prompt_cache_key(config: TurnConfig) -> str:
+    """Rotates when the guidance or the tools change, and with nothing else: sessions of one agent share it."""
     surface = json.dumps(
-        [agent_id, config.instructions, [[tool.name, tool.description, tool.input_schema] for tool in config.tools]],
+        [
+            config.agent_name,
+            config.instructions,
+            [[tool.name, tool.description, tool.input_schema] for tool in config.tools],
+        ],
         sort_keys=True,
     )
     return "wk-" + hashlib.sha256(surface.encode()).hexdigest()[:32]

@@ -65,10 +65,23 @@ async def test_the_cache_key_outlives_turns_and_the_fingerprint_does_not() -> No
 
 @pytest.mark.spec("HOL-FRAME-05")
 def test_the_cache_key_rotates_with_guidance_and_tools_and_with_nothing_else() -> None:
-    key = prompt_cache_key(CONFIG, "a")
+    key = prompt_cache_key(CONFIG)
     other_tools = CONFIG.model_copy(update={"tools": ()})
     other_words = CONFIG.model_copy(update={"instructions": "Be long."})
     other_settings = CONFIG.model_copy(update={"settings": {"temperature": 1}, "model_ref": "x:y"})
-    assert prompt_cache_key(other_tools, "a") != key != prompt_cache_key(other_words, "a")
-    assert prompt_cache_key(CONFIG, "b") != key
-    assert prompt_cache_key(other_settings, "a") == key
+    assert prompt_cache_key(other_tools) != key != prompt_cache_key(other_words)
+    assert prompt_cache_key(CONFIG.model_copy(update={"agent_name": "b"})) != key
+    assert prompt_cache_key(other_settings) == key
+
+
+async def test_runs_of_one_agent_share_their_cache_key_also_without_a_thread() -> None:
+    seen: list[str] = []
+
+    def answer(request: ModelRequest) -> str:
+        assert request.frame is not None and request.frame.cache is not None
+        seen.append(request.frame.cache.prompt_cache_key)
+        return "hi"
+
+    for _ in range(2):
+        await run(Agent("a", scripted(answer), "Be brief."), "go")
+    assert seen[0] == seen[1]
