@@ -7,7 +7,7 @@ import pytest
 
 from wakeful import Agent, run, tool
 from wakeful.contracts.content import Text
-from wakeful.contracts.conversation import AssistantItem
+from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.events import CostRecorded, ModelCompleted, ModelRequested, RoutingFallbackApplied, TurnFailed
 from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
 from wakeful.ports import ModelRequest
@@ -98,3 +98,30 @@ async def test_a_model_without_tools_is_offered_none_and_answers_in_one_round() 
     assert [result.output for result in results] == ["hi", "hi"]
     assert [len(model.seen[0].tools) for model in (without, with_tools)] == [0, 1]
     assert results[0].turn_count == 1
+
+
+@pytest.mark.spec("LOOP-PROV-02")
+async def test_a_model_without_parallel_calls_is_run_by_the_same_loop_and_what_it_calls_all_the_same_is_scheduled() -> (
+    None
+):
+    ran: list[int] = []
+
+    @tool(effect="pure")
+    async def look(n: int) -> str:
+        """Look."""
+        ran.append(n)
+        return f"seen {n}"
+
+    def calls(*numbers: int) -> AssistantItem:
+        return AssistantItem(parts=tuple(CallPart(call_id=f"c{n}", name="look", arguments={"n": n}) for n in numbers))
+
+    class OneByOne(Answers):
+        async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
+            replies = [calls(1), calls(2), calls(3, 4), AssistantItem(parts=(Text("done"),))]
+            yield Reply(item=replies[request.answered])
+
+    model = OneByOne("x:m", profile=ModelProfile(tools=True, parallel_tool_calls=False))
+    result = await run(Agent("a", model, tools=[look]), "go")
+    assert result.output == "done" and result.turn_count == 4
+    assert sorted(ran) == [1, 2, 3, 4]
+    assert [call.arguments["n"] for call in result.calls()] == [1, 2, 3, 4]
