@@ -267,6 +267,8 @@ def _metadata(message: dict[str, Any]) -> dict[str, Any]:
 
 def _can_be_kept(value: Any) -> bool:
     """Small enough for the log, and of characters that it can hold."""
+    if isinstance(value, int) or (isinstance(value, str) and len(value) < MAX_UNKNOWN_BYTES and value.isascii()):
+        return True  # nearly always
     try:
         return len(json.dumps(value, ensure_ascii=False).encode()) <= MAX_UNKNOWN_BYTES
     except ValueError:
