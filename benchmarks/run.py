@@ -35,7 +35,7 @@ One turn: a scripted model asks for the same trivial async tool `n` times, one c
 runs in a process of its own: a warm-up turn of {warm_up} rounds, then whole turns, each on a new database, timed from
 the call to the answer with opening and closing the database included. The value is the median of at least {runs}
 turns (fewer when one takes longer than a third of the limit), divided by the rounds. The peers hand their
-replies over whole; wakeful streams them, as `run` does by default (whole, a round costs about a tenth less). Nobody
+replies over whole; wakeful streams them, as `run` does by default. Nobody
 sends traces, every library's limit on steps is lifted. A turn that is not finished after {limit:.0f} s is stopped: `>`
 marks the cost of a round up to there, a lower bound.
 

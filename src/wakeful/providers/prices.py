@@ -12,7 +12,7 @@ from typing import NamedTuple
 from wakeful.contracts.models import TokenUsage
 
 AS_OF = date(2026, 11, 6)
-"""When the table was put together, from what was published about the price lists; check it before relying on it."""
+"""When the table was put together. What no list of the seller was found for is not in it: unknown is unknown."""
 MILLION = Decimal(1_000_000)
 
 
@@ -51,28 +51,11 @@ def _maybe(text: str | None) -> Decimal | None:
     return None if text is None else Decimal(text)
 
 
-def _long(price: Price, above: int, input: str, output: str) -> Price:
-    return price._replace(long_from=above, long_input=Decimal(input), long_output=Decimal(output))
-
-
 _OPUS = _price("5", "25", "0.50", "6.25")
 _OPUS_4 = _price("15", "75", "1.50", "18.75")
 _SONNET = _price("3", "15", "0.30", "3.75")
 
 PRICES: dict[str, Price] = {
-    "openai:gpt-4o": _price("2.50", "10", "1.25"),
-    "openai:gpt-4o-mini": _price("0.15", "0.60", "0.075"),
-    "openai:gpt-4.1": _price("2", "8", "0.50"),
-    "openai:gpt-4.1-mini": _price("0.40", "1.60", "0.10"),
-    "openai:gpt-4.1-nano": _price("0.10", "0.40", "0.025"),
-    "openai:gpt-5": _price("1.25", "10", "0.125"),
-    "openai:gpt-5-mini": _price("0.25", "2", "0.025"),
-    "openai:gpt-5-nano": _price("0.05", "0.40", "0.005"),
-    "openai:gpt-5.4": _long(_price("2.50", "15", "0.25"), 272_000, "2", "1.5"),
-    "openai:gpt-5.4-mini": _price("0.75", "4.50", "0.075"),
-    "openai:gpt-5.4-nano": _price("0.20", "1.25", "0.02"),
-    "openai:gpt-5.5": _long(_price("5", "30", "0.50"), 272_000, "2", "1.5"),
-    "openai:gpt-5.5-pro": _long(_price("30", "180"), 272_000, "2", "1.5"),
     "anthropic:claude-fable-5": _price("10", "50", "1", "12.50"),
     "anthropic:claude-fable-5-1": _price("10", "50", "0.25", "12.50"),
     "anthropic:claude-opus-4": _OPUS_4,
@@ -86,10 +69,7 @@ PRICES: dict[str, Price] = {
     "anthropic:claude-sonnet-4": _SONNET,
     "anthropic:claude-sonnet-4-5": _SONNET,
     "anthropic:claude-sonnet-4-6": _SONNET,
-    "anthropic:claude-sonnet-5": _price("2", "10", "0.20", "2.50"),
-    "anthropic:claude-sonnet-5-5": _price("2", "10", "0.10", "2.50"),
     "anthropic:claude-haiku-4-5": _price("1", "5", "0.10", "1.25"),
-    "anthropic:claude-haiku-5-5": _long(_price("0.10", "0.50", "0.01", "0.125"), 100_000, "5", "5"),
 }
 
 

@@ -75,10 +75,10 @@ async def test_a_round_that_was_lost_keeps_its_timeline_beside_the_error_which_s
 
 async def test_an_answer_whose_price_is_known_has_a_cost_and_one_whose_price_is_not_has_none() -> None:
     used = TokenUsage(input_tokens=1_000_000, output_tokens=0, total_tokens=1_000_000)
-    known = await run(Agent("a", Answers("openai:gpt-5.5", used)), "go")
+    known = await run(Agent("a", Answers("anthropic:claude-opus-4-7", used)), "go")
     (cost,) = of_kind(known, CostRecorded)
     assert float(cost.amount) > 0 and known.cost_usd == float(cost.amount)
-    for model in (Answers("nobody:model", used), Answers("openai:gpt-5.5", None)):
+    for model in (Answers("nobody:model", used), Answers("anthropic:claude-opus-4-7", None)):
         unknown = await run(Agent("a", model), "go")
         assert of_kind(unknown, CostRecorded) == [] and unknown.cost_usd is None
 

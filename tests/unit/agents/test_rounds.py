@@ -282,7 +282,7 @@ async def test_every_call_has_one_beginning_and_one_end_also_when_it_was_refused
     assert answers == [f"call_1_{number}" for number in range(1, 7)], "no call of a batch is without a result"
 
 
-@pytest.mark.spec("CTL-META-03", "CTL-META-04", "CTL-META-06", "CTL-META-12")
+@pytest.mark.spec("CTL-META-03", "CTL-META-04", "CTL-META-12")
 async def test_the_metadata_of_a_call_says_how_it_ended_and_that_nobody_had_to_approve() -> None:
     @tool(effect="pure")
     async def fails() -> str:

@@ -20,7 +20,6 @@ MODELS: list[type[BaseModel]] = sorted(
 )
 
 
-@pytest.mark.spec("API-BND-05")
 def test_schema_ids_are_fixed_strings_with_an_integer_version() -> None:
     ids = {
         model.model_fields["schema_id"].default: model.model_fields["version"].default
@@ -42,7 +41,6 @@ def test_every_value_is_immutable_has_a_json_schema_and_speaks_snake_case() -> N
             assert re.fullmatch(r"[a-z][a-z0-9_]*", name), f"{model.__name__}.{name}"
 
 
-@pytest.mark.spec("API-BND-03")
 def test_no_contract_has_a_field_of_a_product() -> None:
     """Jobs, posts, sites, browsers, tabs and pull requests are a host's business."""
     product = re.compile(r"job|post|site|browser|tab\b|pull|repo|worktree|branch|comment|page|wordpress|github|slack")

@@ -129,7 +129,6 @@ def test_a_type_nobody_knows_is_kept_and_one_that_is_no_type_is_refused() -> Non
     assert not Draft202012Validator(event_schema()).is_valid({**event, "type": "tool.started"})
 
 
-@pytest.mark.spec("STD-VAL-04")
 def test_facts_of_the_draft_have_its_families_and_names() -> None:
     # fmt: off
     families = {
@@ -178,7 +177,6 @@ def test_a_stored_event_of_an_unknown_type_is_read_published_and_passed_over_by_
     assert [entry.kind for entry in transcript(disturbed)] == [entry.kind for entry in transcript(usual)]
 
 
-@pytest.mark.spec("STD-ENV-05")
 def test_ids_form_a_tree_and_no_message_id_stands_for_one_of_them() -> None:
     stream = [
         Recorded(AGENT, seq, fact(tool_result(f"call_{turn}_{step}_{call}"), step=step, turn=turn))

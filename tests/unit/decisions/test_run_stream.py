@@ -305,7 +305,6 @@ def test_a_suspended_turn_shows_what_is_done_and_goes_on_in_order_when_it_resume
     ]
 
 
-@pytest.mark.spec("STD-ENV-08")
 def test_facts_delivered_twice_or_again_from_the_start_change_nothing_and_a_failed_call_stays() -> None:
     facts = log(
         turn_started(),

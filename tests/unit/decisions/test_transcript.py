@@ -116,7 +116,6 @@ def test_a_limit_or_a_cancel_is_no_runtime_failure() -> None:
     assert entries(turn_failed("incomplete", "max_steps"), turn_failed("cancelled", "cancelled")) == []
 
 
-@pytest.mark.spec("STD-ENV-08")
 def test_facts_read_twice_make_one_entry_and_a_later_correction_removes_no_failed_call() -> None:
     resolved = UnknownResolved(
         call_id="call_1", tool_name="refund", happened=True, result="refunded", source="operator"

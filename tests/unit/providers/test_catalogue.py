@@ -79,8 +79,7 @@ def test_a_file_that_cannot_be_read_is_an_error_and_still_no_child_gets_a_key(tm
 
 
 def test_a_price_is_found_for_a_dated_snapshot_and_not_for_the_same_model_elsewhere(tmp_path: Path) -> None:
-    given = environ(tmp_path, OPENAI_API_KEY=KEY)
-    dated = model_page("openai:gpt-5.5-2026-04-23", given)
-    assert dated.model.price is not None and (dated.model.price.input, dated.near) == ("5", ())
-    assert dated.model.price.long_from == 272_000
-    assert model_page("openrouter:openai/gpt-5.5", given).model.price is None
+    given = environ(tmp_path, ANTHROPIC_API_KEY=KEY)
+    dated = model_page("anthropic:claude-haiku-4-5-20251001", given)
+    assert dated.model.price is not None and (dated.model.price.input, dated.near) == ("1", ())
+    assert model_page("openrouter:anthropic/claude-haiku-4-5", given).model.price is None

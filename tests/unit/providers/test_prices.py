@@ -17,28 +17,36 @@ def test_fresh_cached_and_written_tokens_have_their_own_prices() -> None:
     assert cost("anthropic:claude-opus-4-7", usage) == Money(Decimal("2.675"), "USD", AS_OF)
 
 
+TIERED = {
+    "x:long": Price(Decimal(5), Decimal(30), long_from=272_000, long_input=Decimal(2), long_output=Decimal("1.5")),
+    "x:cheap": Price(Decimal("0.20"), Decimal("1.25"), cached_input=Decimal("0.02")),
+}
+"""A list of the test's own: what is computed does not hang on what a seller asks today."""
+
+
 def test_the_sum_is_exact() -> None:
-    got = cost("openai:gpt-5.4-nano", TokenUsage(input_tokens=1, output_tokens=1))
+    got = cost("x:cheap", TokenUsage(input_tokens=1, output_tokens=1), TIERED)
     assert got is not None and got.amount == Decimal("0.00000145")
     assert str(got) == "0.00000145 USD"
 
 
-@pytest.mark.parametrize("ref", ["openai:gpt-99", "ollama:qwen3", "openrouter:openai/gpt-5.5", "scripted:demo", ""])
+@pytest.mark.parametrize(
+    "ref", ["openai:gpt-5.5", "openai:gpt-99", "ollama:qwen3", "openrouter:openai/gpt-5.5", "scripted:demo", ""]
+)
 def test_an_unknown_price_is_unknown_and_not_zero(ref: str) -> None:
     assert cost(ref, TokenUsage(input_tokens=10)) is None
 
 
 def test_no_tokens_at_a_known_price_are_zero() -> None:
-    got = cost("openai:gpt-5.5", TokenUsage())
+    got = cost("x:long", TokenUsage(), TIERED)
     assert got is not None and got.amount == 0
 
 
 @pytest.mark.parametrize(
     ("ref", "like"),
     [
-        ("openai:gpt-5.5-2026-04-23", "openai:gpt-5.5"),
         ("anthropic:claude-haiku-4-5-20251001", "anthropic:claude-haiku-4-5"),
-        ("openai:gpt-4o-mini", "openai:gpt-4o-mini"),
+        ("anthropic:claude-opus-4-7", "anthropic:claude-opus-4-7"),
     ],
 )
 def test_a_dated_snapshot_costs_what_its_model_costs(ref: str, like: str) -> None:
@@ -51,8 +59,8 @@ def test_a_new_version_does_not_inherit_the_price_of_an_old_one() -> None:
 
 
 def test_a_long_request_costs_more_as_a_whole() -> None:
-    short = cost("openai:gpt-5.5", TokenUsage(input_tokens=272_000, output_tokens=1_000))
-    long = cost("openai:gpt-5.5", TokenUsage(input_tokens=272_001, output_tokens=1_000))
+    short = cost("x:long", TokenUsage(input_tokens=272_000, output_tokens=1_000), TIERED)
+    long = cost("x:long", TokenUsage(input_tokens=272_001, output_tokens=1_000), TIERED)
     assert short is not None and short.amount == Decimal("1.39")
     assert long is not None and long.amount == Decimal("272001") * 10 / 1_000_000 + Decimal("0.045")
 
@@ -64,5 +72,5 @@ def test_an_own_price_list_carries_its_own_date() -> None:
 
 
 def test_a_provider_that_reports_more_cached_than_input_tokens_does_not_make_money() -> None:
-    got = cost("openai:gpt-5.5", TokenUsage(input_tokens=10, cached_input_tokens=20))
+    got = cost("x:cheap", TokenUsage(input_tokens=10, cached_input_tokens=20), TIERED)
     assert got is not None and got.amount > 0

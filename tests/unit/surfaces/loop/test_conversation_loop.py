@@ -131,7 +131,7 @@ async def test_a_policy_that_raises_stops_the_run_and_says_so() -> None:
     assert (result.failure.type, result.failure.message) == ("should_continue_exception", "ValueError: no idea")
 
 
-@pytest.mark.spec("API-LOOP-09", "API-RES-14")
+@pytest.mark.spec("API-RES-14")
 async def test_a_run_that_the_turn_limit_cut_off_is_never_called_completed() -> None:
     cut = [
         await Host(calling(search()), calling(search())).mediated(max_turns=2),

@@ -44,7 +44,7 @@ async def test_a_call_without_an_id_or_with_one_that_was_used_gets_one_of_its_ow
     check_pairing(result.messages)
 
 
-@pytest.mark.spec("API-MED-04", "API-MED-06")
+@pytest.mark.spec("API-MED-06")
 async def test_malformed_calls_get_their_own_failed_result_and_sink_nobody() -> None:
     junk = [
         "junk",
