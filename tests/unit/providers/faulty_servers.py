@@ -16,7 +16,7 @@ from wire_formats import WireFormat
 from .wire.servers import Conversation, Server, Talk, serving
 
 Fault = Literal["refused", "reset", "closed", "stall", "garbage", "too slow"]
-SHORT = 0.25
+SHORT = 0.8
 """Seconds that a server has which never answers. Servers that answer, if only with a fault, have all the time."""
 PATIENT = Timeouts(connect=20, first_byte=20, between_chunks=20, whole=40)
 DRIP = 0.02
