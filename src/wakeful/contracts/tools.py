@@ -11,6 +11,26 @@ Effect: TypeAlias = Literal["pure", "keyed", "probeable", "irreversible"]
 """What a repeat would do. pure: nothing, run it again. keyed: nothing, given the same idempotency key.
 probeable: unknown, but the tool's probe can tell what happened. irreversible: it would happen twice."""
 
+PermissionClass: TypeAlias = Literal[
+    "safe",
+    "knowledge",
+    "network",
+    "workspace_write",
+    "editor_mutate",
+    "subagent",
+    "secrets",
+    "execute",
+    "external_write",
+]
+"""What a policy switches on and off. safe: reads, no network, no file is written. knowledge: memory and the like.
+network: reads from elsewhere. workspace_write: files inside the workspace. editor_mutate: changes what an editor shows.
+subagent: starts or ends a child. secrets: reads or writes a user's secrets. execute: runs commands. external_write:
+changes something outside this machine, or that nobody vouches for."""
+RuntimeOwner: TypeAlias = Literal[
+    "local", "mcp_server", "hosted_connector", "provider_native", "workflow", "subagent", "client"
+]
+"""Who runs the tool."""
+
 MAX_PARALLEL_PER_TURN = 8
 """At most this many calls of a turn run at the same time."""
 MAX_RESULT_BYTES = 50_000
@@ -49,6 +69,22 @@ class ToolDeclaration(Value):
     """The tool runs outside this process; its schema came from elsewhere."""
     child_safe: bool = True
     sensitive_parameters: tuple[str, ...] = ()
+    permission_class: PermissionClass | None = None
+    """None: follows from the other flags (`permission`)."""
+    capabilities: tuple[str, ...] = ()
+    """Flags for people: read, write, network, browser, filesystem, shell, artifact, `custom:<name>`."""
+    categories: tuple[str, ...] = ()
+    runtime_owner: RuntimeOwner = "local"
+    interrupt_behavior: Literal["cancel", "block"] = "cancel"
+
+    @property
+    def permission(self) -> PermissionClass:
+        """The class a policy judges it by."""
+        if self.permission_class is not None:
+            return self.permission_class
+        if not self.is_read_only:
+            return "external_write"
+        return "network" if self.leaves_machine else "safe"
 
     @property
     def is_read_only(self) -> bool:
@@ -88,6 +124,19 @@ class ToolResultMetadata(Value):
     approval_id: str | None = None
     injected_args: dict[str, Any] = {}
     offloaded_artifact_id: str | None = None
+
+
+class Confinement(Value):
+    """What a call is held to while it runs. Where nothing holds it, `mode` says so."""
+
+    mode: Literal["bubblewrap", "landlock", "not_enforced"]
+    cwd: str
+    read_roots: tuple[str, ...] = ()
+    write_roots: tuple[str, ...] = ()
+    network: Literal["none", "full"] = "none"
+    process_limits: dict[str, int] = {}
+    reason: str = ""
+    """Why it is not enforced, or not whole."""
 
 
 class Principal(Value):

@@ -4,7 +4,7 @@ Read-only: a tool changes the world, never its context. Every field but `deps` i
 one; `deps` are live objects of this process, are rebuilt after a restart, and are never stored.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Generic, TypeAlias
@@ -12,6 +12,8 @@ from typing import Any, Generic, TypeAlias
 from typing_extensions import TypeVar
 
 from wakeful.contracts.budgets import BudgetLeft
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
@@ -20,6 +22,10 @@ from wakeful.tools.cancellation import Cancelled
 Deps_co = TypeVar("Deps_co", covariant=True, default=None)
 ProgressSink: TypeAlias = Callable[[str, float | None, float | None], None]
 """Called with (message, done, total), from whichever thread the tool runs in."""
+OutputSink: TypeAlias = Callable[[str], None]
+"""Called with a piece of output as it comes."""
+Keep: TypeAlias = Callable[[bytes, str], Awaitable[BlobRef]]
+"""Keeps bytes of a media type, and returns how to find them."""
 
 NO_CONTEXT: Mapping[str, Any] = MappingProxyType({})
 NO_LIMIT = BudgetLeft(model_calls=None, tool_calls=None, seconds=None)
@@ -42,6 +48,8 @@ class RunContext(Generic[Deps_co]):
         "_deadline",
         "_deps",
         "_idempotency_key",
+        "_keep",
+        "_output",
         "_principal",
         "_sink",
         "_thread",
@@ -66,6 +74,8 @@ class RunContext(Generic[Deps_co]):
         deadline: datetime | None = None,
         cancelled: Cancelled | None = None,
         progress: ProgressSink | None = None,
+        output: OutputSink | None = None,
+        keep: Keep | None = None,
     ) -> None:
         self._deps = deps
         self._context = context
@@ -81,6 +91,8 @@ class RunContext(Generic[Deps_co]):
         self._deadline = deadline
         self._cancelled = cancelled if cancelled is not None else Cancelled()
         self._sink = progress
+        self._output = output
+        self._keep = keep
 
     @property
     def deps(self) -> Deps_co:
@@ -152,6 +164,17 @@ class RunContext(Generic[Deps_co]):
         """Show whoever watches how far this call is. A glimpse: it may be lost."""
         if self._sink is not None:
             self._sink(message, done, total)
+
+    def show(self, text: str) -> None:
+        """Show whoever watches a piece of output as it comes. A glimpse: the result is what counts."""
+        if self._output is not None:
+            self._output(text)
+
+    async def keep(self, data: bytes, media_type: str = "text/plain; charset=utf-8") -> BlobRef:
+        """Keep bytes as an artifact of this run, under the hash of what they are."""
+        if self._keep is None:
+            raise InvalidConfig("this context keeps no artifacts", "the tool was called outside a run")
+        return await self._keep(data, media_type)
 
     def __repr__(self) -> str:
         return f"RunContext(agent={self._agent!r}, turn_id={self._turn_id!r}, call_id={self._call_id!r})"

@@ -16,7 +16,7 @@ from typing_extensions import TypeVar, Unpack
 
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
-from wakeful.contracts.tools import Effect, ToolDeclaration
+from wakeful.contracts.tools import Confinement, Effect, ToolDeclaration
 from wakeful.tools import docstrings, parameters, schema
 from wakeful.tools.context import RunContext
 from wakeful.tools.options import CheckedOptions, ToolOptions, lock_names
@@ -72,6 +72,20 @@ class Tool(Generic[Deps_contra]):
     async def ask_probe(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> ProbeAnswer:
         """Did this call happen? Does not raise: a probe that fails cannot say."""
         return StillUnknown(f"{self.name} has no probe")
+
+    # --- what the gate asks before a call -------------------------------------------------------------------------
+
+    def traits(self, arguments: dict[str, Any]) -> ToolDeclaration:
+        """What holds for this one call: the declaration, or one that is stricter because of the arguments."""
+        return self.declaration
+
+    def confinement(self, arguments: dict[str, Any]) -> Confinement | None:
+        """What the call would be held to; None for tools that run no foreign code."""
+        return None
+
+    def working_directory(self, arguments: dict[str, Any]) -> str | None:
+        """Where the call would work, for tools to which that matters: an approval is bound to it."""
+        return None
 
 
 class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):

@@ -9,13 +9,14 @@ has no JSON form raises ResultRefused, which is one failed call and nothing more
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
-from wakeful.contracts.content import File, Image, Text
+from wakeful.contracts.content import BlobRef, File, Image, Text
 from wakeful.contracts.errors import ForTheModel
 from wakeful.contracts.tools import MAX_RESULT_BYTES, MAX_RESULT_TOKENS
 
@@ -29,6 +30,22 @@ MAX_SHOWN_BYTES = min(MAX_RESULT_BYTES, MAX_RESULT_TOKENS * BYTES_PER_TOKEN)
 
 class ResultRefused(ForTheModel):
     """The tool ran, and what it returned cannot be shown to a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """A result with more to it than what the model reads. Tools that have nothing to add return the content itself."""
+
+    content: Any
+    """What the model is shown: whatever a tool may return."""
+    artifacts: tuple[BlobRef, ...] = ()
+    """Whole outputs kept by the tool (`ctx.keep`)."""
+    truncated: bool = False
+    """The content is less than what there was; an artifact has the rest."""
+    partial: bool = False
+    """Not everything that was asked for succeeded."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """For people and programs, not for the model: `citations` and the like."""
 
 
 class Shown(NamedTuple):

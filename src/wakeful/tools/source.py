@@ -1,0 +1,44 @@
+"""Tools that are known only when somebody asks: a server's, a workspace's.
+
+A source stands among an agent's tools. When a turn is taken up it is asked what it offers now; what it cannot offer it
+names, with the reason, so that a catalogue shows `unavailable` and not a gap.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from wakeful.tools.function import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A tool that exists and is not offered."""
+
+    name: str
+    reason: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a source has now."""
+
+    tools: Sequence[Tool[Any]]
+    withheld: Sequence[Withheld] = field(default=())
+
+
+class ToolSource:
+    """Where tools come from."""
+
+    @property
+    def name(self) -> str:
+        """What a person calls it: `mcp.github`, `coding`."""
+        raise NotImplementedError
+
+    async def offer(self) -> Offer:
+        """The tools there are now. Does not raise for a source that cannot be reached: it withholds and says why."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Let go of whatever `offer` opened. Called when the last run that uses the source is over."""
