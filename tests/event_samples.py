@@ -8,9 +8,13 @@ from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 from wakeful.contracts.envelope import Fact, Recorded, published
 from wakeful.contracts.events import (
+    ActionRequired,
+    ActionResolved,
     AnswerAccepted,
     AnswerRejected,
     AnyEvent,
+    ApprovalRuleAdded,
+    ApprovalRuleRevoked,
     AssistantRecorded,
     CallAsked,
     ContextItem,
@@ -18,17 +22,27 @@ from wakeful.contracts.events import (
     ContinuationDecided,
     CostRecorded,
     HistoryImported,
+    HookCompleted,
+    HookFailed,
+    HookStarted,
     LimitChanged,
     MessageAdmitted,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
     ObserverFailed,
+    OutputSpilled,
+    OutputTruncated,
     PermissionEvaluated,
     RejectedDeclaration,
     RoutingFallbackApplied,
+    RuntimeToolRequested,
+    RuntimeToolResolved,
+    SandboxApplied,
+    SandboxViolation,
     SessionStarted,
     ToolArgs,
+    ToolCatalogResolved,
     ToolDeclarationsRejected,
     ToolDispatched,
     ToolFailed,
@@ -49,6 +63,7 @@ from wakeful.contracts.events import (
     TurnStarted,
     TurnSuspended,
     UnknownResolved,
+    WarningIssued,
 )
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import TokenUsage
@@ -230,6 +245,46 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     tool_result(),
     tool_failed(),
     UnknownResolved(call_id="call_1", tool_name="refund", happened=True, result="refunded 4200", source="operator"),
+    ToolCatalogResolved(catalog_ref=CONFIG, offered=2, withheld=1),
+    ActionRequired(
+        action_id="appr_1",
+        tool_name="refund",
+        prompt="Run refund(order='A17')?",
+        reason="refund asks before this call",
+        decisions=("approve", "reject"),
+        safe_args={"order": "A17"},
+        args_sha256="sha256:1",
+        binding="hmac-sha256:1",
+        expires_at=NOON + 1,
+    ),
+    ActionResolved(action_id="appr_1", tool_name="refund", status="approved", decision="approve", resolver="operator"),
+    RuntimeToolRequested(request_id="runtime-tool-1", tool_name="client/ask", args_sha256="sha256:1", timeout_at=NOON),
+    RuntimeToolResolved(
+        request_id="runtime-tool-1",
+        tool_name="client/ask",
+        status="runtime_tool_completed",
+        success=True,
+        result={"value": 1},
+    ),
+    ApprovalRuleAdded(
+        rule_id="rule_1", agent_name="support", rule={"match": "refund", "decision": "allow"}, added_by="operator"
+    ),
+    ApprovalRuleRevoked(rule_id="rule_1", revoked_by="operator"),
+    SandboxApplied(mode="bubblewrap", cwd="/srv/shop", write_roots=("/srv/shop",)),
+    SandboxViolation(boundary="filesystem", target="/etc/passwd"),
+    HookStarted(point="pre_tool_use", handler_ref="audit", timeout_ms=5_000),
+    HookCompleted(point="pre_tool_use", handler_ref="audit", duration_ms=1.5, decision="continue"),
+    HookFailed(point="pre_tool_use", handler_ref="audit", error_category="raised", message="no", duration_ms=1.5),
+    OutputSpilled(
+        output_ref="sha256:1",
+        owner="call_1",
+        media_type="text/plain",
+        size_bytes=60_000,
+        sha256="1",
+        preview="the beginning",
+    ),
+    OutputTruncated(output_ref="sha256:1", original_bytes=60_000, kept_bytes=24_000),
+    WarningIssued(code="hook_failed", message="a hook that only listens raised"),
     ObserverFailed(surface="on_event", error="ValueError: no"),
     TranscriptPersistFailed(surface="persister", error="OSError: no"),
     TranscriptLockContended(session_id="s_1"),
@@ -248,7 +303,8 @@ def fact(event: AnyEvent, *, step: int | None = 1, call: str | None = None, turn
         call = event.item.call_id
     if call is None and "tool_call_id" in event.needs:
         call = "call_1"
-    return Fact(event=event, at=NOON, thread_id=THREAD, turn_id=turn, step=step, call_id=call)
+    action = "action_1" if "action_id" in event.needs else None
+    return Fact(event=event, at=NOON, thread_id=THREAD, turn_id=turn, step=step, call_id=call, action_id=action)
 
 
 def log(*facts: AnyEvent | Fact, start: int = 1) -> list[Recorded]:

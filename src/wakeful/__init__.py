@@ -12,6 +12,12 @@ from wakeful._version import __version__
 
 if TYPE_CHECKING:
     from wakeful.agents.definition import Agent as Agent
+    from wakeful.contracts.approvals import Always as Always
+    from wakeful.contracts.approvals import Answer as Answer
+    from wakeful.contracts.approvals import Approval as Approval
+    from wakeful.contracts.approvals import Approve as Approve
+    from wakeful.contracts.approvals import Edit as Edit
+    from wakeful.contracts.approvals import Reject as Reject
     from wakeful.contracts.budgets import Budget as Budget
     from wakeful.contracts.budgets import BudgetLeft as BudgetLeft
     from wakeful.contracts.content import File as File
@@ -41,9 +47,14 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "Agent": "wakeful.agents.definition",
+    "Always": "wakeful.contracts.approvals",
+    "Answer": "wakeful.contracts.approvals",
+    "Approval": "wakeful.contracts.approvals",
+    "Approve": "wakeful.contracts.approvals",
     "Budget": "wakeful.contracts.budgets",
     "BudgetLeft": "wakeful.contracts.budgets",
     "DidNotHappen": "wakeful.contracts.probes",
+    "Edit": "wakeful.contracts.approvals",
     "File": "wakeful.contracts.content",
     "Happened": "wakeful.contracts.probes",
     "Image": "wakeful.contracts.content",
@@ -52,6 +63,7 @@ _WHERE = {
     "NotCompleted": "wakeful.contracts.errors",
     "OutcomeUnknown": "wakeful.contracts.errors",
     "Principal": "wakeful.contracts.tools",
+    "Reject": "wakeful.contracts.approvals",
     "RunContext": "wakeful.tools.context",
     "RunResult": "wakeful.service.results",
     "StillUnknown": "wakeful.contracts.probes",

@@ -12,10 +12,12 @@ from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig, StoreProblem
 from wakeful.contracts.events import CostRecorded
 from wakeful.contracts.models import TokenUsage
+from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
 from wakeful.system import SystemClock, UniqueIds
@@ -34,6 +36,7 @@ class _Shared:
 _open_stores: dict[tuple[int, str], _Shared] = {}
 _opening: dict[tuple[int, str], asyncio.Lock] = {}
 _lingering: set[asyncio.Task[None]] = set()
+_lock_tables: "WeakKeyDictionary[asyncio.AbstractEventLoop, LockTable]" = WeakKeyDictionary()
 
 
 @asynccontextmanager
@@ -100,6 +103,15 @@ def _linger(store: Store, work: Coroutine[Any, Any, None]) -> None:
     task.add_done_callback(_lingering.discard)
 
 
+def _locks_of_this_loop() -> LockTable:
+    """One table for everything that runs here: a lock is a name, whoever asks for it."""
+    loop = asyncio.get_running_loop()
+    table = _lock_tables.get(loop)
+    if table is None:
+        table = _lock_tables[loop] = LockTable()
+    return table
+
+
 def _place(location: str) -> tuple[int, str]:
     return id(asyncio.get_running_loop()), str(Path(location).absolute())
 
@@ -148,6 +160,7 @@ def runtime(
         jitter=jitter,
         resolve_model=resolve_model,
         price=price,
+        locks=_locks_of_this_loop(),
         linger=partial(_linger, store),
     )
 

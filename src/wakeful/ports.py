@@ -90,6 +90,43 @@ class UnknownRow(NamedTuple):
     since: int
 
 
+class ActionRow(NamedTuple):
+    """Something a turn asked of somebody outside: an approval, a question, a call that a client runs. Decided once."""
+
+    action_id: str
+    kind: Literal["approval", "question", "client_tool"]
+    agent_id: str
+    agent_name: str
+    turn_id: str
+    thread_id: str
+    step: int
+    call_id: str
+    tool_name: str
+    status: str
+    """`pending`; then approved, rejected, timed_out, or, of a client's call, completed."""
+    requested_at: int
+    expires_at: int
+    decided_at: int | None
+    decided_by: str | None
+    required_seq: int
+    """The event that asked."""
+    resolved_seq: int | None
+    """The event that decided."""
+
+
+class RuleRow(NamedTuple):
+    """A rule somebody added while deciding: calls like that one are not asked about again."""
+
+    rule_id: str
+    agent_id: str
+    agent_name: str
+    rule: dict[str, Any]
+    added_at: int
+    added_by: str
+    revoked_at: int | None
+    revoked_by: str | None
+
+
 @dataclass(slots=True)
 class Claim:
     """The right to append to a turn: the agent's lease and the turn's own epoch. Stale ones are refused."""
@@ -146,12 +183,17 @@ class Store(Protocol):
         """The installation this store belongs to."""
         ...
 
+    @property
+    def secret(self) -> bytes:
+        """Known to this store alone: what approvals are bound with. Never shown, logged or handed on."""
+        ...
+
     async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
         """Append outsider facts, with a barrier: what returns survives a power cut.
 
         A `message.admitted` opens its turn's row. When its key is taken, nothing is written and the turn of that key is
         returned; the caller compares fingerprints. Returns None when no message was among the facts.
-        Raises EventRefused for a kind that outsiders may not append.
+        Raises EventRefused for a kind that outsiders may not append, AlreadyDecided for a second decision.
         """
         ...
 
@@ -173,7 +215,8 @@ class Store(Protocol):
         """Append the owner's facts in one transaction and return the outsiders' facts of this turn not seen before.
 
         Without `barrier` what returns survives a kill; with it, a power cut. With `rest`, raises RestRefused and writes
-        nothing while an outsider's fact has not been seen. Raises Fenced when the claim is stale.
+        nothing while an outsider's fact has not been seen. Raises Fenced when the claim is stale, AlreadyDecided, and
+        writes nothing, when it decides what somebody outside has just decided.
         """
         ...
 
@@ -209,6 +252,16 @@ class Store(Protocol):
 
     async def unknown(self) -> list[UnknownRow]:
         """Calls whose outcome is open, oldest first."""
+        ...
+
+    async def action(self, action_id: str) -> ActionRow | None: ...
+
+    async def actions(self, *, pending_only: bool = False, turn_id: str | None = None) -> list[ActionRow]:
+        """What was asked of people and clients, oldest first."""
+        ...
+
+    async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
+        """Rules that were added while deciding, oldest first, revoked ones included."""
         ...
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary: ...

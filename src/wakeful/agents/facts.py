@@ -1,7 +1,13 @@
 """Events become facts here: with the turn's ids and the clock's time."""
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import AnyEvent
+from wakeful.contracts.events import (
+    ActionRequired,
+    ActionResolved,
+    AnyEvent,
+    RuntimeToolRequested,
+    RuntimeToolResolved,
+)
 from wakeful.ports import Clock
 
 
@@ -16,4 +22,9 @@ class FactMaker:
         self._turn_id = turn_id
 
     def __call__(self, event: AnyEvent, step: int | None = None, call_id: str | None = None) -> Fact:
-        return Fact(event, self._clock.now(), self._thread_id, self._turn_id, step, call_id)
+        fact = Fact(event, self._clock.now(), self._thread_id, self._turn_id, step, call_id)
+        if isinstance(event, ActionRequired | ActionResolved):
+            fact.action_id = event.action_id
+        elif isinstance(event, RuntimeToolRequested | RuntimeToolResolved):
+            fact.action_id = event.request_id
+        return fact

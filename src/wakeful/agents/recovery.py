@@ -6,11 +6,13 @@ effect class of its own intent, and leaves the rest to the loop. It needs the st
 
 from typing import assert_never
 
+from wakeful.agents.calls import Repeat
 from wakeful.agents.steps import Steps
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import ModelFailed, ToolDispatched, ToolFailed, TurnResumed
-from wakeful.decisions.recovery import CloseUnknown, LoseAttempt, Probe, Rerun, settle
+from wakeful.decisions.approving import expired
+from wakeful.decisions.recovery import CloseUnknown, LoseAttempt, Probe, Rerun, resume_cause, settle
 from wakeful.decisions.state import Call
 from wakeful.mediation.mediator import idempotency_key
 from wakeful.mediation.offloading import arguments_of
@@ -31,7 +33,7 @@ async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
     """The facts that take the turn up again. Every tool they need is there (`missing_tools`)."""
     state = work.state
     settlements = settle(state)
-    facts = [work.fact(TurnResumed(cause="supplied" if state.phase == "suspended" else "recovery"))]
+    facts = [work.fact(TurnResumed(cause=resume_cause(state)))]
     for call in state.open_calls():
         if call.part.arguments_ref is not None:
             steps.requests.arguments[call.call_id] = await arguments_of(call.part, work.store.get_blob)
@@ -46,6 +48,12 @@ async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
                 facts.append(work.fact(_closed(work, call, settlement.why), call.step, call.call_id))
             case _:
                 assert_never(settlement)
+    now = work.clock.now()
+    facts.extend(
+        work.fact(expired(call.pending), call.step, call.call_id)  # nobody was there to see its time run out
+        for call in state.open_calls()
+        if call.is_waiting and call.pending is not None and call.pending.expires_at <= now
+    )
     return facts
 
 
@@ -74,7 +82,7 @@ def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
         key=call.idempotency_key or idempotency_key(work.row.turn_id, call.call_id),
     )
     assert dispatch is not None, "missing_tools was asked before"
-    steps.calls.repeats[call.call_id] = (dispatch, probe_first)
+    steps.calls.repeats[call.call_id] = Repeat(dispatch, probe_first)
     return work.fact(ToolDispatched(attempt=attempt, cause="recovery"), call.step, call.call_id)
 
 

@@ -16,7 +16,7 @@ from wakeful.agents.folding import fold
 from wakeful.agents.steps import Start, Steps
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import RestRefused
+from wakeful.contracts.errors import AlreadyDecided, RestRefused
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.state import evolve
 from wakeful.decisions.turn import decide
@@ -34,6 +34,7 @@ class TurnRunner:
         self._broken: BaseException | None = None
         self.steps = Steps(work, self.post)
         work.on_broken = self._break
+        work.on_look = self._look_again
 
     async def run(self, opening: list[Fact]) -> None:
         """Until the turn is suspended or over. Raises what the store raises; what is on disk stays true."""
@@ -41,6 +42,7 @@ class TurnRunner:
         listener = asyncio.create_task(self._listen())
         timekeeper = asyncio.create_task(self._keep_time())
         outcomes = opening
+        self.steps.waiting.reopen(state.open_calls())
         try:
             while True:
                 outcomes = await self._pass(outcomes)
@@ -57,6 +59,7 @@ class TurnRunner:
         finally:
             listener.cancel()
             timekeeper.cancel()
+            self.steps.waiting.close()
 
     async def _pass(self, outcomes: list[Fact]) -> list[Fact]:
         """One turn of the loop; returns outcomes that have to be taken in at once."""
@@ -65,7 +68,7 @@ class TurnRunner:
         facts = list(outcomes)
         for fact in outcomes:
             evolve(state, fact)
-        starts = steps.repeated(outcomes) if steps.calls.repeats else []
+        starts = steps.repeated(outcomes) if outcomes and steps.expects_outcomes else []
         while decided := decide(state):
             before = len(facts)
             for step in decided:
@@ -81,6 +84,10 @@ class TurnRunner:
         barrier = rest or any(start.needs_barrier for start in starts)
         try:
             others = await work.store.append(work.claim, facts, barrier=barrier, rest=rest)
+        except AlreadyDecided as faster:
+            # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
+            await self._fold_again()
+            return [fact for fact in outcomes if fact.action_id != faster.action_id or not fact.event.outsider]
         except RestRefused:
             await self._fold_again()
             return outcomes
@@ -138,6 +145,10 @@ class TurnRunner:
         self._broken = self._broken or error
         self._wake()
 
+    def _look_again(self) -> None:
+        self._look = True
+        self._wake()
+
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
@@ -160,8 +171,7 @@ class TurnRunner:
         try:
             while True:
                 await watch.wait()
-                self._look = True
-                self._wake()
+                self._look_again()
         finally:
             watch.close()
 

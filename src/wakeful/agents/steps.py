@@ -1,14 +1,27 @@
 """Carrying out one step: the facts it begins with, and what starts once they are on disk."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, NamedTuple, assert_never
 
-from wakeful.agents.calls import Calls
+from wakeful.agents.calls import Calls, Repeat
 from wakeful.agents.requests import Requests
+from wakeful.agents.waiting import Waiting
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import LimitChanged, ToolDispatched, TurnInterruptApplied
+from wakeful.contracts.events import (
+    ActionRequired,
+    AnyEvent,
+    LimitChanged,
+    RuntimeToolRequested,
+    ToolDispatched,
+    ToolStarted,
+    TurnInterruptApplied,
+    TurnSuspended,
+)
 from wakeful.contracts.tools import ToolError
+from wakeful.decisions.approving import cancelled as withdrawn
 from wakeful.decisions.ending import ending
 from wakeful.decisions.state import Call
 from wakeful.decisions.turn import (
@@ -20,8 +33,10 @@ from wakeful.decisions.turn import (
     SkipCall,
     Step,
     StopWork,
+    Suspend,
     TakeUp,
 )
+from wakeful.mediation.gate import Admission
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.outcomes import CallRecord, failed
 
@@ -41,8 +56,14 @@ class Steps:
 
     def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None]) -> None:
         self._work = work
-        self.mediator = Mediator(work.config, work.tools, work.row.turn_id)
+        self._post = post
+        self.mediator = Mediator(work.config, work.tools, work.row.turn_id, work.gate)
         self.calls = Calls(work, post)
+        self.waiting = Waiting(work)
+        self._at_gate: dict[str, asyncio.Task[None]] = {}
+        """Calls for which somebody (a hook, a lock) is waited for."""
+        self._gate_waits = False
+        """A call of this turn had to wait at the gate: its admission comes as an outcome."""
         self.requests = Requests(work, post)
 
     def begin(self, step: Step, starts: list[Start], fact_index: int) -> list[Fact]:
@@ -57,6 +78,10 @@ class Steps:
                 return facts
             case SkipCall():
                 return self._skipped(step)
+            case Suspend():
+                if self.waiting.is_busy:
+                    return []  # an approver is being asked: its word, or that it has none, will be an outcome
+                return [work.fact(TurnSuspended(reason=step.reason, waiting_for=step.waiting_for))]
             case HitLimit():
                 event = LimitChanged(limit_name=step.name, limit=step.limit, observed=step.observed)
                 return [work.fact(event, work.state.step or None)]
@@ -74,16 +99,32 @@ class Steps:
             case _:
                 assert_never(step)
 
+    @property
+    def expects_outcomes(self) -> bool:
+        """May there be something to start among the outcomes? Looked at once a pass."""
+        return bool(self.calls.repeats) or self._gate_waits
+
     def repeated(self, outcomes: list[Fact]) -> list[Start]:
-        """Second runs whose intents are among these facts."""
+        """Runs whose intents are among these facts: second ones, and those that had to wait at the gate."""
         starts = []
-        for fact in outcomes:
-            if isinstance(fact.event, ToolDispatched) and fact.call_id in self.calls.repeats:
-                dispatch, probe_first = self.calls.repeats.pop(fact.call_id)
-                pure = dispatch.declaration.effect == "pure"
-                run = _run_again(self.calls, dispatch, probe_first)
-                starts.append(Start(run, needs_barrier=not pure))
+        first: dict[str, int] = {}
+        for index, fact in enumerate(outcomes):
+            event, call_id = fact.event, fact.call_id or ""
+            first.setdefault(call_id, index)
+            if call_id in self.calls.repeats and (
+                isinstance(event, ToolDispatched) or (isinstance(event, ToolStarted) and event.dispatched)
+            ):
+                repeat = self.calls.repeats[call_id]
+                pure = repeat.dispatch.declaration.effect == "pure"
+                starts.append(Start(partial(self.calls.run_again, repeat), not pure, first[call_id]))
+            elif isinstance(event, ActionRequired | RuntimeToolRequested) and call_id in self._work.state.calls:
+                starts.append(Start(partial(self._opened, call_id), True, index))
         return starts
+
+    def _opened(self, call_id: str, _: int) -> None:
+        call = self._work.state.calls.get(call_id)
+        if call is not None:
+            self.waiting.opened(call)
 
     def arguments_of(self, call: Call) -> dict[str, Any] | None:
         """A call's arguments; None when the model did not write a JSON object."""
@@ -101,15 +142,38 @@ class Steps:
             batch_id=f"{work.row.turn_id}/{call.step}",
             scheduling=step.scheduling,
         )
+        if admission.later is not None:
+            if call.call_id not in self._at_gate:
+                self._at_gate[call.call_id] = work.spawn(self._through_gate(call, admission.later))
+            return []
         dispatch = admission.dispatch
         if dispatch is not None:
             pure = dispatch.declaration.effect == "pure"
-            starts.append(Start(lambda seq: self.calls.run(dispatch, seq), not pure, fact_index))
+            starts.append(Start(lambda seq: self.calls.run(dispatch, admission, seq), not pure, fact_index))
+        elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
+            starts.append(Start(partial(self._opened, call.call_id), True, fact_index))
         return [work.fact(event, call.step, call.call_id) for event in admission.events]
+
+    async def _through_gate(self, call: Call, later: Callable[[], Awaitable[Admission]]) -> None:
+        """Wait where the gate has to wait; what it decides is an outcome like any other."""
+        work = self._work
+        admission = await later()
+        while admission.later is not None:
+            admission = await admission.later()
+        if self._at_gate.pop(call.call_id, None) is None:
+            self.mediator.let_go(call.call_id)  # the turn went on without it meanwhile
+            return
+        if admission.dispatch is not None:
+            self.calls.repeats[call.call_id] = Repeat(admission.dispatch, admission=admission)
+        self._gate_waits = True
+        self._post([work.fact(event, call.step, call.call_id) for event in admission.events])
 
     def _skipped(self, step: SkipCall) -> list[Fact]:
         work = self._work
         call = work.state.calls[step.call_id]
+        at_gate = self._at_gate.pop(call.call_id, None)
+        if at_gate is not None:
+            at_gate.cancel()
         cancelled = step.because == "cancelled"
         now = work.now()
         outcome = failed(
@@ -126,8 +190,12 @@ class Steps:
             effects="none",
             abort_reason="user_interrupt" if cancelled else "budget",
         )
-        started = self.mediator.passed_over(call, self.arguments_of(call), f"{work.row.turn_id}/{call.step}")
-        return [work.fact(event, call.step, call.call_id) for event in (started, outcome)]
+        events: list[AnyEvent] = []
+        if call.pending is None:
+            events.append(self.mediator.passed_over(call, self.arguments_of(call), f"{work.row.turn_id}/{call.step}"))
+        elif call.is_waiting:
+            events.append(withdrawn(call.pending, "run_cancelled" if cancelled else "run_ended"))
+        return [work.fact(event, call.step, call.call_id) for event in (*events, outcome)]
 
     def _stop_work(self, step: StopWork, starts: list[Start]) -> Fact:
         work = self._work
@@ -145,7 +213,3 @@ class Steps:
     def _tell_running(self, *, cancelled: bool) -> None:
         self.requests.give_up()
         self.calls.stop("cancel" if cancelled else "budget")
-
-
-def _run_again(calls: Calls, dispatch: Any, probe_first: bool) -> Callable[[int], None]:
-    return lambda _: calls.run(dispatch, None, probe_first=probe_first)

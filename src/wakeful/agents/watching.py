@@ -5,7 +5,7 @@ raises disturbs nobody: it is dropped, and the turn goes on.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.models import ModelGlimpse
@@ -30,9 +30,21 @@ class ProgressGlimpsed(NamedTuple):
     total: float | None
 
 
+class OutputGlimpsed(NamedTuple):
+    """A piece of what a running call puts out."""
+
+    step: int
+    call_id: str
+    tool_name: str
+    text: str
+
+
+Glimpse: TypeAlias = ModelGlimpsed | ProgressGlimpsed | OutputGlimpsed
+
+
 class Watcher(Protocol):
     """Sees a turn. Must not block."""
 
     def facts(self, recorded: Sequence[Recorded]) -> None: ...
 
-    def glimpse(self, seen: ModelGlimpsed | ProgressGlimpsed) -> None: ...
+    def glimpse(self, seen: Glimpse) -> None: ...

@@ -7,14 +7,16 @@ from typing import Any, TypeAlias
 
 from wakeful.agents.facts import FactMaker
 from wakeful.agents.known_facts import KnownFacts
-from wakeful.agents.watching import ModelGlimpsed, ProgressGlimpsed, Watcher
+from wakeful.agents.watching import Glimpse, Watcher
 from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import BudgetLeft
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import AnswerAccepted, AnswerRejected, CostRecorded, LimitChanged
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.state import TurnState
+from wakeful.mediation.gate import GateParts
 from wakeful.ports import Claim, Clock, Ids, Model, Store, TurnRow
 from wakeful.tools.function import Tool
 
@@ -50,6 +52,12 @@ class TurnWork:
     check_answer: CheckAnswer | None = None
     ask_caller: Callable[[], Awaitable[bool]] | None = None
     price: Callable[[str, TokenUsage], CostRecorded | None] | None = None
+    gate: GateParts = field(default_factory=GateParts)
+    approver: Callable[[Approval], Awaitable[Any]] | None = None
+    decide_action: Callable[[Approval, Decided, str], Awaitable[Any]] | None = None
+    """Writes an approver's decision down. Raises AlreadyDecided, or what is wrong with it."""
+    on_look: Callable[[], None] | None = None
+    """Told when there may be something to decide although no fact came in."""
     on_broken: Callable[[BaseException], None] | None = None
     """Told when work on the side broke: whoever waits for its outcome would wait for ever."""
     fact: FactMaker = field(init=False)
@@ -77,7 +85,7 @@ class TurnWork:
             except Exception:
                 self.watcher = None  # whoever watches must not disturb what is watched
 
-    def glimpse(self, seen: ModelGlimpsed | ProgressGlimpsed) -> None:
+    def glimpse(self, seen: Glimpse) -> None:
         if self.watcher is not None:
             try:
                 self.watcher.glimpse(seen)

@@ -17,6 +17,8 @@ class TurnConfig(Value):
     tools: tuple[ToolDeclaration, ...] = ()
     settings: dict[str, Any] = {}
     output_schema: dict[str, Any] | None = None
+    injected_tool_args: dict[str, str] = {}
+    """Fields that every tool shows the model and no tool ever gets."""
     output_retries: int = 2
     """How often an answer that does not fit may be given again."""
 

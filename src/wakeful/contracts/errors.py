@@ -14,7 +14,8 @@ WakefulError
 │   ├── InvalidValue           a value from outside does not keep its contract
 │   ├── KeyReused              the key belongs to another prompt or agent
 │   ├── DepsMissing            tools need deps and none were given
-│   ├── TurnNotFound, CallNotFound
+│   ├── TurnNotFound, CallNotFound, ApprovalNotFound
+│   ├── NotEntitled            somebody else has to decide this
 │   ├── UnknownProvider, UnknownTool, MalformedScript, InvalidConfig
 │   └── StoreProblem           the store cannot be used as it is
 │       ├── StoreLocked            another process holds it
@@ -26,6 +27,7 @@ WakefulError
 └── Ours                   a bug, or a guard against one
     ├── Fenced                 this owner was replaced and may not write
     ├── RestRefused            something arrived that the turn has not seen
+    │   └── AlreadyDecided         what is decided here was decided before
     ├── EventRefused           an event that may not be written
     └── ReplayDiverged         the log and the decisions disagree
 """
@@ -126,6 +128,14 @@ class TurnNotFound(ForTheCaller):
     """No such turn in this store."""
 
 
+class ApprovalNotFound(ForTheCaller):
+    """No approval, question or rule of that name is there."""
+
+
+class NotEntitled(ForTheCaller):
+    """Somebody else has to decide this."""
+
+
 class CallNotFound(ForTheCaller):
     """No such call, or its outcome is known already."""
 
@@ -218,6 +228,17 @@ class Fenced(Ours):
 
 class RestRefused(Ours):
     """The turn wanted to rest while something it has not seen is waiting for it."""
+
+
+class AlreadyDecided(RestRefused):
+    """An approval, a question or a client's call is decided once; somebody was faster."""
+
+    def __init__(self, action_id: str, status: str, decided_by: str | None) -> None:
+        by = f" by {decided_by}" if decided_by else ""
+        super().__init__(f"{action_id} was {status} already{by}", "Nothing was changed.")
+        self.action_id = action_id
+        self.status = status
+        self.decided_by = decided_by
 
 
 class EventRefused(Ours):

@@ -76,6 +76,10 @@ class ToolDeclaration(Value):
     categories: tuple[str, ...] = ()
     runtime_owner: RuntimeOwner = "local"
     interrupt_behavior: Literal["cancel", "block"] = "cancel"
+    answered_by: Literal["code", "person", "client"] = "code"
+    """Who produces the result: this process, a person who is asked, or a client that runs the tool."""
+    bound_parameters: tuple[str, ...] = ()
+    """Parameters that come from the run and not from the model."""
 
     @property
     def permission(self) -> PermissionClass:
@@ -96,8 +100,8 @@ class ToolDeclaration(Value):
 
     @property
     def serial(self) -> bool:
-        """Runs alone in its batch: writers, tools that hold a lock, and those that say so."""
-        return not self.parallel_safe or bool(self.locks) or not self.is_read_only
+        """Runs alone in its batch: writers, and those that say so. Locks are the lock table's affair."""
+        return not self.parallel_safe or not self.is_read_only
 
 
 class ToolError(Value):

@@ -4,10 +4,31 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from wakeful.contracts.events import AnyEvent
-from wakeful.decisions.turn import AskCaller, AskModel, CheckAnswer, Finish, HitLimit, SkipCall, Step, StopWork, TakeUp
+from wakeful.decisions.turn import (
+    AskCaller,
+    AskModel,
+    CheckAnswer,
+    Finish,
+    HitLimit,
+    SkipCall,
+    Step,
+    StopWork,
+    Suspend,
+    TakeUp,
+)
 
-TIMES = ("duration_ms", "active_ms")
+TIMES = ("duration_ms", "active_ms", "expires_at", "timeout_at")
 """Fields that say when, not what."""
+NAMES = (
+    "action_id",
+    "approval_action_id",
+    "hook_outcomes",
+    "permission_ref",
+    "sandbox_ref",
+    "binding",
+    "working_directory",
+)
+"""Fields that name what was made or said at that time, and cannot be made again."""
 
 
 class Difference(NamedTuple):
@@ -29,7 +50,7 @@ def compared(recorded: AnyEvent, recomputed: AnyEvent) -> Difference | None:
 
 
 def _without_times(fields: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in fields.items() if name not in TIMES}
+    kept = {name: value for name, value in fields.items() if name not in TIMES and name not in NAMES}
     metadata = kept.get("metadata")
     if isinstance(metadata, Mapping):
         kept["metadata"] = {name: value for name, value in metadata.items() if not name.endswith("_at")}
@@ -45,6 +66,8 @@ def words(step: Step) -> str:
             return f"take up {step.call_id} ({step.scheduling})"
         case SkipCall():
             return f"skip {step.call_id} ({step.because})"
+        case Suspend():
+            return f"rest ({step.reason}): {', '.join(step.waiting_for)}"
         case HitLimit():
             return f"stop at {step.name}={step.limit:g}, observed {step.observed:g}"
         case StopWork():

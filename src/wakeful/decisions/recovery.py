@@ -50,6 +50,14 @@ class CloseUnknown:
 Settlement: TypeAlias = LoseAttempt | Rerun | Probe | CloseUnknown
 
 
+def resume_cause(state: TurnState) -> Literal["recovery", "supplied", "decision"]:
+    """Why a turn goes on: it was cut off, somebody supplied what it lacked, or somebody decided."""
+    suspended = state.suspended_for
+    if state.phase != "suspended" or suspended is None:
+        return "recovery"
+    return "supplied" if suspended.reason in ("tool_missing", "agent_missing") else "decision"
+
+
 def settle(state: TurnState) -> list[Settlement]:
     """One settlement for everything that was open when the process ended."""
     if state.phase == "asking":

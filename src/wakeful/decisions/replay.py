@@ -19,11 +19,16 @@ from wakeful.contracts.events import (
     AnswerRejected,
     AnyEvent,
     ContinuationDecided,
+    HookCompleted,
+    HookFailed,
+    HookStarted,
     LimitChanged,
     ModelFailed,
     ModelRequested,
     PermissionEvaluated,
     RoutingFallbackApplied,
+    SandboxApplied,
+    ToolCatalogResolved,
     ToolDispatched,
     ToolFailed,
     ToolStarted,
@@ -33,10 +38,12 @@ from wakeful.contracts.events import (
     TurnInterruptApplied,
     TurnResumed,
     TurnSuspended,
+    WarningIssued,
 )
+from wakeful.contracts.events.tools import Said
 from wakeful.decisions.differences import Difference, compared, spelled, words
 from wakeful.decisions.ending import ending
-from wakeful.decisions.recovery import CloseUnknown, LoseAttempt, Probe, Rerun, Settlement, settle
+from wakeful.decisions.recovery import CloseUnknown, LoseAttempt, Probe, Rerun, Settlement, resume_cause, settle
 from wakeful.decisions.retries import NO_BACKOFF, dispose
 from wakeful.decisions.state import Call, TurnState, evolve
 from wakeful.decisions.turn import (
@@ -48,12 +55,13 @@ from wakeful.decisions.turn import (
     SkipCall,
     Step,
     StopWork,
+    Suspend,
     TakeUp,
     decide,
 )
 
-Gate: TypeAlias = Callable[[TurnState, Call, Literal["parallel", "serial"]], Sequence[AnyEvent]]
-"""The events with which a call is let through or refused."""
+Gate: TypeAlias = Callable[[TurnState, Call, Literal["parallel", "serial"], tuple[Said, ...]], Sequence[AnyEvent]]
+"""The events with which a call is let through, asked about or refused, given what code outside the log said."""
 
 
 class Divergence(NamedTuple):
@@ -104,6 +112,8 @@ class Replay:
 
     def _check(self, fact: Fact) -> Difference | None:
         event = fact.event
+        if isinstance(event, SandboxApplied):
+            return None  # what this machine can hold a call to is not in the log
         if self._admission:
             return self._rest_of_admission(fact)
         if self._settlements and not isinstance(event, TurnConfigChanged):
@@ -112,7 +122,11 @@ class Replay:
             case ModelRequested():
                 return self._asked(fact, event)
             case PermissionEvaluated():
-                return self._taken_up(fact, None)
+                return self._taken_up(fact, None, event.said)
+            case ToolDispatched(cause="approval"):
+                return Difference("run what was approved", "nothing was asked")
+            case HookStarted() | HookCompleted() | HookFailed() | WarningIssued() | ToolCatalogResolved():
+                return None  # what hooks say is outside the log; what follows from it is held to it
             case ToolStarted(dispatched=False) if self._is_passed_over(fact.call_id or ""):
                 return None  # its end follows, and is held to the decision
             case ToolStarted():
@@ -134,7 +148,7 @@ class Replay:
             case TurnResumed():
                 return self._resumed(event)
             case TurnSuspended():
-                return self._suspended(event)
+                return self._suspended(fact, event)
             case ToolDispatched():
                 return self._repeated(fact, event)
             case ModelFailed():
@@ -229,7 +243,7 @@ class Replay:
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
-    def _taken_up(self, fact: Fact, scheduling: str | None) -> Difference | None:
+    def _taken_up(self, fact: Fact, scheduling: str | None, said: tuple[Said, ...] = ()) -> Difference | None:
         call_id = fact.call_id or ""
         step = self._find(
             lambda each: isinstance(each, TakeUp) and each.call_id == call_id and scheduling in (None, each.scheduling)
@@ -237,7 +251,8 @@ class Replay:
         if not isinstance(step, TakeUp):
             how = f" ({scheduling})" if scheduling else ""
             return Difference(f"take up {call_id}{how}", self._would())
-        self._admission = list(self.gate(self.state, self.state.calls[call_id], step.scheduling))
+        admission = self.gate(self.state, self.state.calls[call_id], step.scheduling, said)
+        self._admission = [event for event in admission if not isinstance(event, SandboxApplied)]
         return self._rest_of_admission(fact)
 
     def _is_passed_over(self, call_id: str) -> bool:
@@ -300,9 +315,12 @@ class Replay:
 
     # --- rest and recovery ------------------------------------------------------------------------------------------
 
-    def _suspended(self, event: TurnSuspended) -> Difference | None:
+    def _suspended(self, fact: Fact, event: TurnSuspended) -> Difference | None:
         """Which code was there is not in the log; what could not be settled without it is."""
         self._see_all()
+        if event.reason in ("approval_required", "runtime_tool_pending"):
+            self._decided = []
+            return self._one_of(fact, Suspend(event.reason, event.waiting_for))
         needed = sorted({self._tool_of(each) for each in settle(self.state) if isinstance(each, Rerun | Probe)})
         self._decided = []
         if set(event.waiting_for) <= set(needed):
@@ -314,7 +332,7 @@ class Replay:
 
     def _resumed(self, event: TurnResumed) -> Difference | None:
         self._see_all()  # whoever takes a turn up reads all of it first
-        cause = "supplied" if self.state.phase == "suspended" else "recovery"
+        cause = resume_cause(self.state)
         if event.cause != cause:
             return Difference(f"resumed: {event.cause}", f"resumed: {cause}")
         self._settlements = settle(self.state)

@@ -7,7 +7,7 @@ a fact costs the same at round 10 and at round 10,000. After a crash, folding th
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Literal, TypeAlias, assert_never
+from typing import Any, Literal, TypeAlias, assert_never
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.budgets import AUTONOMOUS, Limits
@@ -15,25 +15,39 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
+    ActionRequired,
+    ActionResolved,
     AnswerAccepted,
     AnswerRejected,
+    ApprovalRuleAdded,
+    ApprovalRuleRevoked,
     AssistantRecorded,
     ContextResolved,
     ContinuationDecided,
     CostRecorded,
     HistoryImported,
+    HookCompleted,
+    HookFailed,
+    HookStarted,
     LimitChanged,
     MessageAdmitted,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
     ObserverFailed,
+    OutputSpilled,
+    OutputTruncated,
     PermissionEvaluated,
     RoutingFallbackApplied,
+    RuntimeToolRequested,
+    RuntimeToolResolved,
+    SandboxApplied,
+    SandboxViolation,
     SessionStarted,
     StopCause,
     StopRule,
     ToolArgs,
+    ToolCatalogResolved,
     ToolDeclarationsRejected,
     ToolDispatched,
     ToolFailed,
@@ -55,6 +69,7 @@ from wakeful.contracts.events import (
     TurnSuspended,
     UnknownResolved,
     Unrecognised,
+    WarningIssued,
 )
 from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.models import ProviderAttemptRecord, TokenUsage
@@ -65,6 +80,17 @@ Phase: TypeAlias = Literal["new", "ready", "asking", "lost", "acting", "closing"
 """new: nothing started. ready: the model may be asked. asking: it is being asked. lost: an attempt was lost.
 acting: calls are open. closing: the round is done and the caller is to be asked. answered: the final reply is there.
 suspended: at rest until something is supplied. ended: over."""
+
+
+@dataclass(slots=True)
+class Pending:
+    """What a call asked of somebody outside, and what they said."""
+
+    action_id: str
+    expires_at: int
+    asked: ActionRequired | RuntimeToolRequested
+    asked_at: int = 0
+    said: ActionResolved | RuntimeToolResolved | None = None
 
 
 @dataclass(slots=True)
@@ -83,7 +109,20 @@ class Call:
     effect: Effect = "irreversible"
     idempotency_key: str = ""
     started_at: int = 0
+    pending: Pending | None = None
+    """The newest thing it asked of somebody outside."""
     answer: ToolItem | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Somebody outside has to say something first."""
+        return self.pending is not None and self.pending.said is None and self.answer is None
+
+    @property
+    def edited(self) -> dict[str, Any] | None:
+        """Arguments that a person put in the place of the model's."""
+        said = self.pending.said if self.pending is not None else None
+        return said.arguments if isinstance(said, ActionResolved) else None
 
     @property
     def call_id(self) -> str:
@@ -222,6 +261,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _lost(state, event)
         case ToolDispatched():
             call = state.calls[fact.call_id or ""]
+            if call.dispatches == 0:  # let through by a person: this is its intent
+                call.taken_up = True
+                state.running += 1
+                state.tool_calls += 1
             call.dispatches = event.attempt
             call.settled = True
         case MessageAdmitted():
@@ -276,6 +319,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.terminal = event
         case UnknownResolved():
             _resolved_unknown(state, event)
+        case ActionRequired() | RuntimeToolRequested():
+            _asked_outside(state, fact, event)
+        case ActionResolved() | RuntimeToolResolved():
+            _said_outside(state, fact, event)
         case (
             SessionStarted()
             | ObserverFailed()
@@ -285,6 +332,17 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | ToolDeclarationsRejected()
             | ToolMediationDisabled()
             | TranscriptClosed()
+            | ToolCatalogResolved()
+            | ApprovalRuleAdded()
+            | ApprovalRuleRevoked()
+            | SandboxApplied()
+            | SandboxViolation()
+            | HookStarted()
+            | HookCompleted()
+            | HookFailed()
+            | OutputSpilled()
+            | OutputTruncated()
+            | WarningIssued()
             | Unrecognised()
         ):
             pass
@@ -313,7 +371,7 @@ def _resumed(state: TurnState, fact: Fact) -> None:
         state.active_us += max(0, state.worked_until - state.stretch_from)
     state.stretch_from = fact.at
     for call in state.open_calls():
-        if not call.dispatches:
+        if not call.dispatches and not call.is_waiting:
             call.taken_up = False  # nothing of it has begun: through the gate again
 
 
@@ -418,6 +476,26 @@ def _started_call(state: TurnState, fact: Fact, event: ToolStarted) -> None:
         call.dispatches = 1
         state.running += 1
         state.tool_calls += 1
+
+
+def _asked_outside(state: TurnState, fact: Fact, event: ActionRequired | RuntimeToolRequested) -> None:
+    call = state.calls[fact.call_id or ""]
+    call.taken_up = True
+    if isinstance(event, ActionRequired):
+        call.pending = Pending(event.action_id, event.expires_at, event, fact.at)
+    else:
+        call.pending = Pending(event.request_id, event.timeout_at, event, fact.at)
+
+
+def _said_outside(state: TurnState, fact: Fact, event: ActionResolved | RuntimeToolResolved) -> None:
+    """The call goes before the gate once more; what was said goes with it."""
+    call = state.calls.get(fact.call_id or "")
+    if call is None or call.pending is None or not call.is_waiting:
+        return
+    action_id = event.action_id if isinstance(event, ActionResolved) else event.request_id
+    if action_id == call.pending.action_id:
+        call.pending.said = event
+        call.taken_up = False
 
 
 def _answered_call(state: TurnState, fact: Fact, answer: ToolItem) -> None:

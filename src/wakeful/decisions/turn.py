@@ -10,10 +10,10 @@ The order of precedence: a stop (cancel, limit) first, then a lost attempt, then
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from wakeful.contracts.events import StopCause
+from wakeful.contracts.events import ActionRequired, StopCause
 from wakeful.contracts.tools import MAX_PARALLEL_PER_TURN
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
-from wakeful.decisions.state import Call, TurnState
+from wakeful.decisions.state import Call, Pending, TurnState
 
 
 @dataclass(slots=True, frozen=True)
@@ -40,6 +40,14 @@ class SkipCall:
 
     call_id: str
     because: Literal["cancelled", "budget"]
+
+
+@dataclass(slots=True, frozen=True)
+class Suspend:
+    """Rest until somebody outside has said something. Costs nothing meanwhile."""
+
+    reason: Literal["approval_required", "runtime_tool_pending"]
+    waiting_for: tuple[str, ...]
 
 
 @dataclass(slots=True, frozen=True)
@@ -78,7 +86,7 @@ class Finish:
     message: str = ""
 
 
-Step: TypeAlias = AskModel | TakeUp | SkipCall | HitLimit | StopWork | CheckAnswer | AskCaller | Finish
+Step: TypeAlias = AskModel | TakeUp | SkipCall | Suspend | HitLimit | StopWork | CheckAnswer | AskCaller | Finish
 
 
 def decide(state: TurnState) -> list[Step]:
@@ -146,12 +154,19 @@ def _lost(state: TurnState) -> list[Step]:
 
 
 def _acting(state: TurnState) -> list[Step]:
-    """Reads together, a writer alone: a serial call waits for all before it, and all after it wait."""
+    """Reads together, a writer alone: a serial call waits for all before it, and all after it wait.
+
+    A call that waits for somebody outside holds nobody up. When only such calls are left, the turn rests.
+    """
     steps: list[Step] = []
+    waiting: list[Pending] = []
     running = state.running
     config = state.config
     room = state.limits.tool_calls
     for call in state.batch[state.front :]:
+        if call.pending is not None and call.is_waiting:
+            waiting.append(call.pending)
+            continue
         serial = _is_serial(state, call)
         if call.answer is None and not call.taken_up:
             if running >= MAX_PARALLEL_PER_TURN or (serial and running):
@@ -166,7 +181,16 @@ def _acting(state: TurnState) -> list[Step]:
             running += 1
         if serial and call.answer is None:
             break
+    if waiting and not steps and not running:
+        return [_suspend(waiting)]
     return steps
+
+
+def _suspend(waiting: list[Pending]) -> Suspend:
+    person = any(isinstance(pending.asked, ActionRequired) for pending in waiting)
+    return Suspend(
+        "approval_required" if person else "runtime_tool_pending", tuple(pending.action_id for pending in waiting)
+    )
 
 
 def _is_serial(state: TurnState, call: Call) -> bool:

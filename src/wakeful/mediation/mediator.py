@@ -2,62 +2,65 @@
 
      1. find the declaration        none: `tool_not_found`, and nothing else happens
      2. read the arguments          not a JSON object: `invalid_arguments`
-     3. validate them               against the declared JSON Schema, with errors a model can act on
-     4. verdict of the policy       deny wins; no policy is configured in this version, so what is offered is allowed
-     5. the intent                  written by the runner; with a barrier when the effect is not pure
-     6. run                         with a deadline, and told when nobody waits any more (`mediation.running`)
-     7. shape the result            cut what is too long for a model, the whole goes to an artifact
-     8. the outcome                 exactly one result or failure, with its metadata
+     3. take out what is not the    injected fields go into the record, bound parameters come from the run
+        tool's
+     4. validate                    against the declared JSON Schema, with errors a model can act on
+     5. the policy's verdict        pure: rules, classes, provenance; deny wins, always (`mediation.judging`)
+     6. the tool's own predicate    `approval=` may ask, never allow
+     7. hooks and mediators         each may only tighten; one that raises denies (`mediation.consulting`)
+     8. ask                         a person (`mediation.asking`), or the client that runs the tool; the call waits
+     9. claim locks                 all at once, first come first served, timed (`mediation.locks`)
+    10. what will hold it           `sandbox.applied`, for tools that run foreign code
+    11. the intent                  written by the runner; with a barrier when the effect is not pure
+    12. run                         with a deadline, and told when nobody waits any more (`mediation.running`)
+    13. shape the result            cut what is too long for a model, the whole goes to an artifact
+    14. the outcome                 exactly one result or failure, with its metadata
 
-`admit` is steps 1 to 5, without waiting for anything; `carry_out` is steps 6 to 8. A failure at any point becomes a
-normal result for that call alone.
+`admit` is steps 1 to 11. It waits for nothing; where something has to be waited for (a hook, a lock) it says what, and
+the runner waits. A call that was asked about comes here again with the answer: what is decided is judged once more, and
+held to what was decided about. A failure at any point becomes a normal result for that call alone.
 """
 
 import difflib
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.events import AnyEvent, PermissionEvaluated, ToolFailed, ToolStarted
-from wakeful.contracts.tools import ToolDeclaration, ToolError
+from wakeful.contracts.events import AnyEvent, PermissionEvaluated, SandboxApplied, ToolDispatched, ToolStarted
+from wakeful.contracts.events.tools import ErrorCategory, Policy, Said
+from wakeful.contracts.tools import FailedStatus, ToolDeclaration, ToolError
+from wakeful.contracts.verdicts import Verdict
+from wakeful.decisions.injected import split
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Call
-from wakeful.mediation import validation
+from wakeful.mediation import asking, judging, validation
+from wakeful.mediation.gate import ALLOWED, Admission, Consulted, Dispatch, GateParts, Proposal
 from wakeful.mediation.outcomes import CallRecord, failed
 from wakeful.tools.function import Tool
 
 PREVIOUS_EVENT = "@-1"
 """A reference to the event just before: its number is known only to the store."""
+Scheduling: TypeAlias = Literal["parallel", "serial"]
 
-
-_ALLOWED = PermissionEvaluated(
-    decision="allow", decision_reason="the tool is offered in this turn and no rule forbids it"
-)
-_ALLOWED_DESTRUCTIVE = _ALLOWED.model_copy(update={"destructive": True})
-
-
-@dataclass(slots=True)
-class Dispatch:
-    """A call that passed the gate."""
-
-    call_id: str
-    tool: Tool[Any]
-    declaration: ToolDeclaration
-    arguments: dict[str, Any]
-    idempotency_key: str
-    attempt: int
-    step: int
-    record: CallRecord
+_CATEGORY: dict[str, ErrorCategory] = {
+    "tool_not_found": "unknown_tool",
+    "invalid_arguments": "invalid_arguments",
+    "capability_denied": "capability_gap",
+    "lock_timeout": "dependency_unavailable",
+}
+_ALLOWED_DESTRUCTIVE = ALLOWED.model_copy(update={"destructive": True})
 
 
 @dataclass(slots=True)
-class Admission:
-    """What is to be written, and what may begin once it is."""
+class _Prepared:
+    """Steps 1 to 4 went well, or they did not."""
 
-    events: list[AnyEvent]
-    dispatch: Dispatch | None
+    proposal: Proposal | None = None
+    error: ToolError | None = None
+    declaration: ToolDeclaration | None = None
+    arguments: dict[str, Any] = field(default_factory=dict)
 
 
 def idempotency_key(turn_id: str, call_id: str) -> str:
@@ -68,10 +71,14 @@ def idempotency_key(turn_id: str, call_id: str) -> str:
 class Mediator:
     """The gate of one turn."""
 
-    def __init__(self, config: TurnConfig, tools: Mapping[str, Tool[Any]], turn_id: str) -> None:
+    def __init__(
+        self, config: TurnConfig, tools: Mapping[str, Tool[Any]], turn_id: str, parts: GateParts | None = None
+    ) -> None:
         self._config = config
         self._tools = tools
         self._turn_id = turn_id
+        self._parts = parts if parts is not None else GateParts()
+        self._injected = frozenset(config.injected_tool_args)
 
     def admit(
         self,
@@ -80,20 +87,25 @@ class Mediator:
         *,
         now: float,
         batch_id: str,
-        scheduling: Literal["parallel", "serial"],
+        scheduling: Scheduling,
+        said: tuple[Said, ...] | None = None,
     ) -> Admission:
-        """Bring a call before the gate. `arguments` is None when the model did not write a JSON object."""
-        name = call.part.name
-        declaration = self._config.tool(name)
-        record = CallRecord(call.call_id, name, now)
-        error = self._objection(name, declaration, call, arguments)
-        if error is not None or declaration is None or arguments is None:
-            return self._refused(call, declaration, arguments or {}, record, error or _not_found(name, ()), batch_id)
-        started = self._started(call, declaration, arguments, batch_id, scheduling, dispatched=True)
-        return Admission(
-            [_ALLOWED_DESTRUCTIVE if declaration.is_destructive else _ALLOWED, started],
-            self.again(call, arguments, attempt=1, record=record, key=started.idempotency_key),
-        )
+        """Bring a call before the gate. `arguments` is None when the model did not write a JSON object.
+
+        `said` is what predicates and hooks said before, when a recorded call is judged again: none of them is asked.
+        """
+        record = CallRecord(call.call_id, call.part.name, now)
+        if call.pending is not None and call.pending.said is not None:
+            return self._answered(call, arguments, record, batch_id, scheduling)
+        prepared = self._prepare(call, arguments, record, batch_id, scheduling)
+        proposal = prepared.proposal
+        if proposal is None:
+            assert prepared.error is not None
+            return self._invalid(call, prepared, record, batch_id)
+        consulted = Consulted(said=said) if said is not None else judging.predicate(proposal, self._parts)
+        if said is None and self._parts.consult is not None:
+            return Admission([], later=lambda: self._consult(proposal, consulted))
+        return self._conclude(proposal, consulted)
 
     def again(
         self, call: Call, arguments: dict[str, Any], *, attempt: int, record: CallRecord, key: str
@@ -102,55 +114,243 @@ class Mediator:
         tool = self._tools.get(call.part.name)
         if tool is None:
             return None
+        executable, injected = split(arguments, self._injected)
+        record.injected_args = injected or None
+        if call.pending is not None and call.pending.said is not None:
+            record.approval_id, record.approval_status = call.pending.action_id, "approved"
         # The effect class of the intent holds, whatever the code says today.
         declaration = tool.declaration if attempt == 1 else tool.declaration.model_copy(update={"effect": call.effect})
-        return Dispatch(call.call_id, tool, declaration, arguments, key, attempt, call.step, record)
+        run_with = call.edited if call.edited is not None else executable
+        return Dispatch(call.call_id, tool, declaration, run_with, key, attempt, call.step, record)
 
     def passed_over(self, call: Call, arguments: dict[str, Any] | None, batch_id: str) -> ToolStarted:
         """The beginning of a call that will not be run: each has one, and one end."""
         declaration = self._config.tool(call.part.name) or ToolDeclaration(name=call.part.name, input_schema={})
-        return self._started(call, declaration, arguments or {}, batch_id, "parallel", dispatched=False)
+        return self._started(call, declaration, arguments or {}, batch_id, "parallel", "unavailable")
 
-    def _objection(
-        self, name: str, declaration: ToolDeclaration | None, call: Call, arguments: dict[str, Any] | None
-    ) -> ToolError | None:
-        if declaration is None or name not in self._tools:
-            return _not_found(name, tuple(tool.name for tool in self._config.tools))
-        if arguments is None:
-            return ToolError(
-                kind="invalid_arguments",
-                message=f"the arguments of {name} are not a JSON object: {(call.part.raw_arguments or '')[:200]!r}",
-                recovery_hint="Call the tool again with one JSON object that fits its schema.",
-                retryable=True,
-            )
-        violations = validation.compile(declaration.input_schema).check(arguments)
-        return _invalid(name, violations) if violations else None
+    # --- steps 1 to 4 -------------------------------------------------------------------------------------------------
 
-    def _refused(
+    def _prepare(
         self,
         call: Call,
-        declaration: ToolDeclaration | None,
-        arguments: dict[str, Any],
+        arguments: dict[str, Any] | None,
         record: CallRecord,
-        error: ToolError,
         batch_id: str,
+        scheduling: Scheduling,
+    ) -> _Prepared:
+        name = call.part.name
+        declaration, tool = self._config.tool(name), self._tools.get(name)
+        if declaration is None or tool is None:
+            return _Prepared(error=_not_found(name, tuple(tool.name for tool in self._config.tools)))
+        if arguments is None:
+            return _Prepared(error=_no_object(call), declaration=declaration)
+        executable, injected = split(arguments, self._injected)
+        record.injected_args = injected or None
+        violations = validation.compile(declaration.input_schema).check(executable)
+        if violations:
+            return _Prepared(error=_invalid(name, violations), declaration=declaration, arguments=executable)
+        try:
+            traits = tool.traits(executable)
+            directory = tool.working_directory(executable)
+        except Exception as raised:
+            return _Prepared(error=_gate_broke(name, raised), declaration=declaration, arguments=executable)
+        return _Prepared(Proposal(call, tool, traits, declaration, executable, record, batch_id, scheduling, directory))
+
+    # --- steps 5 to 11 ------------------------------------------------------------------------------------------------
+
+    async def _consult(self, proposal: Proposal, consulted: Consulted) -> Admission:
+        assert self._parts.consult is not None
+        heard = await self._parts.consult(proposal)
+        return self._conclude(proposal, consulted.and_then(heard))
+
+    def _conclude(self, proposal: Proposal, consulted: Consulted) -> Admission:
+        """Everybody was heard."""
+        rewritten = consulted.arguments
+        if rewritten is not None:
+            violations = validation.compile(proposal.declaration.input_schema).check(rewritten)
+            if violations:
+                consulted = consulted.and_then(Consulted((Said(by="hook", decision="deny", reason="rewrote badly"),)))
+            else:
+                proposal.arguments = rewritten
+        verdict = judging.judge(proposal, consulted, self._parts)
+        proposal.record.hook_outcomes = consulted.outcomes
+        if verdict.decision == "deny":
+            return self._denied(proposal, verdict, consulted)
+        if consulted.result is not None:
+            return asking.replaced(self, proposal, verdict, consulted)
+        if verdict.decision == "ask" or proposal.declaration.answered_by != "code":
+            return asking.asked(self, proposal, verdict, consulted)
+        return self._locked(proposal, lambda: self._let_through(proposal, verdict, consulted))
+
+    def _locked(self, proposal: Proposal, through: Callable[[], Admission]) -> Admission:
+        names, locks = proposal.declaration.locks, self._parts.locks
+        if not names or locks is None or locks.try_claim(self.lock_owner(proposal), names):
+            return through()
+
+        async def wait() -> Admission:
+            if await locks.claim(self.lock_owner(proposal), names, self._parts.lock_seconds):
+                return through()
+            holders = locks.holders(names)
+            return self._denied(proposal, _lock_timeout(holders, self._parts.lock_seconds), Consulted())
+
+        return Admission([], later=wait)
+
+    def lock_owner(self, proposal: Proposal) -> str:
+        return f"{self._turn_id}/{proposal.call.call_id}"
+
+    def let_go(self, call_id: str) -> None:
+        """Nobody will run this call: what it claimed is free again."""
+        if self._parts.locks is not None:
+            self._parts.locks.release(f"{self._turn_id}/{call_id}")
+
+    def _let_through(self, proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
+        call, declaration = proposal.call, proposal.declaration
+        confinement = proposal.tool.confinement(proposal.arguments)
+        events: list[AnyEvent] = [*consulted.events, self.permission(proposal, verdict, consulted)]
+        permission_at = len(events) - 1
+        started = self._started(
+            call,
+            declaration,
+            proposal.arguments,
+            proposal.batch_id,
+            proposal.scheduling,
+            "sandboxed" if confinement is not None and confinement.mode != "not_enforced" else "allowed",
+            dispatched=True,
+            hooks=consulted,
+        )
+        events.append(started)
+        sandbox_at = None
+        if confinement is not None:
+            events.append(SandboxApplied.of(confinement))
+            sandbox_at = len(events) - 1
+        dispatch = Dispatch(
+            call.call_id,
+            proposal.tool,
+            declaration,
+            proposal.arguments,
+            started.idempotency_key,
+            1,
+            call.step,
+            proposal.record,
+            self.lock_owner(proposal) if declaration.locks and self._parts.locks is not None else None,
+        )
+        return Admission(events, dispatch, permission_at=permission_at, sandbox_at=sandbox_at)
+
+    def permission(self, proposal: Proposal, verdict: Verdict, consulted: Consulted, **more: Any) -> AnyEvent:
+        """The verdict as a fact. What is not given is not written down: the common one is the same object each time."""
+        declaration = proposal.declaration
+        if verdict is judging.NOTHING_AGAINST and not consulted.said and not more:
+            return _ALLOWED_DESTRUCTIVE if declaration.is_destructive else ALLOWED
+        fields: dict[str, Any] = {"layer": verdict.layer, **more}
+        if verdict.rule_refs:
+            fields["rule_refs"] = verdict.rule_refs
+        if declaration.is_destructive:
+            fields["destructive"] = True
+        if consulted.said:
+            fields["said"] = consulted.said
+        return PermissionEvaluated(
+            decision=verdict.decision, decision_source=verdict.source, decision_reason=verdict.reason, **fields
+        )
+
+    def started(
+        self, proposal: Proposal, policy: Policy, *, dispatched: bool = False, hooks: Consulted | None = None
+    ) -> ToolStarted:
+        return self._started(
+            proposal.call,
+            proposal.declaration,
+            proposal.arguments,
+            proposal.batch_id,
+            proposal.scheduling,
+            policy,
+            dispatched=dispatched,
+            hooks=hooks,
+        )
+
+    # --- a call that was asked about ----------------------------------------------------------------------------------
+
+    def _answered(
+        self,
+        call: Call,
+        arguments: dict[str, Any] | None,
+        record: CallRecord,
+        batch_id: str,
+        scheduling: Scheduling,
     ) -> Admission:
-        unknown = error.kind == "tool_not_found"
-        shown = declaration or ToolDeclaration(name=call.part.name, input_schema={})
-        started = self._started(call, shown, arguments, batch_id, "parallel", dispatched=False)
-        outcome: ToolFailed = failed(
+        assert call.pending is not None and call.pending.said is not None
+        record.taken_up_at = call.started_at / 1_000_000 if call.started_at else record.taken_up_at
+        answer = asking.answer_of(call.pending, record)
+        if answer.outcome is not None:
+            record.injected_args = split(arguments or {}, self._injected).injected_args
+            return Admission([answer.outcome(self._parts.now())])
+        given = call.edited if call.edited is not None else arguments
+        prepared = self._prepare(call, given, record, batch_id, scheduling)
+        proposal = prepared.proposal
+        if proposal is None:
+            assert prepared.error is not None
+            return Admission([self._failure(record, prepared.error)])
+        if call.edited is not None:
+            record.injected_args = split(arguments or {}, self._injected).injected_args
+        verdict = judging.judge(proposal, Consulted(), self._parts)
+        if verdict.decision == "deny":
+            denied = self._denied(proposal, verdict, Consulted())
+            return Admission([event for event in denied.events if not isinstance(event, ToolStarted)])
+        if not answer.is_bound(proposal, self._parts.secret):
+            return asking.asked_anew(self, proposal, answer)
+        return self._locked(proposal, lambda: self._approved(proposal, answer))
+
+    def _approved(self, proposal: Proposal, answer: "asking.Answered") -> Admission:
+        """A person let it through: what they saw is what runs."""
+        call, declaration = proposal.call, proposal.declaration
+        confinement = proposal.tool.confinement(proposal.arguments)
+        verdict = Verdict("allow", "human", answer.reason, layer="approval")
+        consulted = Consulted()
+        events: list[AnyEvent] = [
+            self.permission(proposal, verdict, consulted, approval_action_id=answer.action_id),
+            *asking.rewritten(proposal, answer),
+        ]
+        sandbox_at = None
+        if confinement is not None:
+            sandbox_at = len(events)
+            events.append(SandboxApplied.of(confinement))
+        events.append(ToolDispatched(attempt=1, cause="approval"))
+        key = call.idempotency_key or idempotency_key(self._turn_id, call.call_id)
+        owner = self.lock_owner(proposal) if declaration.locks and self._parts.locks is not None else None
+        dispatch = Dispatch(
+            call.call_id, proposal.tool, declaration, proposal.arguments, key, 1, call.step, proposal.record, owner
+        )
+        return Admission(events, dispatch, permission_at=0, sandbox_at=sandbox_at)
+
+    # --- refusals -----------------------------------------------------------------------------------------------------
+
+    def _invalid(self, call: Call, prepared: _Prepared, record: CallRecord, batch_id: str) -> Admission:
+        assert prepared.error is not None
+        shown = prepared.declaration or ToolDeclaration(name=call.part.name, input_schema={})
+        started = self._started(call, shown, prepared.arguments, batch_id, "parallel", "unavailable")
+        return Admission([started, self._failure(record, prepared.error)])
+
+    def _failure(self, record: CallRecord, error: ToolError) -> AnyEvent:
+        return failed(
             record,
             error,
-            now=record.taken_up_at,
+            now=record.taken_up_at if record.approval_id is None else self._parts.now(),
             status="invalid",
-            category="unknown_tool"
-            if unknown
-            else "invalid_arguments"
-            if error.kind == "invalid_arguments"
-            else "schema_validation_failed",
+            category=_CATEGORY.get(error.kind, "schema_validation_failed"),
             effects="none",
         )
-        return Admission([started, outcome], None)
+
+    def _denied(self, proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
+        error, category = judging.refusal(proposal, verdict)
+        status: FailedStatus = "timed_out" if error.kind == "lock_timeout" else "denied"
+        outcome = failed(
+            proposal.record, error, now=self._parts.now(), status=status, category=category, effects="none"
+        )
+        events: list[AnyEvent] = [
+            *consulted.events,
+            self.permission(proposal, verdict, consulted),
+            self.started(proposal, "denied", hooks=consulted),
+            outcome,
+        ]
+        return Admission(events, permission_at=len(events) - 3)
 
     def _started(
         self,
@@ -158,21 +358,27 @@ class Mediator:
         declaration: ToolDeclaration,
         arguments: dict[str, Any],
         batch_id: str,
-        scheduling: Literal["parallel", "serial"],
+        scheduling: Scheduling,
+        policy: Policy,
         *,
-        dispatched: bool,
+        dispatched: bool = False,
+        hooks: Consulted | None = None,
     ) -> ToolStarted:
         safe = redact_parameters(arguments, declaration.input_schema, declaration.sensitive_parameters)
+        more: dict[str, Any] = {}
+        if hooks is not None and hooks.outcomes:
+            more["hook_outcomes"] = hooks.outcomes
         return ToolStarted(
             tool_name=call.part.name,
             safe_args=safe if call.part.arguments_ref is None else None,
             args_ref=call.part.arguments_ref.digest if call.part.arguments_ref is not None else None,
             args_sha256=stable_hash(safe),
-            policy="allowed" if dispatched else "unavailable",
-            permission_ref=PREVIOUS_EVENT if dispatched else None,
+            policy=policy,
+            permission_ref=PREVIOUS_EVENT if policy != "unavailable" else None,
             is_read_only=declaration.is_read_only,
             is_concurrency_safe=not declaration.serial,
             is_destructive=declaration.is_destructive,
+            interrupt_behavior=declaration.interrupt_behavior,
             batch_id=batch_id,
             position=call.position,
             scheduling=scheduling,
@@ -180,7 +386,12 @@ class Mediator:
             effect=declaration.effect,
             idempotency_key=idempotency_key(self._turn_id, call.call_id),
             timeout_ms=int(declaration.timeout * 1000) if declaration.timeout is not None else None,
+            **more,
         )
+
+    @property
+    def parts(self) -> GateParts:
+        return self._parts
 
 
 def _not_found(name: str, offered: tuple[str, ...]) -> ToolError:
@@ -192,6 +403,27 @@ def _not_found(name: str, offered: tuple[str, ...]) -> ToolError:
         message=f"Tool '{name[:200]}' not found",
         recovery_hint=f"{hint}The tools of this turn are: {tools}.",
     )
+
+
+def _no_object(call: Call) -> ToolError:
+    return ToolError(
+        kind="invalid_arguments",
+        message=f"the arguments of {call.part.name} are not a JSON object: {(call.part.raw_arguments or '')[:200]!r}",
+        recovery_hint="Call the tool again with one JSON object that fits its schema.",
+        retryable=True,
+    )
+
+
+def _gate_broke(name: str, raised: Exception) -> ToolError:
+    return ToolError(
+        kind="invalid_prepared_tool_call",
+        message=f"{name} could not say what this call would do ({type(raised).__name__}: {raised}), so it is not run",
+    )
+
+
+def _lock_timeout(holders: Mapping[str, str], seconds: float) -> Verdict:
+    held = ", ".join(f"{name} (held by {owner})" for name, owner in sorted(holders.items())) or "its locks"
+    return Verdict("deny", "mode", f"waited {seconds:g} s for {held} and did not get it", layer="locks")
 
 
 def _invalid(name: str, violations: list[validation.Violation]) -> ToolError:

@@ -7,11 +7,11 @@ from pydantic_core import to_jsonable_python
 
 from wakeful.contracts.content import BlobRef, File, Image, Text
 from wakeful.contracts.conversation import ToolItem
-from wakeful.contracts.events import ErrorCategory, ToolFailed, ToolResult
-from wakeful.contracts.events.tools import AbortReason
+from wakeful.contracts.events import ErrorCategory, OutputSpilled, OutputTruncated, ToolFailed, ToolResult
+from wakeful.contracts.events.tools import AbortReason, HookOutcome
 from wakeful.contracts.tools import PREVIEW_CHARS, Effects, FailedStatus, ToolError, ToolResultMetadata
 from wakeful.decisions.receipts import MAX_HINT_CHARS, MAX_MESSAGE_CHARS, bounded, flatten, receipt
-from wakeful.tools.results import clean
+from wakeful.tools.results import Shown, ToolOutput, clean
 
 MetadataStatus = Literal["success", "error", "rejected", "timed_out", "cancelled"]
 METADATA_STATUS: dict[FailedStatus, MetadataStatus] = {
@@ -37,6 +37,39 @@ class CallRecord:
     permission_ref: str | None = None
     execution_ms: float = 0.0
     """Inside the tool alone; 0 for a call that was not executed."""
+    approval_status: Literal["not_required", "approved", "rejected", "timed_out"] = "not_required"
+    approval_id: str | None = None
+    injected_args: dict[str, Any] | None = None
+    sandbox_ref: str | None = None
+    hook_outcomes: tuple[HookOutcome, ...] = ()
+
+    def metadata(self, status: MetadataStatus, now: float, artifact: str | None = None) -> ToolResultMetadata:
+        """The canonical record of the call. What is not given is not written down either."""
+        more: dict[str, Any] = {}
+        if self.approval_id is not None:
+            more = {"approval_status": self.approval_status, "approval_id": self.approval_id}
+        if self.injected_args:
+            more["injected_args"] = self.injected_args
+        if artifact is not None:
+            more["offloaded_artifact_id"] = artifact
+        return ToolResultMetadata(
+            status=status,
+            started_at=self.taken_up_at,
+            completed_at=now,
+            execution_time_ms=self.execution_ms,
+            **more,
+        )
+
+    def references(self) -> dict[str, Any]:
+        """The facts that let the call through, for its outcome to repeat."""
+        more: dict[str, Any] = {"permission_ref": self.permission_ref}
+        if self.approval_id is not None:
+            more["approval_ref"] = self.approval_id
+        if self.sandbox_ref is not None:
+            more["sandbox_ref"] = self.sandbox_ref
+        if self.hook_outcomes:
+            more["hook_outcomes"] = self.hook_outcomes
+        return more
 
 
 def succeeded(
@@ -46,19 +79,15 @@ def succeeded(
     parts: tuple[Text | Image | File, ...],
     size_bytes: int,
     whole: BlobRef | None,
+    extra: ToolOutput | None = None,
 ) -> ToolResult:
     """The call returned."""
-    metadata = ToolResultMetadata(
-        status="success",
-        started_at=record.taken_up_at,
-        completed_at=now,
-        execution_time_ms=record.execution_ms,
-        offloaded_artifact_id=whole.digest if whole is not None else None,
-    )
     # What is not given is not written down either: the common result, a short text, stays a small row.
     more: dict[str, Any] = {}
     if whole is not None:
         more = {"result_ref": whole, "artifact_refs": (whole.digest,), "truncated": True}
+    if extra is not None:
+        more.update(_extra(extra, whole))
     pictures = [part.ref.digest for part in parts if part.type == "image" and part.ref is not None]
     if pictures:
         more["images"] = tuple(pictures)
@@ -68,10 +97,40 @@ def succeeded(
         preview=next((part.text for part in parts if part.type == "text"), "")[:PREVIEW_CHARS],
         size_bytes=size_bytes,
         duration_ms=record.execution_ms,
-        permission_ref=record.permission_ref,
-        metadata=metadata,
+        metadata=record.metadata("success", now, whole.digest if whole is not None else None),
+        **record.references(),
         **more,
     )
+
+
+def _extra(extra: ToolOutput, whole: BlobRef | None) -> dict[str, Any]:
+    """What a tool says about its result besides what the model reads."""
+    more: dict[str, Any] = {}
+    kept = [ref.digest for ref in extra.artifacts]
+    if kept:
+        more["artifact_refs"] = (*((whole.digest,) if whole is not None else ()), *kept)
+    if extra.truncated:
+        more["truncated"] = True
+    if extra.partial:
+        more["status"] = "partial"
+    if extra.metadata:
+        more["details"] = _plain(dict(extra.metadata))
+    return more
+
+
+def spills(call_id: str, shown: Shown, whole: BlobRef) -> tuple[OutputSpilled, OutputTruncated]:
+    """The facts about a result that is longer than what the model is shown."""
+    kept = sum(len(part.text.encode()) for part in shown.parts if part.type == "text")
+    first = next((part.text for part in shown.parts if part.type == "text"), "")
+    spilled = OutputSpilled(
+        output_ref=whole.digest,
+        owner=call_id,
+        media_type=whole.media_type,
+        size_bytes=whole.size,
+        sha256=whole.digest.removeprefix("sha256:"),
+        preview=first[:PREVIEW_CHARS],
+    )
+    return spilled, OutputTruncated(output_ref=whole.digest, original_bytes=whole.size, kept_bytes=kept)
 
 
 def failed(
@@ -99,16 +158,11 @@ def failed(
         abort_reason=abort_reason,
         effects=effects,
         duration_ms=record.execution_ms,
-        permission_ref=record.permission_ref,
         error=flatten(error),
         tool_error=error,
-        metadata=ToolResultMetadata(
-            status=METADATA_STATUS[status],
-            started_at=record.taken_up_at,
-            completed_at=now,
-            execution_time_ms=record.execution_ms,
-        ),
+        metadata=record.metadata(METADATA_STATUS[status], now),
         asked_retry=asked_retry,
+        **record.references(),
     )
 
 

@@ -19,15 +19,15 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import OutcomeUnknown, ToolReported, ToolRetry
-from wakeful.contracts.events import AnyEvent, ToolDispatched, UnknownResolved
+from wakeful.contracts.events import AnyEvent, ErrorCategory, SandboxViolation, ToolDispatched, UnknownResolved
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
 from wakeful.contracts.tools import Effects, ToolError
-from wakeful.mediation.mediator import Dispatch
+from wakeful.mediation.gate import Dispatch
 from wakeful.mediation.offloading import INLINE_BYTES, offload
-from wakeful.mediation.outcomes import failed, succeeded, unknown_error
+from wakeful.mediation.outcomes import failed, spills, succeeded, unknown_error
 from wakeful.tools.context import RunContext
-from wakeful.tools.results import ResultRefused, Shown, clean, show
+from wakeful.tools.results import ResultRefused, Shown, ToolOutput, clean, show
 from wakeful.tools.running import Running
 from wakeful.tools.schema import ArgumentsRefused
 
@@ -45,6 +45,19 @@ ABORT_REASON: dict[Abort, AbortReason] = {
     "budget": "budget",
     "shutdown": "runtime_shutdown",
 }
+
+
+CATEGORY_OF_KIND: dict[str, ErrorCategory] = {
+    "sandbox_violation": "sandbox_violation",
+    "outside_workspace": "sandbox_violation",
+    "dependency_unavailable": "dependency_unavailable",
+    "credential_missing": "credential_missing",
+    "setup_required": "setup_required",
+    "rate_limited": "rate_limited",
+    "result_too_large": "result_too_large",
+    "executor_target_unavailable": "dependency_unavailable",
+}
+"""Failures that a tool reports by a kind of its own, as the log classes them."""
 
 
 class Surroundings(Protocol):
@@ -195,7 +208,7 @@ class RunningCall:
             return  # going down: the intent stays open, and recovery settles it
         raised = work.exception()
         if raised is not None:
-            self._finish([self._raised(raised)])
+            self._finish([*_violations(raised), self._raised(raised)])
             return
         if not self._shaping:
             self._returned(work.result())
@@ -219,6 +232,9 @@ class RunningCall:
         self._finish([succeeded(self.dispatch.record, now=self.around.now(), parts=parts, size_bytes=size, whole=None)])
 
     async def _shape_and_finish(self, value: Any) -> None:
+        extra = value if isinstance(value, ToolOutput) else None
+        if extra is not None:
+            value = extra.content
         try:
             # A large result is turned to JSON and measured off the loop: other turns go on meanwhile.
             shown: Shown = show(value) if _light(value) else await asyncio.to_thread(show, value)
@@ -229,9 +245,16 @@ class RunningCall:
         media = "text/plain; charset=utf-8"
         whole = await self.around.keep(shown.whole, media) if shown.whole is not None else None
         event = succeeded(
-            self.dispatch.record, now=self.around.now(), parts=shown.parts, size_bytes=shown.size, whole=whole
+            self.dispatch.record,
+            now=self.around.now(),
+            parts=shown.parts,
+            size_bytes=shown.size,
+            whole=whole,
+            extra=extra,
         )
-        self._finish([event.model_copy(update={"item": await offload(event.item, self.around.keep)})])
+        event = event.model_copy(update={"item": await offload(event.item, self.around.keep)})
+        spilled = spills(self.dispatch.call_id, shown, whole) if whole is not None else ()
+        self._finish([*spilled, event])
 
     # --- the one outcome ----------------------------------------------------------------------------------------
 
@@ -251,7 +274,8 @@ class RunningCall:
         if isinstance(raised, OutcomeUnknown):
             return self._unknown(f"{self.dispatch.record.tool_name} said: {raised.message}.")
         if isinstance(raised, ToolReported):
-            return self._failed(raised.error, self._effects_of_failure())
+            effects: Effects = "none" if raised.error.kind == "sandbox_violation" else self._effects_of_failure()
+            return self._failed(raised.error, effects)
         details = getattr(raised, "details", None)
         hint = getattr(raised, "recovery_hint", None) or getattr(raised, "hint", None)
         error = ToolError(
@@ -290,7 +314,7 @@ class RunningCall:
             error,
             now=self.around.now(),
             status="failed",
-            category="execution_failed",
+            category=CATEGORY_OF_KIND.get(error.kind, "execution_failed"),
             effects=effects,
         )
 
@@ -398,6 +422,15 @@ class RunningCall:
             ),
             self.dispatch.step,
         )
+
+
+def _violations(raised: BaseException) -> list[AnyEvent]:
+    """What the sandbox stopped, as a fact of its own."""
+    if not isinstance(raised, ToolReported) or raised.error.kind not in ("sandbox_violation", "outside_workspace"):
+        return []
+    details = raised.error.details or {}
+    boundary, target = details.get("boundary", raised.error.kind), details.get("target", details.get("path", ""))
+    return [SandboxViolation(boundary=clean(str(boundary))[:200], target=clean(str(target))[:500])]
 
 
 def _light(value: Any) -> bool:

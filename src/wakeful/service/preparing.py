@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -16,6 +16,7 @@ from wakeful.agents.recovery import missing_tools, recovered
 from wakeful.agents.runner import TurnRunner
 from wakeful.agents.work import CheckAnswer, TurnWork
 from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import UserItem
@@ -33,8 +34,10 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.conversation_export import turn_facts
+from wakeful.mediation.gate import GateParts
 from wakeful.ports import Claim, Model, TurnRow
 from wakeful.service.admission import check_deps
+from wakeful.service.approvals import Outcome, decide
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.tools.context import RunContext
 
@@ -83,8 +86,30 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         check_answer=_answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
         ask_caller=request.ask_caller,
         price=runtime.price,
+        approver=request.approver,
+        decide_action=_decider(runtime),
+        gate=GateParts(
+            locks=runtime.locks,
+            secret=store.secret,
+            new_id=runtime.ids.new,
+            now=lambda: runtime.clock.now() / 1_000_000,
+            # A store that is gone with the process, and nobody to ask: no answer can ever come.
+            has_person=request.approver is not None or store.location != ":memory:",
+            agent=agent.name,
+            thread=row.thread_id,
+            turn_id=row.turn_id,
+            context=context,
+            principal=principal,
+        ),
     )
     return work, folded
+
+
+def _decider(runtime: Runtime) -> Callable[[Approval, Decided, str], Awaitable[Outcome]]:
+    async def write(record: Approval, decided: Decided, by: str) -> Outcome:
+        return await decide(runtime, record.id, decided, by=by)
+
+    return write
 
 
 async def _config(

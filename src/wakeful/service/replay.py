@@ -9,9 +9,11 @@ from wakeful.agents.folding import hydrated, load_config, turn_after_turn
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import AnyEvent, AssistantRecorded, TurnConfigChanged, TurnStarted
+from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.replay import Divergence, Replay
 from wakeful.decisions.state import Call, TurnState, evolve
+from wakeful.mediation.gate import GateParts
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.offloading import arguments_of
 from wakeful.ports import Store, TurnRow
@@ -67,22 +69,27 @@ class _OnlyDeclared(Tool[Any]):
 class _StoredGate:
     """The gate of the turn as its stored configuration makes it."""
 
-    def __init__(self, turn_id: str) -> None:
+    def __init__(self, turn_id: str, secret: bytes) -> None:
         self._turn_id = turn_id
+        self._secret = secret
         self._mediator: tuple[TurnConfig, Mediator] | None = None
         self.arguments: dict[str, dict[str, Any] | None] = {}
         """Of the calls whose arguments stand behind references."""
 
-    def __call__(self, state: TurnState, call: Call, scheduling: Literal["parallel", "serial"]) -> list[AnyEvent]:
+    def __call__(
+        self, state: TurnState, call: Call, scheduling: Literal["parallel", "serial"], said: tuple[Said, ...]
+    ) -> list[AnyEvent]:
         config = state.config
         if config is None:
             raise ValueError(f"turn {self._turn_id} has no configuration to let {call.call_id} through with")
         if self._mediator is None or self._mediator[0] is not config:
             tools = {tool.name: _OnlyDeclared(tool) for tool in config.tools}
-            self._mediator = config, Mediator(config, tools, self._turn_id)
+            parts = GateParts(secret=self._secret, turn_id=self._turn_id, now=lambda: 0.0)
+            self._mediator = config, Mediator(config, tools, self._turn_id, parts)
         arguments = call.part.arguments if call.part.arguments is not None else self.arguments.get(call.call_id)
         batch = f"{self._turn_id}/{call.step}"
-        return self._mediator[1].admit(call, arguments, now=0.0, batch_id=batch, scheduling=scheduling).events
+        admission = self._mediator[1].admit(call, arguments, now=0.0, batch_id=batch, scheduling=scheduling, said=said)
+        return admission.events
 
 
 async def replay_turn(store: Store, row: TurnRow) -> ReplayReport:
@@ -97,7 +104,7 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
     earlier: dict[str, TurnState] = {}
     newest = TurnState(configs)
     replay: Replay | None = None
-    gate = _StoredGate(row.turn_id)
+    gate = _StoredGate(row.turn_id, store.secret)
     count = 0
     for entry in turn_after_turn(recorded):
         fact = entry.fact

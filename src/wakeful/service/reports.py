@@ -6,7 +6,8 @@ from typing import Any
 from wakeful.agents.definition import Agent
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.events import TurnFailed
+from wakeful.contracts.events import ActionRequired, TurnFailed
+from wakeful.decisions.approving import approval_of
 from wakeful.decisions.state import TurnState
 from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Store, TurnRow
@@ -30,6 +31,11 @@ async def report(
     reason: str = terminal.stop_reason if terminal is not None else "suspended"
     if suspended is not None and terminal is None:
         message, reason = f"it waits for {', '.join(suspended.waiting_for)}", suspended.reason
+    waiting = [
+        approval_of(row, call, call.pending)
+        for call in state.open_calls()
+        if call.is_waiting and call.pending is not None and isinstance(call.pending.asked, ActionRequired)
+    ]
     return RunResult(
         turn_id=row.turn_id,
         agent=row.agent_name,
@@ -47,6 +53,8 @@ async def report(
         duration_ms=terminal.duration_ms if terminal is not None else state.active_ms(),
         message=message,
         unknown=await _unknown(store, row) if state.unknown else (),
+        approvals=[record for record in waiting if record.kind == "approval"],
+        questions=[record for record in waiting if record.kind == "question"],
         cost_usd=float(state.cost) if state.answered and state.priced == state.answered else None,
         failure_artifact=terminal.failure_artifact if isinstance(terminal, TurnFailed) else None,
         items=[await resolve(item, store.get_blob) if refers(item) else item for item in state.items],

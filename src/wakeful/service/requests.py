@@ -6,11 +6,13 @@ from typing import Any, TypeAlias
 
 from wakeful.agents.definition import Agent
 from wakeful.agents.watching import Watcher
+from wakeful.contracts.approvals import Approval
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import CostRecorded, StopRule
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.tools import Principal
+from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 
 ResolveModel: TypeAlias = Callable[[str | Model], Model]
@@ -26,6 +28,7 @@ class Runtime:
     jitter: Callable[[], float]
     resolve_model: ResolveModel
     price: Callable[[str, TokenUsage], CostRecorded | None]
+    locks: LockTable
     linger: Callable[[Coroutine[Any, Any, None]], None]
     """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
 
@@ -48,5 +51,7 @@ class RunRequest:
     surface: str = "run_once"
     stop_rule: StopRule = "natural"
     ask_caller: Callable[[], Awaitable[bool]] | None = None
+    approver: Callable[[Approval], Awaitable[Any]] | None = None
+    """Asked about what a person has to decide; without one the turn rests on it."""
     on_turn: Callable[[str, str], None] | None = None
     """Told the turn's and the agent's id as soon as the turn is safe."""

@@ -13,6 +13,7 @@ from pydantic_core import to_jsonable_python
 from typing_extensions import TypeVar
 
 from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.approvals import Approval
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.conversation import ITEM, AssistantItem, ToolItem, UserItem
 from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
@@ -80,6 +81,8 @@ class RunResult(Generic[Out_co]):
         duration_ms: float = 0.0,
         message: str = "",
         unknown: Sequence[UnknownOutcome] = (),
+        approvals: Sequence[Approval] = (),
+        questions: Sequence[Approval] = (),
         failure_artifact: FailureArtifact | None = None,
         cost_usd: float | None = None,
         items: Sequence[UserItem | AssistantItem | ToolItem] = (),
@@ -106,9 +109,10 @@ class RunResult(Generic[Out_co]):
         """Why the run did not complete, in words."""
         self.unknown = tuple(unknown)
         """Calls whose outcome nobody knows yet: `wakeful unknown` lists them, `wakeful resolve` closes them."""
-        self.approvals: tuple[Any, ...] = ()
-        """Nothing asks for approval in this version."""
-        self.questions: tuple[Any, ...] = ()
+        self.approvals = tuple(approvals)
+        """What a person has to decide before the run goes on: `wakeful approvals` lists and decides them."""
+        self.questions = tuple(questions)
+        """What the agent wants to know from a person."""
         self.failure_artifact = failure_artifact
         self.cost_usd = cost_usd
         """None: the price is unknown, which is not the same as nothing."""
@@ -230,8 +234,8 @@ class RunResult(Generic[Out_co]):
             "turn_count": self.turn_count,
             "duration_ms": self.duration_ms,
             "unknown": [unknown.model_dump() for unknown in self.unknown],
-            "approvals": [],
-            "questions": [],
+            "approvals": [record.model_dump(mode="json") for record in self.approvals],
+            "questions": [record.model_dump(mode="json") for record in self.questions],
             "messages": [message.to_wire() for message in self.messages],
             "tool_execution_results": [
                 execution.model_dump(mode="json", exclude_none=True) for execution in self.tool_execution_results
@@ -274,6 +278,8 @@ class RunResult(Generic[Out_co]):
             duration_ms=data["duration_ms"],
             message=data["message"],
             unknown=[UnknownOutcome.model_validate(unknown) for unknown in data["unknown"]],
+            approvals=[Approval.model_validate(record) for record in data["approvals"]],
+            questions=[Approval.model_validate(record) for record in data["questions"]],
             failure_artifact=FailureArtifact.model_validate(artifact) if artifact else None,
             cost_usd=data["cost_usd"],
             items=[ITEM.validate_python(item) for item in data["history"]],

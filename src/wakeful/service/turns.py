@@ -116,7 +116,7 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
                 return await recall(runtime, finished, request.agent)
     try:
         row = await store.turn(row.turn_id) or row
-        if not row.is_open:
+        if not row.is_open or await _still_waits(runtime, row, request):
             return await recall(runtime, row, request.agent)
         work, folded = await prepare(runtime, row, claim, request)
         if work.watcher is not None:
@@ -128,6 +128,22 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
         return await report(store, row, work.state, work.known, request.agent)
     finally:
         await store.release(claim)
+
+
+async def _still_waits(runtime: Runtime, row: TurnRow, request: RunRequest) -> bool:
+    """Does everything it rests on still rest with somebody outside? Then taking it up would change nothing."""
+    if row.state != "suspended" or request.approver is not None:
+        return False
+    now = runtime.clock.now()
+    pending = {
+        action.action_id
+        for action in await runtime.store.actions(pending_only=True, turn_id=row.turn_id)
+        if action.expires_at > now
+    }
+    if not row.waiting_for or not pending.issuperset(row.waiting_for):
+        return False
+    asked_to_stop = await runtime.store.read(row.agent_id, turn_id=row.turn_id)
+    return not any(isinstance(entry.fact.event, TurnInterruptRequested) for entry in asked_to_stop)
 
 
 async def _wait_for(runtime: Runtime, row: TurnRow) -> TurnRow | None:

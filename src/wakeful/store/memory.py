@@ -15,7 +15,7 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import RestRefused, StoreDamaged, StoreProblem, TurnNotFound
 from wakeful.contracts.models import AgentTokenUsageSummary
-from wakeful.ports import Admitted, Claim, Damage, TurnRow, UnknownRow, Watch
+from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, TurnRow, UnknownRow, Watch
 from wakeful.store import chain
 from wakeful.store.encoding import OUTSIDER, OWNER, Stored, Writer, decode, encode, read_head
 from wakeful.store.leases import (
@@ -74,6 +74,7 @@ class Memory:
         self.owners: dict[str, Holder] = {}
         self.watches = Watches()
         self.runtime_id = f"rt_{secrets.token_hex(8)}"
+        self.secret = secrets.token_bytes(32)
 
 
 class MemoryStore:
@@ -96,6 +97,10 @@ class MemoryStore:
     @property
     def runtime_id(self) -> str:
         return self._memory.runtime_id
+
+    @property
+    def secret(self) -> bytes:
+        return self._memory.secret
 
     async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
         self._check_open()
@@ -252,6 +257,28 @@ class MemoryStore:
         ]
         rows.sort(key=lambda found: found[:3])
         return [row for *_, row in rows]
+
+    async def action(self, action_id: str) -> ActionRow | None:
+        found = (agent.book.actions.get(action_id) for agent in self._memory.agents.values())
+        return next((row for row in found if row is not None), None)
+
+    async def actions(self, *, pending_only: bool = False, turn_id: str | None = None) -> list[ActionRow]:
+        rows = [
+            row
+            for agent in self._memory.agents.values()
+            for row in agent.book.actions.values()
+            if (not pending_only or row.status == "pending") and turn_id in (None, row.turn_id)
+        ]
+        return sorted(rows, key=lambda row: (row.requested_at, row.agent_id, row.required_seq))
+
+    async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
+        rows = [
+            row
+            for agent in self._memory.agents.values()
+            for row in agent.book.rules.values()
+            if agent_name in (None, row.agent_name)
+        ]
+        return sorted(rows, key=lambda row: (row.added_at, row.rule_id))
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         agent = self._memory.agents.get(agent_id)

@@ -4,13 +4,19 @@ because both come from here.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import EventRefused
+from wakeful.contracts.errors import AlreadyDecided, EventRefused
 from wakeful.contracts.events import (
+    ActionRequired,
+    ActionResolved,
+    ApprovalRuleAdded,
+    ApprovalRuleRevoked,
     MessageAdmitted,
     ModelCompleted,
+    RuntimeToolRequested,
+    RuntimeToolResolved,
     SessionStarted,
     Terminal,
     ToolFailed,
@@ -24,7 +30,7 @@ from wakeful.contracts.events import (
     UnknownResolved,
 )
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
-from wakeful.ports import TurnRow, TurnState, UnknownRow
+from wakeful.ports import ActionRow, RuleRow, TurnRow, TurnState, UnknownRow
 from wakeful.store.encoding import OUTSIDER
 
 CallKey: TypeAlias = tuple[str, str]
@@ -48,6 +54,10 @@ class Known(Protocol):
         """What `tool.started` shows of the arguments of a call that has no outcome yet."""
         ...
 
+    def action(self, action_id: str) -> ActionRow | None: ...
+
+    def rule(self, rule_id: str) -> RuleRow | None: ...
+
 
 @dataclass(slots=True)
 class Changes:
@@ -66,6 +76,10 @@ class Changes:
     tokens: TokenUsage | None = None
     last_turn: TokenUsage | None = None
     started: dict[CallKey, dict[str, Any]] = field(default_factory=dict)
+    actions: dict[str, ActionRow] = field(default_factory=dict)
+    """Asked of somebody outside, or decided."""
+    rules: dict[str, RuleRow] = field(default_factory=dict)
+    """Added or revoked."""
 
 
 def changes(facts: Iterable[Fact], writer: int, after: int, known: Known) -> Changes:
@@ -222,6 +236,89 @@ def _unknown_resolved(made: Changes, fact: Fact, seq: int, known: Known) -> None
     made.unknown[(fact.turn_id or "", fact.event.call_id)] = None
 
 
+def _action_required(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, ActionRequired)
+    _ask(made, fact, seq, known, event.action_id, event.action_type, event.tool_name, event.expires_at)
+
+
+def _runtime_tool_requested(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, RuntimeToolRequested)
+    _ask(made, fact, seq, known, event.request_id, "client_tool", event.tool_name, event.timeout_at)
+
+
+def _ask(
+    made: Changes,
+    fact: Fact,
+    seq: int,
+    known: Known,
+    action_id: str,
+    kind: Literal["approval", "question", "client_tool"],
+    tool_name: str,
+    expires_at: int,
+) -> None:
+    if action_id in made.actions or known.action(action_id) is not None:
+        raise EventRefused(f"{action_id} was asked before", "Give what is asked a name of its own.")
+    made.actions[action_id] = ActionRow(
+        action_id=action_id,
+        kind=kind,
+        agent_id=known.agent_id,
+        agent_name=known.agent_name,
+        turn_id=fact.turn_id or "",
+        thread_id=fact.thread_id or "",
+        step=fact.step or 0,
+        call_id=fact.call_id or "",
+        tool_name=tool_name,
+        status="pending",
+        requested_at=fact.at,
+        expires_at=expires_at,
+        decided_at=None,
+        decided_by=None,
+        required_seq=seq,
+        resolved_seq=None,
+    )
+
+
+def _action_resolved(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, ActionResolved)
+    _decide(made, fact, seq, known, event.action_id, event.status, event.resolver)
+
+
+def _runtime_tool_resolved(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, RuntimeToolResolved)
+    status = "completed" if event.status == "runtime_tool_completed" else "timed_out"
+    _decide(made, fact, seq, known, event.request_id, status, event.submitted_by)
+
+
+def _decide(made: Changes, fact: Fact, seq: int, known: Known, action_id: str, status: str, by: str) -> None:
+    """The compare and the set are in one transaction: whoever comes second changes nothing, and is told."""
+    row = made.actions.get(action_id) or known.action(action_id)
+    if row is None:
+        raise EventRefused(f"{fact.event.kind} names {action_id}, which nobody asked for", "Ask first.")
+    if row.status != "pending":
+        raise AlreadyDecided(action_id, row.status, row.decided_by)
+    made.actions[action_id] = row._replace(status=status, decided_at=fact.at, decided_by=by, resolved_seq=seq)
+
+
+def _rule_added(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, ApprovalRuleAdded)
+    made.rules[event.rule_id] = RuleRow(
+        event.rule_id, known.agent_id, event.agent_name, event.rule, fact.at, event.added_by, None, None
+    )
+
+
+def _rule_revoked(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, ApprovalRuleRevoked)
+    row = made.rules.get(event.rule_id) or known.rule(event.rule_id)
+    if row is not None and row.revoked_at is None:
+        made.rules[event.rule_id] = row._replace(revoked_at=fact.at, revoked_by=event.revoked_by)
+
+
 _RULES: dict[type, Callable[[Changes, Fact, int, Known], None]] = {
     SessionStarted: _session_started,
     MessageAdmitted: _message_admitted,
@@ -234,6 +331,12 @@ _RULES: dict[type, Callable[[Changes, Fact, int, Known], None]] = {
     ToolStarted: _tool_started,
     ToolFailed: _tool_failed,
     UnknownResolved: _unknown_resolved,
+    ActionRequired: _action_required,
+    ActionResolved: _action_resolved,
+    RuntimeToolRequested: _runtime_tool_requested,
+    RuntimeToolResolved: _runtime_tool_resolved,
+    ApprovalRuleAdded: _rule_added,
+    ApprovalRuleRevoked: _rule_revoked,
 }
 
 
@@ -246,6 +349,8 @@ class Book:
         self.turns: dict[str, TurnRow] = {}
         self.heard: dict[str, int] = {}
         self.unknown: dict[CallKey, tuple[int, UnknownRow]] = {}
+        self.actions: dict[str, ActionRow] = {}
+        self.rules: dict[str, RuleRow] = {}
         self.total = TokenUsage()
         self.rounds = 0
         self.last_turn: TokenUsage | None = None
@@ -260,6 +365,12 @@ class Book:
     def safe_args(self, turn_id: str, call_id: str) -> dict[str, Any] | None:
         return self._started.get((turn_id, call_id))
 
+    def action(self, action_id: str) -> ActionRow | None:
+        return self.actions.get(action_id)
+
+    def rule(self, rule_id: str) -> RuleRow | None:
+        return self.rules.get(rule_id)
+
     def record(self, facts: Iterable[Fact], made: Changes) -> None:
         """Take the changes over."""
         if made.agent_name is not None:
@@ -273,6 +384,8 @@ class Book:
                 self.unknown.pop(key, None)
             else:
                 self.unknown[key] = opened
+        self.actions.update(made.actions)
+        self.rules.update(made.rules)
         self.rounds += made.rounds
         if made.tokens is not None:
             self.total += made.tokens

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.models import AgentTokenUsageSummary
-from wakeful.ports import Admitted, Claim, Damage, Store, TurnRow, UnknownRow, Watch
+from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, Store, TurnRow, UnknownRow, Watch
 from wakeful.testing.crash_switch import CrashSwitch
 
 
@@ -67,6 +67,10 @@ class CrashingStore:
     def runtime_id(self) -> str:
         return self._here().runtime_id
 
+    @property
+    def secret(self) -> bytes:
+        return self._here().secret
+
     async def claim(self, turn_id: str) -> Claim:
         return await (await self._real()).claim(turn_id)
 
@@ -107,6 +111,15 @@ class CrashingStore:
 
     async def unknown(self) -> list[UnknownRow]:
         return await (await self._real()).unknown()
+
+    async def action(self, action_id: str) -> ActionRow | None:
+        return await (await self._real()).action(action_id)
+
+    async def actions(self, *, pending_only: bool = False, turn_id: str | None = None) -> list[ActionRow]:
+        return await (await self._real()).actions(pending_only=pending_only, turn_id=turn_id)
+
+    async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
+        return await (await self._real()).rules(agent_name)
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         return await (await self._real()).usage(agent_id)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.models import AgentTokenUsageSummary
-from wakeful.ports import Admitted, Claim, Damage, Store, TurnRow, UnknownRow, Watch
+from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, Store, TurnRow, UnknownRow, Watch
 
 
 class WrappedStore:
@@ -21,6 +21,10 @@ class WrappedStore:
     @property
     def runtime_id(self) -> str:
         return self.inner.runtime_id
+
+    @property
+    def secret(self) -> bytes:
+        return self.inner.secret
 
     async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
         return await self.inner.admit(agent_id, facts)
@@ -70,6 +74,15 @@ class WrappedStore:
 
     async def unknown(self) -> list[UnknownRow]:
         return await self.inner.unknown()
+
+    async def action(self, action_id: str) -> ActionRow | None:
+        return await self.inner.action(action_id)
+
+    async def actions(self, *, pending_only: bool = False, turn_id: str | None = None) -> list[ActionRow]:
+        return await self.inner.actions(pending_only=pending_only, turn_id=turn_id)
+
+    async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
+        return await self.inner.rules(agent_name)
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         return await self.inner.usage(agent_id)

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeAlias
 
 from typing_extensions import TypeVar
 
+from wakeful.contracts.approvals import Approval
 from wakeful.contracts.budgets import BudgetLeft
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import InvalidConfig
@@ -40,6 +41,7 @@ class RunContext(Generic[Deps_co]):
 
     __slots__ = (
         "_agent",
+        "_approval",
         "_attempt",
         "_budget",
         "_call_id",
@@ -76,6 +78,7 @@ class RunContext(Generic[Deps_co]):
         progress: ProgressSink | None = None,
         output: OutputSink | None = None,
         keep: Keep | None = None,
+        approval: Approval | None = None,
     ) -> None:
         self._deps = deps
         self._context = context
@@ -93,6 +96,7 @@ class RunContext(Generic[Deps_co]):
         self._sink = progress
         self._output = output
         self._keep = keep
+        self._approval = approval
 
     @property
     def deps(self) -> Deps_co:
@@ -136,9 +140,9 @@ class RunContext(Generic[Deps_co]):
         return self._idempotency_key
 
     @property
-    def approval(self) -> None:
-        """Nobody is asked in this version."""
-        return None
+    def approval(self) -> Approval | None:
+        """The record with which a person let this call through; None when nobody had to."""
+        return self._approval
 
     @property
     def budget(self) -> BudgetLeft:

@@ -21,6 +21,7 @@ from wakeful.tools import docstrings, parameters, schema
 from wakeful.tools.context import RunContext
 from wakeful.tools.options import CheckedOptions, ToolOptions, lock_names
 from wakeful.tools.probing import Probe
+from wakeful.tools.proposal import ProposedCall
 from wakeful.tools.running import Running, begin
 
 Deps_contra = TypeVar("Deps_contra", contravariant=True, default=object)
@@ -78,6 +79,15 @@ class Tool(Generic[Deps_contra]):
     def traits(self, arguments: dict[str, Any]) -> ToolDeclaration:
         """What holds for this one call: the declaration, or one that is stricter because of the arguments."""
         return self.declaration
+
+    @property
+    def may_ask(self) -> bool:
+        """Is `asks` worth asking?"""
+        return False
+
+    def asks(self, call: ProposedCall) -> bool | str:
+        """Must a person let this call through? A text is the reason. Raising denies."""
+        return False
 
     def confinement(self, arguments: dict[str, Any]) -> Confinement | None:
         """What the call would be held to; None for tools that run no foreign code."""
@@ -167,6 +177,14 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
         given = (ctx,) if self._parameters.takes_context else ()
         return begin(self._fn, self._is_async, given, values)
 
+    @property
+    def may_ask(self) -> bool:
+        return self._options.approval is not False
+
+    def asks(self, call: ProposedCall) -> bool | str:
+        approval = self._options.approval
+        return approval(call) if callable(approval) else approval
+
     def probe(self, fn: ProbeT) -> ProbeT:
         """Register what can tell whether a call happened: `(ctx, ...)` with any of the tool's own parameters."""
         if self._options.effect != "probeable":
@@ -242,7 +260,7 @@ def tool(
     effect: Effect = "irreversible",
     name: str | None = None,
     description: str | None = None,
-    approval: Any = False,
+    approval: bool | Callable[[ProposedCall], bool | str] = False,
     timeout: float | None = None,
     retries: int = 2,
     locks: Sequence[str] = (),
@@ -257,9 +275,8 @@ def tool(
 
     `effect` says what a repeat after a crash would do; a tool that says nothing is never repeated. `retries` is how
     often in a turn the tool may ask the model to try differently; no two running calls hold one of `locks` together.
+    `approval` says whether a person must let a call through: always, or when a function of the call says so.
     """
-    if approval is not False:
-        raise NotBuiltYet("tool(approval=...)", "a tool that must not run unasked cannot be offered yet")
     if bind:
         raise NotBuiltYet("tool(bind=...)", "read ctx.context inside the tool instead")
     if external:
@@ -275,6 +292,7 @@ def tool(
         changes_state=changes_state,
         leaves_machine=leaves_machine,
         child_safe=child_safe,
+        approval=approval,
     )
     return ToolDecorator(options) if fn is None else _make(fn, options)
 

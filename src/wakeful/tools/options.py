@@ -1,12 +1,13 @@
 """What `@tool(...)` may say about a function, checked once, when it says it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, get_args
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.tools import Effect
+from wakeful.tools.proposal import ProposedCall
 
 
 class ToolOptions(TypedDict, total=False):
@@ -15,7 +16,7 @@ class ToolOptions(TypedDict, total=False):
     effect: Effect
     name: str | None
     description: str | None
-    approval: Any
+    approval: bool | Callable[[ProposedCall], bool | str]
     timeout: float | None
     retries: int
     locks: Sequence[str]
@@ -41,6 +42,7 @@ class CheckedOptions:
     changes_state: bool | None
     leaves_machine: bool
     child_safe: bool
+    approval: bool | Callable[[ProposedCall], bool | str] = False
 
     def __post_init__(self) -> None:
         if self.effect not in get_args(Effect):
@@ -50,6 +52,11 @@ class CheckedOptions:
             raise InvalidConfig(f"tool(timeout={self.timeout!r}): a timeout is a positive number of seconds, or None")
         if not _is_count(self.retries):
             raise InvalidConfig(f"tool(retries={self.retries!r}): give a whole number, 0 or more")
+        if not isinstance(self.approval, bool) and not callable(self.approval):
+            raise InvalidConfig(
+                f"tool(approval={self.approval!r}): give True, False, or a function of the call",
+                'for example approval=lambda call: call.arguments["cents"] > 1_000',
+            )
         if self.changes_state and self.effect == "pure":
             raise InvalidConfig('tool(effect="pure", changes_state=True): a pure tool changes nothing')
 

@@ -25,10 +25,27 @@ from store_facts import (
 )
 from wakeful.contracts.envelope import MAX_PAYLOAD_BYTES, Fact
 from wakeful.contracts.errors import EventRefused, StoreDamaged, StoreProblem
-from wakeful.contracts.events import EVENTS, AnyEvent, Terminal, TurnSuspended, Unrecognised
+from wakeful.contracts.events import (
+    EVENTS,
+    ActionRequired,
+    ActionResolved,
+    AnyEvent,
+    RuntimeToolRequested,
+    RuntimeToolResolved,
+    Terminal,
+    TurnSuspended,
+    Unrecognised,
+)
 from wakeful.ports import Store
 
 ATTRIBUTES = {"step_id": "step", "tool_call_id": "call_id"}
+
+
+ASKED_FIRST = {
+    ActionResolved: next(event for event in ONE_OF_EACH if isinstance(event, ActionRequired)),
+    RuntimeToolResolved: next(event for event in ONE_OF_EACH if isinstance(event, RuntimeToolRequested)),
+}
+"""What has to be asked before it can be decided."""
 
 
 def whole(event: AnyEvent) -> Fact:
@@ -64,6 +81,10 @@ async def test_every_kind_comes_back_as_it_was_written_with_all_its_ids(store: S
 @pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: event.kind)
 async def test_an_event_without_an_id_it_needs_is_refused_and_nothing_is_written(store: Store, event: Any) -> None:
     claim = await claimed(store)
+    asked = ASKED_FIRST.get(type(event))
+    if asked is not None:
+        await store.append(claim, [whole(asked)])
+    before = len(await store.read(AGENT))
     for need in event.needs:
         lacking = replace(whole(event), **{ATTRIBUTES.get(need, need): None})
         with pytest.raises(EventRefused, match=f"{event.kind} needs {need}"):
@@ -71,7 +92,7 @@ async def test_an_event_without_an_id_it_needs_is_refused_and_nothing_is_written
         if event.outsider:
             with pytest.raises(EventRefused, match=f"{event.kind} needs {need}"):
                 await store.admit(AGENT, [lacking])
-    assert [one.seq for one in await store.read(AGENT)] == [1, 2]
+    assert len(await store.read(AGENT)) == before
     await store.append(claim, [whole(event)])  # with its ids it is taken
     assert (await store.read(AGENT))[-1].fact == whole(event)
 

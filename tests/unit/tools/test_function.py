@@ -144,8 +144,6 @@ async def test_a_plain_function_that_passes_a_coroutine_on_is_awaited() -> None:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"approval": True}, "approval"),
-        ({"approval": lambda call: False}, "approval"),
         ({"external": True}, "external"),
         ({"bind": {"customer": "context.customer_id"}}, "bind"),
     ],

@@ -7,6 +7,23 @@ in `contracts.history`, and what an event means for a turn is in `decisions.stat
 from typing import TypeAlias
 
 from wakeful.contracts.events.base import Event
+from wakeful.contracts.events.gate import (
+    ActionRequired,
+    ActionResolved,
+    ApprovalRuleAdded,
+    ApprovalRuleRevoked,
+    HookCompleted,
+    HookFailed,
+    HookStarted,
+    OutputSpilled,
+    OutputTruncated,
+    RuntimeToolRequested,
+    RuntimeToolResolved,
+    SandboxApplied,
+    SandboxViolation,
+    ToolCatalogResolved,
+    WarningIssued,
+)
 from wakeful.contracts.events.loop import (
     ObserverFailed,
     RejectedDeclaration,
@@ -92,6 +109,21 @@ AnyEvent: TypeAlias = (
     | ToolResult
     | ToolFailed
     | UnknownResolved
+    | ToolCatalogResolved
+    | ActionRequired
+    | ActionResolved
+    | RuntimeToolRequested
+    | RuntimeToolResolved
+    | ApprovalRuleAdded
+    | ApprovalRuleRevoked
+    | SandboxApplied
+    | SandboxViolation
+    | HookStarted
+    | HookCompleted
+    | HookFailed
+    | OutputSpilled
+    | OutputTruncated
+    | WarningIssued
     | ObserverFailed
     | TranscriptPersistFailed
     | TranscriptLockContended
@@ -115,9 +147,13 @@ for _event in EVENTS:
         KINDS_BY_NAME[_name] = (*KINDS_BY_NAME.get(_name, ()), _event.kind)
 
 __all__ = [
+    "ActionRequired",
+    "ActionResolved",
     "AnswerAccepted",
     "AnswerRejected",
     "AnyEvent",
+    "ApprovalRuleAdded",
+    "ApprovalRuleRevoked",
     "AssistantRecorded",
     "BY_KIND",
     "CallAsked",
@@ -126,9 +162,12 @@ __all__ = [
     "ContinuationDecided",
     "CostRecorded",
     "ErrorCategory",
-    "EVENTS",
     "Event",
+    "EVENTS",
     "HistoryImported",
+    "HookCompleted",
+    "HookFailed",
+    "HookStarted",
     "KINDS_BY_NAME",
     "LimitChanged",
     "LimitState",
@@ -137,14 +176,21 @@ __all__ = [
     "ModelFailed",
     "ModelRequested",
     "ObserverFailed",
+    "OutputSpilled",
+    "OutputTruncated",
     "PermissionEvaluated",
     "RejectedDeclaration",
     "RoutingFallbackApplied",
+    "RuntimeToolRequested",
+    "RuntimeToolResolved",
+    "SandboxApplied",
+    "SandboxViolation",
     "SessionStarted",
     "StopCause",
     "StopRule",
     "Terminal",
     "ToolArgs",
+    "ToolCatalogResolved",
     "ToolDeclarationsRejected",
     "ToolDispatched",
     "ToolFailed",
@@ -167,4 +213,5 @@ __all__ = [
     "TurnSuspended",
     "UnknownResolved",
     "Unrecognised",
+    "WarningIssued",
 ]

@@ -12,6 +12,7 @@ from wakeful.contracts.conversation import ToolItem
 from wakeful.contracts.events.base import CALL, STEP, TURN, Event, Need
 from wakeful.contracts.tools import Effect, Effects, FailedStatus, ToolError, ToolResultMetadata
 from wakeful.contracts.values import Value
+from wakeful.contracts.verdicts import Decision as Choice
 
 Policy: TypeAlias = Literal["allowed", "ask", "denied", "sandboxed", "unavailable"]
 AbortReason: TypeAlias = Literal[
@@ -61,6 +62,16 @@ class HookOutcome(Value):
     event_id: str
 
 
+class Said(Value):
+    """The word of code that the log does not hold (a predicate, a hook): recorded, because it cannot be computed."""
+
+    by: str
+    decision: Choice
+    reason: str = ""
+    error_type: str | None = None
+    """Of a deny: what the call is told."""
+
+
 class PermissionEvaluated(Event):
     """The gate's verdict on a call, with its reason."""
 
@@ -71,8 +82,16 @@ class PermissionEvaluated(Event):
     decision_source: Literal["rule", "mode", "hook", "host_policy", "human", "sandbox"] = "mode"
     decision_reason: str
     rule_refs: tuple[str, ...] = ()
+    updated_input_ref: str | None = None
+    approval_action_id: str | None = None
+    """Of an ask, or of what followed from one: the record."""
+    expires_at: int | None = None
     scope: str = "call"
     destructive: bool = False
+    layer: str = ""
+    """Which step of the gate decided."""
+    said: tuple[Said, ...] = ()
+    """What was said by code that the log does not hold: predicates, hooks. The rest of the verdict follows from it."""
 
 
 class ToolStarted(Event):
@@ -171,6 +190,8 @@ class ToolResult(Event):
     approval_ref: str | None = None
     sandbox_ref: str | None = None
     hook_outcomes: tuple[HookOutcome, ...] = ()
+    details: dict[str, Any] = {}
+    """What the tool said besides its result, for people and programs: `citations` and the like."""
     metadata: ToolResultMetadata
 
 

@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import RestRefused, StoreDamaged
-from wakeful.ports import Admitted, Claim, Damage, TurnRow
+from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, TurnRow
 from wakeful.store import chain
 from wakeful.store.encoding import OUTSIDER, OWNER, SALT, Head, Stored, decode, read_head
 from wakeful.store.leases import Lease, check, fenced
@@ -187,6 +187,12 @@ class Log:
         row = self._views.turn(turn_id)
         return row if row is not None and row.agent_id == agent_id else None
 
+    def action(self, action_id: str) -> ActionRow | None:
+        return self._views.action(action_id)
+
+    def rule(self, rule_id: str) -> RuleRow | None:
+        return self._views.rule(rule_id)
+
     def has_turn(self, agent: int | None, turn_id: str) -> bool:
         sql = "SELECT 1 FROM turns WHERE turn_id = ? AND agent = ?"
         return self._sql.one(sql, (turn_id, agent)) is not None
@@ -291,3 +297,9 @@ class _Known:
     def safe_args(self, turn_id: str, call_id: str) -> dict[str, Any] | None:
         row = self.turn(turn_id)
         return None if row is None or self._agent is None else self._log.safe_args(self._agent, row, call_id)
+
+    def action(self, action_id: str) -> ActionRow | None:
+        return self._log.action(action_id)
+
+    def rule(self, rule_id: str) -> RuleRow | None:
+        return self._log.rule(rule_id)

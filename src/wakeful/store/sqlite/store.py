@@ -14,7 +14,7 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import StoreProblem
 from wakeful.contracts.models import AgentTokenUsageSummary
-from wakeful.ports import Admitted, Claim, Damage, TurnRow, UnknownRow, Watch
+from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, TurnRow, UnknownRow, Watch
 from wakeful.store.encoding import OUTSIDER, OWNER, encode, read_head
 from wakeful.store.leases import TTL, Elapsed, check_turn, elapsed
 from wakeful.store.sqlite.blobs import Blobs
@@ -72,6 +72,7 @@ class SqliteStore:
         self._safe_soon: asyncio.TimerHandle | None = None
         self._vfs = vfs
         self.runtime_id = str(connection.execute("SELECT value FROM meta WHERE key = 'runtime_id'").get)
+        self.secret = bytes.fromhex(str(connection.execute("SELECT value FROM meta WHERE key = 'secret'").get))
         self._helper = Helper(path, pause=self._writer.pause, resume=self._checkpointed, sync=sync, vfs=vfs)
 
     @classmethod
@@ -218,6 +219,15 @@ class SqliteStore:
     async def unknown(self) -> list[UnknownRow]:
         return await self._read(self._views.unknown)
 
+    async def action(self, action_id: str) -> ActionRow | None:
+        return await self._read(lambda: self._views.action(action_id))
+
+    async def actions(self, *, pending_only: bool = False, turn_id: str | None = None) -> list[ActionRow]:
+        return await self._read(lambda: self._views.actions(pending_only, turn_id))
+
+    async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
+        return await self._read(lambda: self._views.rules(agent_name))
+
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         return await self._read(lambda: self._views.usage(agent_id), agent_id)
 
@@ -361,7 +371,8 @@ def _ready(path: Path, vfs: str | None) -> apsw.Connection:
     connection = connect(path, vfs)
     try:
         migrate(connection, path, shipped())
-        connection.execute("INSERT OR IGNORE INTO meta VALUES ('runtime_id', ?)", (f"rt_{secrets.token_hex(8)}",))
+        own = (f"rt_{secrets.token_hex(8)}", secrets.token_hex(32))
+        connection.execute("INSERT OR IGNORE INTO meta VALUES ('runtime_id', ?), ('secret', ?)", own)
     except BaseException:
         connection.close()
         raise

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
-from wakeful.ports import TurnRow, UnknownRow
+from wakeful.ports import ActionRow, RuleRow, TurnRow, UnknownRow
 from wakeful.store.rows import Book, Changes, summary
 from wakeful.store.sqlite.connection import Statements
 
@@ -28,6 +28,17 @@ _GET_UNKNOWN = """
     SELECT u.call_id, a.agent_id, u.turn_id, u.thread_id, u.step, u.tool_name, u.safe_args, u.reason, u.since
     FROM unknown u JOIN agents a ON a.id = u.agent ORDER BY u.since, u.agent, u.seq
 """
+_ACTION = """
+    SELECT c.action_id, c.kind, a.agent_id, c.agent_name, c.turn_id, c.thread_id, c.step, c.call_id, c.tool_name,
+           c.status, c.requested_at, c.expires_at, c.decided_at, c.decided_by, c.required_seq, c.resolved_seq
+    FROM actions c JOIN agents a ON a.id = c.agent
+"""
+_PUT_ACTION = "INSERT OR REPLACE INTO actions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_RULE = """
+    SELECT r.rule_id, a.agent_id, r.agent_name, r.rule, r.added_at, r.added_by, r.revoked_at, r.revoked_by
+    FROM rules r JOIN agents a ON a.id = r.agent
+"""
+_PUT_RULE = "INSERT OR REPLACE INTO rules VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _MOVE_HEAD = "UPDATE agents SET seq = ?, hash = ? WHERE id = ?"
 _ADD_ROUNDS = "UPDATE agents SET seq = ?, hash = ?, rounds = rounds + ? WHERE id = ?"
 _ADD_USAGE = (
@@ -65,6 +76,24 @@ class Views:
     def unknown(self) -> list[UnknownRow]:
         return [UnknownRow._make((*row[:6], json.loads(row[6]), *row[7:])) for row in self._sql.all(_GET_UNKNOWN)]
 
+    def action(self, action_id: str) -> ActionRow | None:
+        found = self._sql.one(f"{_ACTION} WHERE c.action_id = ?", (action_id,))
+        return None if found is None else ActionRow._make(found)
+
+    def actions(self, pending_only: bool, turn_id: str | None) -> list[ActionRow]:
+        which = "c.status = 'pending'" if pending_only else "TRUE"
+        of, given = ("c.turn_id = ?", (turn_id,)) if turn_id is not None else ("TRUE", ())
+        sql = f"{_ACTION} WHERE {which} AND {of} ORDER BY c.requested_at, a.agent_id, c.required_seq"
+        return [ActionRow._make(row) for row in self._sql.all(sql, given)]
+
+    def rule(self, rule_id: str) -> RuleRow | None:
+        found = self._sql.one(f"{_RULE} WHERE r.rule_id = ?", (rule_id,))
+        return None if found is None else _rule_row(found)
+
+    def rules(self, agent_name: str | None) -> list[RuleRow]:
+        of, given = ("r.agent_name = ?", (agent_name,)) if agent_name is not None else ("TRUE", ())
+        return [_rule_row(row) for row in self._sql.all(f"{_RULE} WHERE {of} ORDER BY r.added_at, r.rule_id", given)]
+
     def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         found = self._sql.one(_GET_USAGE, (agent_id,))
         if found is None:
@@ -92,6 +121,10 @@ class Views:
                 execute("DELETE FROM unknown WHERE turn_id = ? AND call_id = ?", key)
             else:
                 execute(_PUT_UNKNOWN, _unknown_values(agent, *opened))
+        for action in made.actions.values():
+            execute(_PUT_ACTION, (*action[:2], agent, *action[3:]))
+        for rule in made.rules.values():
+            execute(_PUT_RULE, _rule_values(agent, rule))
         if made.last_turn is not None:
             execute("UPDATE agents SET last_turn = ? WHERE id = ?", (_json(made.last_turn), agent))
         if made.agent_name is not None:
@@ -103,13 +136,18 @@ class Views:
         rows = self._sql.all("SELECT turn_id, id, epoch FROM turns WHERE agent = ?", (agent,))
         kept: dict[str, tuple[int | None, int]] = {turn_id: (number, epoch) for turn_id, number, epoch in rows}
         execute("DELETE FROM turns WHERE agent = ?", (agent,))
-        execute("DELETE FROM unknown WHERE agent = ?", (agent,))
+        for view in ("unknown", "actions", "rules"):
+            execute(f"DELETE FROM {view} WHERE agent = ?", (agent,))
         # Rows that had gone missing come last: they get new numbers, which must not be one that is given back.
         for row in sorted(book.turns.values(), key=lambda row: row.turn_id not in kept):
             number, epoch = kept.get(row.turn_id, (None, 0))
             execute(_PUT_TURN, _turn_values(agent, row, book.heard.get(row.turn_id, 0), number, epoch))
         for seq, unknown in book.unknown.values():
             execute(_PUT_UNKNOWN, _unknown_values(agent, seq, unknown))
+        for action in book.actions.values():
+            execute(_PUT_ACTION, (*action[:2], agent, *action[3:]))
+        for rule in book.rules.values():
+            execute(_PUT_RULE, _rule_values(agent, rule))
         last = None if book.last_turn is None else _json(book.last_turn)
         execute(_SET_USAGE, (book.agent_name, last, book.rounds, *_token_values(book.total), agent))
 
@@ -120,6 +158,14 @@ class Views:
 
 def _turn_row(row: tuple[Any, ...]) -> TurnRow:
     return TurnRow._make((*row[:12], tuple(json.loads(row[12])), *row[13:]))
+
+
+def _rule_row(row: tuple[Any, ...]) -> RuleRow:
+    return RuleRow._make((*row[:3], json.loads(row[3]), *row[4:]))
+
+
+def _rule_values(agent: int, row: RuleRow) -> tuple[Any, ...]:
+    return (row.rule_id, agent, row.agent_name, json.dumps(row.rule), *row[4:])
 
 
 def _turn_values(agent: int, row: TurnRow, heard: int, number: int | None = None, epoch: int = 0) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from wakeful.agents.watching import ModelGlimpsed, ProgressGlimpsed
+from wakeful.agents.watching import Glimpse, OutputGlimpsed, ProgressGlimpsed
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.run_stream import RunEvent, StatusEvent, StepEvent, TextEvent, ToolCallEvent
 from wakeful.decisions.run_stream import RunStream
@@ -57,10 +57,14 @@ class Progress(Silent):
             for entry in recorded:
                 self._show(self._view.feed(entry))
 
-    def glimpse(self, seen: ModelGlimpsed | ProgressGlimpsed) -> None:
+    def glimpse(self, seen: Glimpse) -> None:
         if isinstance(seen, ProgressGlimpsed):
             self._doing = f"{seen.tool_name}: {one_line(seen.message, 60)}"
             self._refresh()
+        elif isinstance(seen, OutputGlimpsed):
+            if last := seen.text.rstrip().rpartition("\n")[2]:
+                self._doing = f"{seen.tool_name}: {one_line(last, 60)}"
+                self._refresh()
         elif self._view is not None:
             self._show(self._view.glimpse(seen.step, seen.piece))
 

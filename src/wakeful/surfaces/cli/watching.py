@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from wakeful.agents.watching import ModelGlimpsed, ProgressGlimpsed
+from wakeful.agents.watching import Glimpse
 from wakeful.contracts.envelope import Recorded
 
 
@@ -34,7 +34,7 @@ class Silent:
     def facts(self, recorded: Sequence[Recorded]) -> None:
         return None
 
-    def glimpse(self, seen: ModelGlimpsed | ProgressGlimpsed) -> None:
+    def glimpse(self, seen: Glimpse) -> None:
         return None
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypedDict
 from wakeful.agents.definition import Agent, ModelChoice
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
-from wakeful.contracts.errors import NotBuiltYet
+from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.ports import Store
@@ -59,8 +59,10 @@ def request_of(
     hooks: Sequence[Any] = (),
 ) -> RunRequest:
     """A request, or an error that says what is not there yet."""
-    if approver is not None:
-        raise NotBuiltYet("run(approver=...)", "no tool asks for approval in this version")
+    if approver is not None and not callable(approver):
+        raise InvalidConfig(
+            f"run(approver={approver!r})", "give an async function that takes an Approval and returns True or False"
+        )
     if hooks:
         raise NotBuiltYet("run(hooks=...)")
     return RunRequest(
@@ -73,6 +75,7 @@ def request_of(
         key=key,
         history=history,
         budget=budget,
+        approver=approver,
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any, Generic, Self, overload
 from typing_extensions import TypeVar, Unpack
 
 from wakeful.agents.definition import Agent
-from wakeful.agents.watching import ModelGlimpsed, ProgressGlimpsed
+from wakeful.agents.watching import Glimpse, ModelGlimpsed
 from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.envelope import Recorded
@@ -120,7 +120,7 @@ class StreamedRun(Generic[Out]):
             for entry in recorded:
                 self._show(self._view.feed(entry))
 
-    def glimpse(self, seen: ModelGlimpsed | ProgressGlimpsed) -> None:
+    def glimpse(self, seen: Glimpse) -> None:
         if self._view is not None and isinstance(seen, ModelGlimpsed):
             self._show(self._view.glimpse(seen.step, seen.piece))
 

@@ -76,6 +76,39 @@ CREATE TABLE unknown (
     PRIMARY KEY (turn_id, call_id)
 ) STRICT, WITHOUT ROWID;
 
+-- What turns asked of people and clients. status leaves 'pending' once, in the transaction of the event that decides.
+CREATE TABLE actions (
+    action_id    TEXT NOT NULL PRIMARY KEY,
+    kind         TEXT NOT NULL,
+    agent        INTEGER NOT NULL,
+    agent_name   TEXT NOT NULL,
+    turn_id      TEXT NOT NULL,
+    thread_id    TEXT NOT NULL,
+    step         INTEGER NOT NULL,
+    call_id      TEXT NOT NULL,
+    tool_name    TEXT NOT NULL,
+    status       TEXT NOT NULL,
+    requested_at INTEGER NOT NULL,
+    expires_at   INTEGER NOT NULL,
+    decided_at   INTEGER,
+    decided_by   TEXT,
+    required_seq INTEGER NOT NULL,
+    resolved_seq INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX actions_pending ON actions (requested_at) WHERE status = 'pending';
+CREATE INDEX actions_of_turn ON actions (turn_id);
+
+CREATE TABLE rules (
+    rule_id    TEXT NOT NULL PRIMARY KEY,
+    agent      INTEGER NOT NULL,
+    agent_name TEXT NOT NULL,
+    rule       TEXT NOT NULL,
+    added_at   INTEGER NOT NULL,
+    added_by   TEXT NOT NULL,
+    revoked_at INTEGER,
+    revoked_by TEXT
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE blobs (
     digest TEXT NOT NULL UNIQUE,
     data   BLOB NOT NULL

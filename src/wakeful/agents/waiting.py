@@ -1,0 +1,106 @@
+"""What a turn waits for from outside while somebody here works on it: an approver's word, the end of an approval.
+
+Both are written past the owner, like any word from outside: whoever is first decides, and the others change nothing.
+An approver that raises or answers nonsense has not approved. One that answers None leaves the record as it is, and the
+turn rests on it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeAlias
+
+from wakeful.agents.work import TurnWork
+from wakeful.contracts.approvals import Always, Answer, Approval, Approve, Decided, Edit, Reject
+from wakeful.contracts.errors import AlreadyDecided, NotEntitled, WakefulError
+from wakeful.contracts.events import ActionRequired
+from wakeful.decisions.approving import approval_of, expired
+from wakeful.decisions.state import Call
+
+Approver: TypeAlias = Callable[[Approval], Awaitable[Any]]
+
+
+class Waiting:
+    """The open questions of one turn, as far as this process does something about them."""
+
+    def __init__(self, work: TurnWork) -> None:
+        self._work = work
+        self._asking: set[str] = set()
+        """Actions that an approver is busy with."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._asking)
+
+    def opened(self, call: Call) -> None:
+        """Somebody is asked; the record is on disk."""
+        pending = call.pending
+        if pending is None or pending.said is not None:
+            return
+        self._spawn(self._expire(call, pending.action_id, pending.expires_at))
+        approver = self._work.approver
+        if approver is not None and isinstance(pending.asked, ActionRequired) and pending.action_id not in self._asking:
+            self._asking.add(pending.action_id)
+            self._spawn(self._ask(approver, approval_of(self._work.row, call, pending)))
+
+    def reopen(self, calls: Sequence[Call]) -> None:
+        """The turn is taken up with these open: what is still pending is asked about here, too."""
+        now = self._work.clock.now()
+        for call in calls:
+            if call.is_waiting and call.pending is not None and call.pending.expires_at > now:
+                self.opened(call)
+
+    def close(self) -> None:
+        """The turn rests: what is still open stays on record."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._work.spawn(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _ask(self, approver: Approver, approval: Approval) -> None:
+        work = self._work
+        try:
+            decided = _decided(approval, await approver(approval))
+        except Exception as raised:
+            decided = Reject(f"the approver raised {type(raised).__name__}: {raised}")
+        finally:
+            self._asking.discard(approval.id)
+        if decided is None:
+            if work.on_look is not None:
+                work.on_look()
+            return
+        assert work.decide_action is not None
+        try:
+            await work.decide_action(approval, decided, "approver")
+        except AlreadyDecided:
+            pass  # somebody elsewhere was faster
+        except NotEntitled:
+            if work.on_look is not None:
+                work.on_look()  # somebody else has to say it: the turn rests on them
+        except WakefulError as refused:
+            await work.decide_action(approval, Reject(f"the approver's answer cannot be used: {refused}"), "approver")
+
+    async def _expire(self, call: Call, action_id: str, expires_at: int) -> None:
+        work = self._work
+        await work.clock.sleep(max(0.0, (expires_at - work.clock.now()) / 1_000_000))
+        pending = call.pending
+        if pending is None or pending.action_id != action_id or pending.said is not None:
+            return
+        try:
+            await work.store.admit(work.claim.agent_id, [work.fact(expired(pending), call.step, call.call_id)])
+        except AlreadyDecided:
+            pass
+
+
+def _decided(approval: Approval, said: Any) -> Decided | None:
+    """What an approver returned. Anything but a clear yes is none."""
+    if said is None or isinstance(said, Approve | Reject | Edit | Answer | Always):
+        return said
+    if said is True:
+        return Approve()
+    if said is False:
+        return Reject()
+    return Reject(f"the approver answered {said!r}, which is no decision")

@@ -1,0 +1,117 @@
+"""The approval record, and the ways it can be decided.
+
+One record for every question the gate has for a person. It is created by the call that waits, decided once by whoever
+is entitled and fastest, and outlives the process that asked.
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeAlias
+
+from wakeful.contracts.values import Value
+
+ApprovalState: TypeAlias = Literal["pending", "approved", "rejected", "timed_out"]
+DEFAULT_EXPIRY_SECONDS = 24 * 3600.0
+
+
+class Approval(Value):
+    """What somebody has to decide, or has decided. Times are Unix seconds."""
+
+    approval_id: str
+    kind: Literal["approval", "question"] = "approval"
+    run_id: str
+    run_kind: Literal["agent", "workflow"] = "agent"
+    agent_id: str
+    agent: str = ""
+    thread: str = ""
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    arguments: dict[str, Any] = {}
+    """What would be run, secrets redacted."""
+    arguments_sha256: str
+    injected_args: dict[str, Any] = {}
+    working_directory: str | None = None
+    prompt: str
+    """What the person is asked."""
+    why: str = ""
+    """Why the gate asks."""
+    choices: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    """What may be done about it."""
+    approvers: tuple[str, ...] = ()
+    status: ApprovalState = "pending"
+    created_at: float
+    expires_at: float
+    resolved_at: float | None = None
+    resolver: str | None = None
+    reason: str | None = None
+    """The words of whoever decided."""
+    decision: str | None = None
+
+    @property
+    def id(self) -> str:
+        return self.approval_id
+
+    @property
+    def tool(self) -> str:
+        return self.tool_name or ""
+
+    @property
+    def turn_id(self) -> str:
+        return self.run_id
+
+    @property
+    def call_id(self) -> str | None:
+        return self.tool_call_id
+
+    @property
+    def expires(self) -> datetime:
+        return datetime.fromtimestamp(self.expires_at, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Approve:
+    """Run it, with exactly these arguments."""
+
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Do not run it; the model reads the note."""
+
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Run it with these arguments instead. Both are kept."""
+
+    arguments: dict[str, Any]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Do not run it; this is its result. Also the answer to a question."""
+
+    content: Any
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """Run it, and do not ask again about calls like it."""
+
+    scope: Literal["call", "tool", "pattern"] = "call"
+    """call: this tool with these arguments. tool: this tool. pattern: as `match` and `arguments` say."""
+    match: str | None = None
+    """Of a pattern: tool names, `*` allowed."""
+    arguments: dict[str, str] = field(default_factory=dict)
+    """Of a pattern: what arguments must look like, `*` allowed."""
+    for_seconds: float | None = None
+    """None: until it is revoked."""
+    note: str = ""
+
+
+Decided: TypeAlias = Approve | Reject | Edit | Answer | Always

@@ -1,0 +1,275 @@
+"""Facts about the gate: what was offered, what a person or a client was asked, what they said, what held a call.
+
+`action.required` and `action.resolved` are the approval record: created once, decided once. A question to a person is
+a record of the same kind. `runtime_tool.requested` and `runtime_tool.resolved` are the same for calls a client runs.
+"""
+
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.events.base import CALL, TURN, Event, Need
+from wakeful.contracts.tools import Confinement
+
+ActionType: TypeAlias = Literal["approval", "question"]
+ApprovalStatus: TypeAlias = Literal["approved", "rejected", "timed_out"]
+Decision: TypeAlias = Literal["approve", "reject", "edit", "answer", "always", "expire", "cancel"]
+"""What was done about it. expire and cancel are the runtime's own."""
+
+ACTION: tuple[Need, ...] = (*CALL, "action_id")
+
+
+class ToolCatalogResolved(Event):
+    """What the turn may call, and what not and why. Once a turn, and again when it changes."""
+
+    kind: ClassVar[str] = "tool.catalog.resolved"
+
+    revision: int = 1
+    reason: str = ""
+    """Why there is another revision."""
+    catalog_ref: BlobRef
+    """The entries, by content: turns with the same tools share them."""
+    offered: int
+    withheld: int = 0
+    """Denied by policy, or not available."""
+
+
+class ActionRequired(Event):
+    """A person has to decide. The call waits; its siblings do not."""
+
+    kind: ClassVar[str] = "action.required"
+    aliases: ClassVar[tuple[str, ...]] = ("approval_requested", "permission.requested", "approval_required")
+    needs: ClassVar[tuple[Need, ...]] = ACTION
+
+    action_id: str
+    action_type: ActionType = "approval"
+    tool_name: str
+    prompt: str
+    """What the person is asked, in words."""
+    reason: str
+    """Why the gate asks."""
+    decisions: tuple[Decision, ...]
+    choices: tuple[str, ...] = ()
+    """The answers a question offers; empty: any."""
+    safe_args: dict[str, Any] = {}
+    injected_args: dict[str, Any] = {}
+    args_sha256: str
+    """Over the redacted arguments."""
+    binding: str
+    """HMAC over tool, declaration, real arguments and directory: what is decided holds for these and nothing else."""
+    working_directory: str | None = None
+    approvers: tuple[str, ...] = ()
+    """Who may decide; empty: whoever may operate the runtime."""
+    expires_at: int
+    """Microseconds since the epoch."""
+    policy: Literal["ask"] = "ask"
+    rule_refs: tuple[str, ...] = ()
+
+
+class ActionResolved(Event):
+    """It was decided, once."""
+
+    kind: ClassVar[str] = "action.resolved"
+    aliases: ClassVar[tuple[str, ...]] = ("approval_resolved", "permission.resolved")
+    needs: ClassVar[tuple[Need, ...]] = ACTION
+    outsider: ClassVar[bool] = True
+
+    action_id: str
+    tool_name: str
+    status: ApprovalStatus
+    decision: Decision
+    resolver: str
+    """Who decided; `runtime` when nobody did."""
+    reason: str = ""
+    """The person's own words; of a rejection, the model reads them."""
+    arguments: dict[str, Any] | None = None
+    """Of an edit: what is run instead."""
+    binding: str | None = None
+    """Of an edit: what the new arguments are bound to."""
+    answer: Any = None
+    """Of an answer: what stands in the tool's place."""
+    rule_id: str | None = None
+    """Of an always: the rule that was added."""
+
+
+class RuntimeToolRequested(Event):
+    """A client is to run the call."""
+
+    kind: ClassVar[str] = "runtime_tool.requested"
+    aliases: ClassVar[tuple[str, ...]] = ("runtime_tool_request_created", "client_tool_call")
+    needs: ClassVar[tuple[Need, ...]] = ACTION
+
+    request_id: str
+    tool_name: str
+    safe_args: dict[str, Any] = {}
+    args_sha256: str
+    timeout_at: int
+    """Microseconds since the epoch."""
+    runtime: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+
+
+class RuntimeToolResolved(Event):
+    """The client answered, or its time ran out, or nobody wants the answer any more."""
+
+    kind: ClassVar[str] = "runtime_tool.resolved"
+    aliases: ClassVar[tuple[str, ...]] = (
+        "runtime_tool_result_submitted",
+        "runtime_tool_request_timed_out",
+        "client_tool_result",
+    )
+    needs: ClassVar[tuple[Need, ...]] = ACTION
+    outsider: ClassVar[bool] = True
+
+    request_id: str
+    tool_name: str
+    status: Literal["runtime_tool_completed", "runtime_tool_timeout"]
+    success: bool
+    result: Any = None
+    result_ref: BlobRef | None = None
+    """The result as JSON, when it is too large to stand here."""
+    error: str | None = None
+    cancelled: bool = False
+    submitted_by: str = "client"
+    metadata: dict[str, Any] = {}
+    runtime: dict[str, Any] = {}
+
+
+class ApprovalRuleAdded(Event):
+    """From now on calls like this are not asked about."""
+
+    kind: ClassVar[str] = "approval_rule.added"
+    needs: ClassVar[tuple[Need, ...]] = ()
+    outsider: ClassVar[bool] = True
+
+    rule_id: str
+    agent_name: str
+    rule: dict[str, Any]
+    """A permission rule, as data."""
+    added_by: str
+    action_id: str | None = None
+    """The approval it was made with."""
+
+
+class ApprovalRuleRevoked(Event):
+    """The rule holds no more."""
+
+    kind: ClassVar[str] = "approval_rule.revoked"
+    needs: ClassVar[tuple[Need, ...]] = ()
+    outsider: ClassVar[bool] = True
+
+    rule_id: str
+    revoked_by: str
+
+
+class SandboxApplied(Event):
+    """What the call is held to, before it begins."""
+
+    kind: ClassVar[str] = "sandbox.applied"
+    needs: ClassVar[tuple[Need, ...]] = CALL
+
+    mode: str
+    cwd: str
+    read_roots: tuple[str, ...] = ()
+    write_roots: tuple[str, ...] = ()
+    network: Literal["none", "full"] = "none"
+    process_limits: dict[str, int] = {}
+    environment_ref: str | None = None
+    reason: str = ""
+
+    @classmethod
+    def of(cls, confinement: Confinement) -> "SandboxApplied":
+        return cls(**confinement.model_dump(exclude_defaults=True))
+
+
+class SandboxViolation(Event):
+    """The call tried what it is held from."""
+
+    kind: ClassVar[str] = "sandbox.violation"
+    needs: ClassVar[tuple[Need, ...]] = CALL
+
+    boundary: str
+    target: str
+
+
+HookPoint: TypeAlias = Literal["pre_tool_use", "post_tool_use", "post_tool_failure", "permission_request"]
+
+
+class HookStarted(Event):
+    """A hook is asked."""
+
+    kind: ClassVar[str] = "hook.started"
+    needs: ClassVar[tuple[Need, ...]] = CALL
+
+    point: HookPoint
+    handler_ref: str
+    timeout_ms: int
+
+
+class HookCompleted(Event):
+    """It answered."""
+
+    kind: ClassVar[str] = "hook.completed"
+    needs: ClassVar[tuple[Need, ...]] = CALL
+
+    point: HookPoint
+    handler_ref: str
+    status: Literal["completed"] = "completed"
+    duration_ms: float
+    decision: Literal["continue", "block", "allow", "deny", "ask"]
+    reason: str = ""
+    updated_input_ref: str | None = None
+    updated_output_ref: str | None = None
+
+
+class HookFailed(Event):
+    """It raised, ran out of time, or answered nonsense."""
+
+    kind: ClassVar[str] = "hook.failed"
+    needs: ClassVar[tuple[Need, ...]] = CALL
+
+    point: HookPoint
+    handler_ref: str
+    error_category: Literal["raised", "timeout", "invalid_answer", "not_started"]
+    message: str = ""
+    retryable: bool = False
+    fail_mode: Literal["open", "closed"] = "closed"
+    duration_ms: float
+
+
+class OutputSpilled(Event):
+    """A result is larger than what the model is shown; all of it is kept."""
+
+    kind: ClassVar[str] = "output.spilled"
+    needs: ClassVar[tuple[Need, ...]] = CALL
+
+    output_ref: str
+    owner: str
+    media_type: str
+    encoding: str = "utf-8"
+    size_bytes: int
+    sha256: str
+    preview: str
+    truncated: bool = True
+    redacted: bool = False
+    expires_at: int | None = None
+
+
+class OutputTruncated(Event):
+    """What the model is shown was cut."""
+
+    kind: ClassVar[str] = "output.truncated"
+    needs: ClassVar[tuple[Need, ...]] = CALL
+
+    output_ref: str | None = None
+    original_bytes: int
+    kept_bytes: int
+
+
+class WarningIssued(Event):
+    """Something went wrong that changes nothing."""
+
+    kind: ClassVar[str] = "runtime.warning"
+    needs: ClassVar[tuple[Need, ...]] = TURN
+
+    code: str
+    message: str

@@ -1,0 +1,286 @@
+"""Asking somebody outside about a call: a person whether it may run, a person a question, a client to run it.
+
+The record is created in the transaction in which the call begins to wait. The answer is held to it: what was approved
+is bound to the tool as it was declared, its arguments and its directory; if any of them is another by the time the
+answer is there, nothing runs and the person is asked anew.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from wakeful.contracts.events import (
+    ActionRequired,
+    ActionResolved,
+    AnyEvent,
+    RuntimeToolRequested,
+    RuntimeToolResolved,
+    ToolArgs,
+)
+from wakeful.contracts.events.gate import Decision
+from wakeful.contracts.tools import ToolError
+from wakeful.contracts.verdicts import Verdict
+from wakeful.decisions.redaction import redact_parameters, stable_hash
+from wakeful.decisions.state import Pending
+from wakeful.mediation.binding import bind, holds
+from wakeful.mediation.gate import Admission, Consulted, Proposal
+from wakeful.mediation.outcomes import CallRecord, failed, succeeded
+from wakeful.tools.results import ResultRefused, show
+
+if TYPE_CHECKING:
+    from wakeful.mediation.mediator import Mediator
+
+APPROVAL_DECISIONS: tuple[Decision, ...] = ("approve", "reject", "edit", "answer", "always")
+QUESTION_DECISIONS: tuple[Decision, ...] = ("answer", "reject")
+MAX_PROMPT_CHARS = 2_000
+
+
+def asked(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
+    """The call waits for somebody outside."""
+    declaration = proposal.declaration
+    if verdict.decision == "ask":
+        required = _approval(gate, proposal, verdict)
+    elif declaration.answered_by == "person":
+        if not gate.parts.has_person:
+            return _nobody(gate, proposal, verdict, consulted)
+        required = _question(gate, proposal)
+    else:
+        requested = _request(gate, proposal)
+        events: list[AnyEvent] = [
+            *consulted.events,
+            gate.permission(proposal, verdict, consulted),
+            gate.started(proposal, "allowed", hooks=consulted),
+            requested,
+        ]
+        return Admission(events)
+    permission = gate.permission(
+        proposal,
+        replace(verdict, decision="ask", reason=required.reason),
+        consulted,
+        approval_action_id=required.action_id,
+        expires_at=required.expires_at,
+    )
+    return Admission([*consulted.events, permission, gate.started(proposal, "ask", hooks=consulted), required])
+
+
+def asked_anew(gate: "Mediator", proposal: Proposal, answer: "Answered") -> Admission:
+    """What was approved is not what would run now."""
+    reason = "what was approved is not what would run now: the tool, its arguments or its directory changed"
+    verdict = Verdict("ask", "mode", reason, layer="binding")
+    required = _approval(gate, proposal, verdict)
+    permission = gate.permission(
+        proposal, verdict, Consulted(), approval_action_id=required.action_id, expires_at=required.expires_at
+    )
+    return Admission([permission, required])
+
+
+def replaced(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
+    """A mediator gave the result; the tool is not run."""
+    events: list[AnyEvent] = [
+        *consulted.events,
+        gate.permission(proposal, verdict, consulted),
+        gate.started(proposal, "allowed", hooks=consulted),
+        _result(proposal.record, consulted.result, gate.parts.now()),
+    ]
+    return Admission(events, permission_at=len(events) - 3)
+
+
+def rewritten(proposal: Proposal, answer: "Answered") -> list[AnyEvent]:
+    """Arguments that a person changed, as a fact."""
+    if not answer.edited:
+        return []
+    return [ToolArgs(safe_args=_safe(proposal), changed_by="approver")]
+
+
+# --- the answer ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Answered:
+    """What was said, read."""
+
+    action_id: str
+    reason: str
+    binding: str
+    edited: bool = False
+    outcome: Callable[[float], AnyEvent] | None = None
+    """The call ends with it, at this time; None: the call is to run."""
+
+    def is_bound(self, proposal: Proposal, secret: bytes) -> bool:
+        # Whoever edits may do so where the tool's code is not: the arguments they wrote say where it works.
+        directory = None if self.edited else proposal.directory
+        expected = bind(secret, proposal.declared, proposal.arguments, directory)
+        return holds(self.binding, expected)
+
+
+def answer_of(pending: Pending, record: CallRecord) -> Answered:
+    """The answer to what a call asked, and what it means for the record."""
+    said, asked_for = pending.said, pending.asked
+    if isinstance(said, RuntimeToolResolved):
+        return Answered(said.request_id, "", "", outcome=lambda now: _from_client(record, said, now))
+    assert isinstance(said, ActionResolved) and isinstance(asked_for, ActionRequired)
+    record.approval_id = said.action_id
+    record.approval_status = said.status
+    by = f"{said.resolver}: {said.reason}" if said.reason else said.resolver
+    binding = said.binding if said.decision == "edit" and said.binding is not None else asked_for.binding
+    answer = Answered(said.action_id, f"approved by {by}", binding, edited=said.decision == "edit")
+    if said.status == "approved" and said.decision == "answer":
+        answer.outcome = lambda now: _result(record, said.answer, now)
+    elif said.status == "rejected":
+        answer.outcome = lambda now: _rejected(record, asked_for, said, now)
+    elif said.status == "timed_out":
+        answer.outcome = lambda now: _timed_out(record, asked_for, now)
+    return answer
+
+
+def _result(record: CallRecord, content: Any, now: float) -> AnyEvent:
+    try:
+        shown = show(content)
+    except ResultRefused as refused:
+        error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
+        return failed(record, error, now=now, status="failed", category="execution_failed", effects="none")
+    return succeeded(record, now=now, parts=shown.parts, size_bytes=shown.size, whole=None)
+
+
+def _rejected(record: CallRecord, asked_for: ActionRequired, said: ActionResolved, now: float) -> AnyEvent:
+    words = f": {said.reason}" if said.reason else ""
+    cancelled = said.decision == "cancel"
+    what = "was not answered" if asked_for.action_type == "question" else "was rejected and not run"
+    error = ToolError(
+        kind="approval_rejected",
+        message=f"{record.tool_name} {what} ({said.resolver}){words}",
+        recovery_hint="Do what was said, or do without this call; do not repeat it unchanged.",
+    )
+    return failed(
+        record,
+        error,
+        now=now,
+        status="rejected",
+        category="approval_rejected",
+        effects="none",
+        abort_reason="user_interrupt" if cancelled else None,
+    )
+
+
+def _timed_out(record: CallRecord, asked_for: ActionRequired, now: float) -> AnyEvent:
+    error = ToolError(
+        kind="approval_timed_out",
+        message=f"nobody decided about {record.tool_name} in time, so it was not run",
+        recovery_hint="Do without it, or say what you need and why.",
+    )
+    return failed(
+        record,
+        error,
+        now=now,
+        status="timed_out",
+        category="approval_rejected",
+        effects="none",
+        abort_reason="approval_expired",
+    )
+
+
+def _from_client(record: CallRecord, said: RuntimeToolResolved, now: float) -> AnyEvent:
+    if said.status == "runtime_tool_completed" and said.success:
+        return _result(record, said.result, now)
+    timed_out = said.status == "runtime_tool_timeout" and not said.cancelled
+    message = said.error or (
+        f"the client did not answer {record.tool_name} in time" if timed_out else f"{record.tool_name} failed"
+    )
+    error = ToolError(
+        kind="client_timeout" if timed_out else "cancelled" if said.cancelled else "executor_exception",
+        message=message,
+        retryable=timed_out,
+    )
+    return failed(
+        record,
+        error,
+        now=now,
+        status="timed_out" if timed_out else "cancelled" if said.cancelled else "failed",
+        category="timeout" if timed_out else "canceled" if said.cancelled else "execution_failed",
+        # A client that was asked may have done it all the same.
+        effects="possible",
+        abort_reason="timeout" if timed_out else "user_interrupt" if said.cancelled else None,
+    )
+
+
+# --- the question --------------------------------------------------------------------------------------------------
+
+
+def _approval(gate: "Mediator", proposal: Proposal, verdict: Verdict) -> ActionRequired:
+    parts, declaration = gate.parts, proposal.declaration
+    safe = _safe(proposal)
+    more: dict[str, Any] = {}
+    if proposal.record.injected_args:
+        more["injected_args"] = proposal.record.injected_args
+    return ActionRequired(
+        action_id=parts.new_id("appr"),
+        tool_name=declaration.name,
+        prompt=_words(declaration.name, safe),
+        reason=verdict.reason,
+        decisions=APPROVAL_DECISIONS,
+        safe_args=safe,
+        args_sha256=stable_hash(safe),
+        binding=bind(parts.secret, proposal.declared, proposal.arguments, proposal.directory),
+        working_directory=proposal.directory,
+        approvers=verdict.approvers,
+        expires_at=int((parts.now() + parts.expiry_seconds) * 1_000_000),
+        rule_refs=verdict.rule_refs,
+        **more,
+    )
+
+
+def _question(gate: "Mediator", proposal: Proposal) -> ActionRequired:
+    parts, arguments = gate.parts, proposal.arguments
+    choices = arguments.get("choices")
+    return ActionRequired(
+        action_id=parts.new_id("ask"),
+        action_type="question",
+        tool_name=proposal.declaration.name,
+        prompt=str(arguments.get("question", ""))[:MAX_PROMPT_CHARS],
+        reason="the agent has a question",
+        decisions=QUESTION_DECISIONS,
+        choices=tuple(str(choice) for choice in choices) if isinstance(choices, list) else (),
+        safe_args=_safe(proposal),
+        args_sha256=stable_hash(_safe(proposal)),
+        binding=bind(parts.secret, proposal.declared, arguments, None),
+        expires_at=int((parts.now() + parts.expiry_seconds) * 1_000_000),
+    )
+
+
+def _nobody(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
+    error = ToolError(
+        kind="nobody_to_ask",
+        message="there is nobody to ask in this run",
+        recovery_hint="Decide yourself with what you know, and say in your answer what you assumed.",
+    )
+    outcome = failed(
+        proposal.record, error, now=gate.parts.now(), status="failed", category="setup_required", effects="none"
+    )
+    permission = gate.permission(proposal, verdict, consulted)
+    return Admission([*consulted.events, permission, gate.started(proposal, "allowed"), outcome])
+
+
+def _request(gate: "Mediator", proposal: Proposal) -> RuntimeToolRequested:
+    parts, declaration = gate.parts, proposal.declaration
+    safe = _safe(proposal)
+    seconds = declaration.timeout if declaration.timeout is not None else parts.client_seconds
+    return RuntimeToolRequested(
+        request_id=f"runtime-tool-{stable_hash([parts.turn_id, declaration.name, proposal.call.call_id])[7:]}",
+        tool_name=declaration.name,
+        safe_args=safe,
+        args_sha256=stable_hash(safe),
+        timeout_at=int((parts.now() + seconds) * 1_000_000),
+    )
+
+
+def _safe(proposal: Proposal) -> dict[str, Any]:
+    declaration = proposal.declaration
+    safe: dict[str, Any] = redact_parameters(
+        proposal.arguments, declaration.input_schema, declaration.sensitive_parameters
+    )
+    return safe
+
+
+def _words(name: str, safe: dict[str, Any]) -> str:
+    arguments = ", ".join(f"{key}={value!r}" for key, value in safe.items())
+    return f"Run {name}({arguments})?"[:MAX_PROMPT_CHARS]

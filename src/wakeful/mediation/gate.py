@@ -1,0 +1,136 @@
+"""What passes through the gate, and what the gate of one turn is made of."""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
+from wakeful.contracts.events import AnyEvent, PermissionEvaluated
+from wakeful.contracts.events.tools import HookOutcome, Said
+from wakeful.contracts.tools import Principal, ToolDeclaration
+from wakeful.contracts.verdicts import Verdict
+from wakeful.decisions.state import Call
+from wakeful.mediation.locks import LockTable
+from wakeful.mediation.outcomes import CallRecord
+from wakeful.tools.function import Tool
+from wakeful.tools.proposal import ProposedCall
+
+ALLOWED = PermissionEvaluated(
+    decision="allow", decision_reason="the tool is offered in this turn and no rule forbids it"
+)
+LOCK_SECONDS = 60.0
+"""How long a call waits for its locks."""
+
+
+@dataclass(slots=True)
+class Proposal:
+    """A call that has its declaration and its arguments: what the gate judges."""
+
+    call: Call
+    tool: Tool[Any]
+    declaration: ToolDeclaration
+    """What holds for this call; it may be stricter than what the tool declares."""
+    declared: ToolDeclaration
+    """What the turn's configuration says of the tool: what an approval is bound to."""
+    arguments: dict[str, Any]
+    record: CallRecord
+    batch_id: str
+    scheduling: Literal["parallel", "serial"]
+    directory: str | None = None
+
+
+@dataclass(slots=True)
+class Dispatch:
+    """A call that passed the gate."""
+
+    call_id: str
+    tool: Tool[Any]
+    declaration: ToolDeclaration
+    arguments: dict[str, Any]
+    idempotency_key: str
+    attempt: int
+    step: int
+    record: CallRecord
+    lock_owner: str | None = None
+    """Under which name it holds its locks."""
+
+
+@dataclass(slots=True)
+class Admission:
+    """What is to be written, and what may begin once it is."""
+
+    events: list[AnyEvent]
+    dispatch: Dispatch | None = None
+    later: "Callable[[], Awaitable[Admission]] | None" = None
+    """Nothing is decided yet: somebody has to be waited for first."""
+    permission_at: int | None = None
+    """Which of the events is the verdict."""
+    sandbox_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Consulted:
+    """What predicates, hooks and mediators said, together."""
+
+    said: tuple[Said, ...] = ()
+    events: tuple[AnyEvent, ...] = ()
+    """`hook.*` facts, in order."""
+    outcomes: tuple[HookOutcome, ...] = ()
+    arguments: dict[str, Any] | None = None
+    """What a hook wrote in the place of the arguments."""
+    result: Any = None
+    """What stands in the tool's place; only a mediator may say so."""
+
+    def and_then(self, other: "Consulted") -> "Consulted":
+        return replace(
+            self,
+            said=(*self.said, *other.said),
+            events=(*self.events, *other.events),
+            outcomes=(*self.outcomes, *other.outcomes),
+            arguments=other.arguments if other.arguments is not None else self.arguments,
+            result=other.result if other.result is not None else self.result,
+        )
+
+
+Consult: TypeAlias = Callable[[Proposal], Awaitable[Consulted]]
+Policy: TypeAlias = Callable[[Proposal], Verdict | None]
+"""The pure verdict on a call; None: nothing against it."""
+
+
+@dataclass(slots=True)
+class GateParts:
+    """What the gate of one turn is made of, besides its tools. The empty one lets through whatever is offered."""
+
+    policy: Policy | None = None
+    consult: Consult | None = None
+    locks: LockTable | None = None
+    lock_seconds: float = LOCK_SECONDS
+    secret: bytes = b""
+    new_id: Callable[[str], str] = field(default=lambda prefix: f"{prefix}_0")
+    now: Callable[[], float] = field(default=time.time)
+    """Unix seconds."""
+    expiry_seconds: float = DEFAULT_EXPIRY_SECONDS
+    client_seconds: float = 30.0
+    """How long a client may take to run a tool."""
+    has_person: bool = True
+    """Is there anybody who could ever answer?"""
+    agent: str = ""
+    thread: str = ""
+    turn_id: str = ""
+    context: Mapping[str, Any] = field(default_factory=dict)
+    principal: Principal | None = None
+
+    def proposed(self, proposal: Proposal) -> ProposedCall:
+        """The call as predicates and hooks see it."""
+        return ProposedCall(
+            name=proposal.call.part.name,
+            arguments=proposal.arguments,
+            call_id=proposal.call.call_id,
+            turn_id=self.turn_id,
+            agent=self.agent,
+            thread=self.thread,
+            context=self.context,
+            principal=self.principal,
+            working_directory=proposal.directory,
+        )

@@ -1,0 +1,81 @@
+"""Named locks that no two running calls hold together, whoever made them.
+
+A call takes all its names at once or none, so that two calls cannot each hold what the other wants. First come, first
+served: a call waits for earlier ones that want any of its names, and for nobody else. Every wait has an end.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class _Waiter:
+    owner: str
+    names: frozenset[str]
+    granted: "asyncio.Future[None]"
+
+
+class LockTable:
+    """The locks of one process."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, str] = {}
+        """Name to owner."""
+        self._waiting: list[_Waiter] = []
+
+    def try_claim(self, owner: str, names: Sequence[str]) -> bool:
+        """Take them now, if nobody has them and nobody waits for them."""
+        wanted = frozenset(names)
+        if not wanted.isdisjoint(self._held) or any(not wanted.isdisjoint(each.names) for each in self._waiting):
+            return False
+        self._hold(owner, wanted)
+        return True
+
+    async def claim(self, owner: str, names: Sequence[str], timeout: float) -> bool:
+        """Wait for them; False when they did not become free in time."""
+        if self.try_claim(owner, names):
+            return True
+        waiter = _Waiter(owner, frozenset(names), asyncio.get_running_loop().create_future())
+        self._waiting.append(waiter)
+        try:
+            await asyncio.wait_for(asyncio.shield(waiter.granted), timeout)
+        except TimeoutError:
+            if not waiter.granted.done():
+                return False
+        except asyncio.CancelledError:
+            if waiter.granted.done():
+                self.release(owner)  # granted, and nobody is there to use it
+            raise
+        finally:
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
+                self._grant()
+        return True
+
+    def holders(self, names: Sequence[str]) -> dict[str, str]:
+        """Who has which of these."""
+        return {name: self._held[name] for name in names if name in self._held}
+
+    def release(self, owner: str) -> None:
+        """Give everything back that this owner holds."""
+        mine = [name for name, holder in self._held.items() if holder == owner]
+        for name in mine:
+            del self._held[name]
+        if mine:
+            self._grant()
+
+    def _hold(self, owner: str, names: frozenset[str]) -> None:
+        for name in names:
+            self._held[name] = owner
+
+    def _grant(self) -> None:
+        blocked: set[str] = set()
+        for waiter in list(self._waiting):
+            if waiter.names.isdisjoint(self._held) and waiter.names.isdisjoint(blocked):
+                self._waiting.remove(waiter)
+                self._hold(waiter.owner, waiter.names)
+                if not waiter.granted.done():
+                    waiter.granted.set_result(None)
+            else:
+                blocked |= waiter.names
