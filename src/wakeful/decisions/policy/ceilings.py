@@ -18,7 +18,7 @@ FOR_AUTONOMOUS = CapabilityCeiling(
         pattern
         for word in (
             *("create", "edit", "publish", "delete", "write", "upload"),
-            *("settings", "options", "install", "enable", "activate", "users", "user_management"),
+            *("settings", "options", "install", "enable", "activate", "manage", "admin", "user"),
         )
         for pattern in (f"{word}*", f"*_{word}*", f"*.{word}*", f"*/{word}*", f"*:{word}*", f"*-{word}*")
     )

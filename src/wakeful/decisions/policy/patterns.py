@@ -33,7 +33,7 @@ def text_test(pattern: str, *, shell: bool = False) -> Test:
 
 
 def _matches(text: str, first: str, middle: list[str], last: str, stops: frozenset[str]) -> bool:
-    """Piece after piece from the left: the time is that of reading the text, whatever the pattern and whoever wrote it."""
+    """Piece after piece from the left. It takes as long as reading the text, whatever the pattern."""
     end = len(text) - len(last)
     if not text.startswith(first) or not text.endswith(last) or end < len(first):
         return False

@@ -39,17 +39,23 @@ def compose_toolbelt(
     editing = context_kind(chat_context) == "editor" and registry is not None
     reachable = tool_bridge is not None and send_message is not None
     belt: dict[str, T] = {}
+    registered: set[str] = set()
+
+    def offer(tool: T, declaration: ToolDeclaration) -> None:
+        unlocked = _unlocked(declaration, editing=editing, memory=memory_enabled, reachable=reachable)
+        if unlocked and class_verdict(policy, declaration).decision != "deny":
+            belt.setdefault(declaration.name, tool)
+
     for tool in providers:
         declaration = declared(tool)
-        unlocked = _unlocked(declaration, editing=editing, memory=memory_enabled, reachable=reachable)
-        if unlocked and class_verdict(policy, declaration).decision != "deny":
-            belt.setdefault(declaration.name, tool)
+        registered.add(declaration.name)
+        offer(tool, declaration)
     for tool in client_tools_manifest if reachable else ():
-        # A client's tool is the client's whatever its manifest says, and never takes the name of a registered one.
+        # A client's tool is the client's whatever its manifest says. It does not take the name of a registered one,
+        # not even of one that is left out.
         declaration = declared(tool).model_copy(update={"runtime_owner": "client"})
-        unlocked = _unlocked(declaration, editing=editing, memory=memory_enabled, reachable=reachable)
-        if unlocked and class_verdict(policy, declaration).decision != "deny":
-            belt.setdefault(declaration.name, tool)
+        if declaration.name not in registered:
+            offer(tool, declaration)
     return tuple(belt.values())
 
 
