@@ -41,7 +41,7 @@ class Verdict:
 
 
 def combined(verdicts: Iterable[Verdict]) -> Verdict:
-    """The strictest of them. The first of that strictness names source, layer and error; all of them give reasons.
+    """The strictest of them. The first of that strictness names source, layer and error; each of them gives its reason.
 
     No verdict at all is a deny: a gate that nobody stood at lets nothing through.
     """

@@ -7,8 +7,22 @@ event the host sees is a fact of the log. Here live the options, the adapters an
 sequenced (`decisions`, `agents`), how a call is let through (`mediation`).
 """
 
+from wakeful.contracts.policies import ActionPolicy, ActionPolicyProvider, ToolAccessPolicy
+from wakeful.decisions.policy.actions import ActionPolicyResolver
+from wakeful.decisions.policy.visibility import ToolPolicyFilter
+from wakeful.decisions.policy.visibility import ToolVisibility as ToolPolicy
 from wakeful.surfaces.loop.conversation_loop import ConversationLoop
 from wakeful.surfaces.loop.execution import ToolExecutionCore
 from wakeful.surfaces.loop.locks import MemoryConversationLock
 
-__all__ = ["ConversationLoop", "MemoryConversationLock", "ToolExecutionCore"]
+__all__ = [
+    "ActionPolicy",
+    "ActionPolicyProvider",
+    "ActionPolicyResolver",
+    "ConversationLoop",
+    "MemoryConversationLock",
+    "ToolAccessPolicy",
+    "ToolExecutionCore",
+    "ToolPolicy",
+    "ToolPolicyFilter",
+]

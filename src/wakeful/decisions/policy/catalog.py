@@ -1,0 +1,143 @@
+"""The catalogue of a turn's tools: each with what policy says about it, and none left out without a word.
+
+What nobody declared is shown at its worst: not read-only, not safe beside others, destructive where it writes or runs
+commands, and nothing that an interruption ends.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from wakeful.contracts.tool_catalog import CAPABILITIES, CatalogEntry, CatalogOwner, CatalogPolicy, ToolCatalog
+from wakeful.contracts.tools import PREVIEW_CHARS, Confinement, ToolDeclaration
+from wakeful.contracts.verdicts import Verdict
+from wakeful.decisions.policy.judging import CompiledPolicy, standing_verdict
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+_WRITING = frozenset({"write", "shell"})
+
+
+class Missing(Protocol):
+    """A tool that exists and cannot be had now."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+
+
+def resolve_catalog(
+    policy: CompiledPolicy,
+    withheld: Iterable[Missing] = (),
+    *,
+    confined: Mapping[str, Confinement] | None = None,
+    schema_refs: Mapping[str, str] | None = None,
+    metadata_refs: Mapping[str, str] | None = None,
+    hidden_reasons: Mapping[str, str] | None = None,
+) -> tuple[CatalogEntry, ...]:
+    """Every tool the policy was compiled for, then those that are missing; each name once.
+
+    `confined` says what a tool's calls are held to; `schema_refs` and `metadata_refs` where that is which is too large
+    or too private to be shown.
+    """
+    entries: dict[str, CatalogEntry] = {}
+    for name, plan in policy.plans.items():
+        verdict = standing_verdict(plan)
+        if name in policy.hidden:
+            reason = (hidden_reasons or {}).get(name, "it is not visible in this run")
+            verdict = Verdict("deny", "host_policy", reason, layer="belt")
+        entries[name] = entry_of(
+            plan.declaration,
+            verdict,
+            (confined or {}).get(name),
+            schema_ref=(schema_refs or {}).get(name),
+            metadata_ref=(metadata_refs or {}).get(name),
+        )
+    for missing in withheld:
+        entries.setdefault(
+            missing.name,
+            CatalogEntry(
+                tool_name=missing.name,
+                description=summary(missing.description),
+                input_schema={},
+                policy="unavailable",
+                policy_reason=summary(missing.reason) or "it cannot be had now",
+                runtime_owner="mcp_server" if missing.name.startswith("mcp.") else "local",
+            ),
+        )
+    return tuple(entries.values())
+
+
+def entry_of(
+    declaration: ToolDeclaration,
+    verdict: Verdict,
+    confinement: Confinement | None = None,
+    *,
+    schema_ref: str | None = None,
+    metadata_ref: str | None = None,
+) -> CatalogEntry:
+    """One tool as people are shown it."""
+    capabilities = capabilities_of(declaration)
+    said = declaration.model_fields_set
+    writes = bool(_WRITING & set(capabilities))
+    outside = declaration.runtime_owner != "local"
+    read_only = declaration.is_read_only and not writes
+    return CatalogEntry(
+        tool_name=declaration.name,
+        description=summary(declaration.description),
+        input_schema=declaration.input_schema if schema_ref is None else None,
+        input_schema_ref=schema_ref,
+        capabilities=capabilities,
+        policy=_policy(verdict, confinement),
+        policy_reason=verdict.reason,
+        runtime_owner=_owner(declaration),
+        metadata_ref=metadata_ref,
+        is_read_only=read_only,
+        # Our own tools are safe beside others unless they say otherwise; what runs elsewhere only when it says so.
+        is_concurrency_safe=read_only and not declaration.serial and not (outside and "parallel_safe" not in said),
+        is_destructive=declaration.is_destructive or (writes and "effect" not in said),
+        interrupt_behavior=declaration.interrupt_behavior if "interrupt_behavior" in said else "block",
+    )
+
+
+def next_catalog(
+    before: ToolCatalog | None, entries: tuple[CatalogEntry, ...], reason: str = "turn_started"
+) -> ToolCatalog | None:
+    """The catalogue to publish; None when nothing about it changed."""
+    if before is None:
+        return ToolCatalog(entries=entries, reason=reason)
+    if before.entries == entries:
+        return None
+    return ToolCatalog(entries=entries, revision=before.revision + 1, reason=reason, resolved_for=before.resolved_for)
+
+
+def capabilities_of(declaration: ToolDeclaration) -> tuple[str, ...]:
+    """Known flags as they are, any other as `custom:<name>`; a client's tool is marked as one."""
+    flags = [
+        flag if flag in CAPABILITIES or flag.startswith("custom:") else f"custom:{flag}"
+        for flag in declaration.capabilities
+    ]
+    if declaration.runtime_owner == "client":
+        flags.append("custom:client")
+    return tuple(dict.fromkeys(flags))
+
+
+def summary(text: str) -> str:
+    """The first paragraph on one line, without anything that moves a cursor, and not too long."""
+    first = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0]
+    line = " ".join(_CONTROL.sub(" ", first).split())
+    return line if len(line) <= PREVIEW_CHARS else line[: PREVIEW_CHARS - 1] + "…"
+
+
+def _policy(verdict: Verdict, confinement: Confinement | None) -> CatalogPolicy:
+    if verdict.decision != "allow":
+        return "denied" if verdict.decision == "deny" else "ask"
+    return "sandboxed" if confinement is not None and confinement.mode != "not_enforced" else "allowed"
+
+
+def _owner(declaration: ToolDeclaration) -> CatalogOwner:
+    # The runtime standard has no word for a client's own tool; it is reached through a connection like a hosted one.
+    owner = declaration.runtime_owner
+    return "hosted_connector" if owner == "client" else owner

@@ -1,0 +1,155 @@
+"""The owner's permission rules, compiled for a turn's tools so that a call looks at the few that can concern it.
+
+The order of the list means nothing: of all rules that match, deny wins, then ask, then allow. An owner's allow answers
+the question that a permission class asks by default, and no other. A person's standing answer (`origin: always`, with
+allow) is not among the rules at all: it is kept apart, and looked up only when everything else came to an ask.
+
+Two cautions are built in. A bare allow never means a tool that somebody else runs (MCP, client, hosted): those are
+allowed by their full name, so that a server cannot take a trusted name. And where an allow matches the text of a
+command, `*` stops at whatever would begin a second one.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wakeful.contracts.policies import Rule
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.verdicts import STRICTNESS, Verdict
+from wakeful.decisions.policy.patterns import Test, name_test, text_test
+from wakeful.decisions.policy.permissions import OUTSIDE_OWNERS, class_of, server_of
+
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRule:
+    """A rule and what it takes to match a call."""
+
+    rule: Rule
+    verdict: Verdict
+    means: Test
+    """Is this the name of a tool that the rule is about?"""
+    conditions: tuple[tuple[str, Test], ...]
+    shell_conditions: tuple[tuple[str, Test], ...]
+    """The same for a tool that runs commands; they differ in an allow."""
+    lenient: bool
+    answers: bool
+    """A standing answer: it says yes to a question, and nothing else."""
+
+    @property
+    def holds_for_every_call(self) -> bool:
+        """Does it speak about the tool as such: any arguments, at any time?"""
+        return not self.conditions and self.rule.call_hash is None and self.rule.expires is None
+
+    def matches(self, arguments: Mapping[str, Any], call_hash: str | None, now: float, *, shell: bool = False) -> bool:
+        rule = self.rule
+        for path, test in self.shell_conditions if shell else self.conditions:
+            value = arguments.get(path, _MISSING)
+            if value is _MISSING:
+                value = _at(arguments, path)
+            if not (test(value) if type(value) is str else _looks_so(value, test, self.lenient)):
+                return False
+        if rule.expires is not None and now >= rule.expires:
+            return False
+        return rule.call_hash is None or rule.call_hash == call_hash
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRules:
+    """The rules that can concern one tool, strictest first, and the standing answers for it."""
+
+    rules: tuple[CompiledRule, ...] = ()
+    answers: tuple[CompiledRule, ...] = ()
+    shell: bool = False
+    """The tool runs commands."""
+
+    def matching(self, arguments: Mapping[str, Any], call_hash: str | None, now: float) -> list[Verdict]:
+        return [rule.verdict for rule in self.rules if rule.matches(arguments, call_hash, now, shell=self.shell)]
+
+    def answer(self, ask: Verdict, arguments: Mapping[str, Any], call_hash: str | None, now: float) -> Verdict | None:
+        """The standing answer that may stand for this ask."""
+        for answer in self.answers:
+            if _may_answer(answer.rule, ask) and answer.matches(arguments, call_hash, now, shell=self.shell):
+                return answer.verdict
+        return None
+
+
+def compile_rules(rules: Sequence[Rule]) -> tuple[CompiledRule, ...]:
+    """Each rule once, strictest first, with the name it has in the log."""
+    compiled = [_compiled(rule.id or f"{rule.origin}:{place}", rule) for place, rule in enumerate(rules, start=1)]
+    return tuple(sorted(compiled, key=lambda one: -STRICTNESS[one.rule.decision]))
+
+
+def rules_for(declaration: ToolDeclaration, rules: Iterable[CompiledRule]) -> ToolRules:
+    """What of the rules can concern this tool."""
+    name = declaration.name
+    outside = declaration.runtime_owner in OUTSIDE_OWNERS or server_of(declaration) is not None
+    meant = [one for one in rules if one.means(name) and not (outside and one.lenient and "/" not in one.rule.match)]
+    return ToolRules(
+        tuple(one for one in meant if not one.answers),
+        tuple(one for one in meant if one.answers),
+        shell=class_of(declaration) == "execute",
+    )
+
+
+def _compiled(ref: str, rule: Rule) -> CompiledRule:
+    lenient = rule.decision == "allow"
+    conditions = tuple((path, text_test(pattern)) for path, pattern in rule.arguments.items())
+    careful = tuple((path, text_test(pattern, shell=True)) for path, pattern in rule.arguments.items())
+    return CompiledRule(
+        rule,
+        _verdict(ref, rule),
+        name_test(rule.match),
+        conditions,
+        careful if lenient else conditions,
+        lenient,
+        answers=lenient and rule.origin == "always",
+    )
+
+
+def _verdict(ref: str, rule: Rule) -> Verdict:
+    if rule.origin == "always" and rule.decision == "allow":
+        who = rule.decided_by or "somebody"
+        what = "this very call" if rule.call_hash is not None else f"calls like {rule.match}"
+        reason = rule.reason or f"{who} allowed {what} before, and the answer still stands"
+        return Verdict("allow", "human", reason, (ref,), "standing_answer")
+    words = {"allow": "allows this", "ask": "wants a person for this", "deny": "forbids this"}[rule.decision]
+    reason = rule.reason or f"the rule {ref} ({rule.match}) {words}"
+    return Verdict(
+        rule.decision,
+        "rule",
+        reason,
+        (ref,),
+        "rules",
+        approvers=rule.approvers,
+        standing_answer="none" if rule.always_ask else "any",
+    )
+
+
+def _may_answer(answer: Rule, ask: Verdict) -> bool:
+    if ask.standing_answer == "none" or (ask.standing_answer == "exact" and answer.call_hash is None):
+        return False
+    return not ask.approvers or answer.decided_by in ask.approvers
+
+
+def _at(arguments: Mapping[str, Any], path: str) -> Any:
+    found: Any = arguments
+    for step in path.split("."):
+        if not isinstance(found, Mapping) or step not in found:
+            return _MISSING
+        found = found[step]
+    return found
+
+
+def _looks_so(value: Any, test: Test, lenient: bool) -> bool:
+    """A list matches a strict rule by any item, or by all as one line; a lenient one only by each of them."""
+    if value is _MISSING:
+        return False
+    if isinstance(value, str):
+        return test(value)
+    if isinstance(value, list | tuple):
+        met = [_looks_so(item, test, lenient) for item in value]
+        return bool(met) and all(met) if lenient else any(met) or test(" ".join(str(item) for item in value))
+    return test(json.dumps(value, sort_keys=True, ensure_ascii=False, default=str))
