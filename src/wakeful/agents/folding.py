@@ -12,7 +12,7 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import ITEM, AssistantItem
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import HistoryImported, TurnConfigChanged, TurnStarted
-from wakeful.decisions.state import TurnState, evolve
+from wakeful.decisions.state import TurnState, after, evolve
 from wakeful.ports import Store, TurnRow
 
 
@@ -68,7 +68,7 @@ async def fold(store: Store, row: TurnRow, recorded: list[Recorded]) -> Folded:
         if state is None:
             if row.turn_id in states:
                 continue  # a later turn of the thread: no part of what this one knew
-            state = states[fact.turn_id] = newest = TurnState(configs, newest.items)
+            state = states[fact.turn_id] = newest = after(newest, configs)
         event = fact.event
         if fact.turn_id == row.turn_id and isinstance(event, TurnStarted | TurnConfigChanged):
             digest = event.config_ref.digest

@@ -3,6 +3,7 @@
 from functools import cached_property
 from typing import Any
 
+from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import Value
 
@@ -17,6 +18,8 @@ class TurnConfig(Value):
     tools: tuple[ToolDeclaration, ...] = ()
     settings: dict[str, Any] = {}
     output_schema: dict[str, Any] | None = None
+    policy: GatePolicy = GatePolicy()
+    """What the owner says about calls, and the standing answers there were when the turn was taken up."""
     injected_tool_args: dict[str, str] = {}
     """Fields that every tool shows the model and no tool ever gets."""
     output_retries: int = 2
@@ -33,7 +36,7 @@ class TurnConfig(Value):
         """What differs, in words a person reads."""
         changed = [
             name
-            for name in ("agent_name", "model_ref", "fallbacks", "instructions", "settings", "output_schema")
+            for name in ("agent_name", "model_ref", "fallbacks", "instructions", "settings", "output_schema", "policy")
             if getattr(self, name) != getattr(before, name)
         ]
         now, then = ({tool.name: tool for tool in config.tools} for config in (self, before))

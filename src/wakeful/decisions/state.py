@@ -5,7 +5,7 @@ a fact costs the same at round 10 and at round 10,000. After a crash, folding th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias, assert_never
 
@@ -74,6 +74,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.models import ProviderAttemptRecord, TokenUsage
 from wakeful.contracts.tools import Effect
+from wakeful.decisions.policy.provenance import NOTHING_SEEN, Exposure, begun, exposed, merged, what_it_does
 from wakeful.decisions.retries import MAX_ATTEMPTS
 
 Phase: TypeAlias = Literal["new", "ready", "asking", "lost", "acting", "closing", "answered", "suspended", "ended"]
@@ -214,6 +215,12 @@ class TurnState:
     """Of the answered requests whose price is known."""
     priced: int = 0
     """How many those are."""
+    derived_from: str = "operator_instruction"
+    """The lowest authority among the turn's messages."""
+    exposure: Exposure = NOTHING_SEEN
+    """What the conversation has seen: untrusted input, private data, acts."""
+    standing_rules: list[dict[str, Any]] = field(default_factory=list)
+    """Rules that people added while deciding about calls of this turn."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Calls whose outcome nobody knows, and their tools."""
     stop: Stop | None = None
@@ -227,6 +234,11 @@ class TurnState:
     def open_calls(self) -> list[Call]:
         """Calls of the round that have no answer yet, in model order."""
         return [call for call in self.batch[self.front :] if call.answer is None]
+
+
+def after(before: TurnState, configs: Mapping[str, TurnConfig]) -> TurnState:
+    """The thread's next turn: it goes on with the same conversation, and with what that has seen."""
+    return TurnState(configs, before.items, exposure=replace(before.exposure, acted=""))
 
 
 def evolve(state: TurnState, fact: Fact) -> None:
@@ -265,10 +277,13 @@ def evolve(state: TurnState, fact: Fact) -> None:
                 call.taken_up = True
                 state.running += 1
                 state.tool_calls += 1
+                _expose(state, call)
             call.dispatches = event.attempt
             call.settled = True
         case MessageAdmitted():
             state.items.append(event.item)
+            state.derived_from = event.authority_class
+            state.exposure = merged(state.exposure, begun(event.authority_class))
         case HistoryImported():
             # The message opens its turn and is stored first; in the conversation it comes after what it follows.
             state.items[-1:-1] = event.items
@@ -473,9 +488,17 @@ def _started_call(state: TurnState, fact: Fact, event: ToolStarted) -> None:
     call.idempotency_key = event.idempotency_key
     call.started_at = fact.at
     if event.dispatched:
+        _expose(state, call)
         call.dispatches = 1
         state.running += 1
         state.tool_calls += 1
+
+
+def _expose(state: TurnState, call: Call) -> None:
+    """A call that is let through adds what its tool does to what the conversation has seen."""
+    declaration = state.config.tool(call.part.name) if state.config is not None else None
+    if declaration is not None:
+        state.exposure = exposed(state.exposure, declaration.name, what_it_does(declaration))
 
 
 def _asked_outside(state: TurnState, fact: Fact, event: ActionRequired | RuntimeToolRequested) -> None:
@@ -495,6 +518,8 @@ def _said_outside(state: TurnState, fact: Fact, event: ActionResolved | RuntimeT
     action_id = event.action_id if isinstance(event, ActionResolved) else event.request_id
     if action_id == call.pending.action_id:
         call.pending.said = event
+        if isinstance(event, ActionResolved) and event.rule is not None:
+            state.standing_rules.append(event.rule)
         call.taken_up = False
 
 

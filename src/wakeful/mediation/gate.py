@@ -94,8 +94,8 @@ class Consulted:
 
 
 Consult: TypeAlias = Callable[[Proposal], Awaitable[Consulted]]
-Policy: TypeAlias = Callable[[Proposal], Verdict | None]
-"""The pure verdict on a call; None: nothing against it."""
+Policy: TypeAlias = Callable[[Proposal, tuple[Verdict, ...]], Verdict]
+"""The pure verdict on a call, given what predicates and hooks said about it."""
 
 
 @dataclass(slots=True)

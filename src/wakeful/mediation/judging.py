@@ -4,11 +4,12 @@ from typing import Any
 
 from wakeful.contracts.events.tools import ErrorCategory, Said
 from wakeful.contracts.tools import ToolError
-from wakeful.contracts.verdicts import DecisionSource, Verdict, combined
+from wakeful.contracts.verdicts import Verdict, combined
 from wakeful.mediation.gate import Consulted, GateParts, Proposal
 
 NOTHING_AGAINST = Verdict("allow", "mode", "the tool is offered in this turn and no rule forbids it", layer="gate")
 PREDICATE = "approval predicate"
+CONFINEMENT = "confinement"
 NOBODY_SAID = Consulted()
 
 _CATEGORIES: dict[str, ErrorCategory] = {
@@ -41,23 +42,26 @@ def predicate(proposal: Proposal, parts: GateParts) -> Consulted:
 
 def judge(proposal: Proposal, consulted: Consulted, parts: GateParts) -> Verdict:
     """The verdict of everybody."""
-    verdicts = []
+    said = tuple(_voice(each) for each in consulted.said)
     if parts.policy is not None:
         try:
-            found = parts.policy(proposal)
+            verdict = parts.policy(proposal, said)
         except Exception as raised:
-            found = Verdict("deny", "rule", f"the policy raised {type(raised).__name__}: {raised}", layer="policy")
-        if found is not None:
-            verdicts.append(found)
-    for said in consulted.said:
-        source: DecisionSource = "rule" if said.by == PREDICATE else "hook"
-        error_type = said.error_type or ("permission_denied" if said.by == PREDICATE else "hook_blocked")
-        layer = "predicate" if said.by == PREDICATE else "hooks"
-        verdicts.append(Verdict(said.decision, source, said.reason, layer=layer, error_type=error_type))
-    if not verdicts:
+            return Verdict("deny", "rule", f"the policy raised {type(raised).__name__}: {raised}", layer="policy")
+    elif said:
+        verdict = combined(said)
+    else:
         return NOTHING_AGAINST
-    verdict = combined(verdicts)
     return NOTHING_AGAINST if verdict.decision == "allow" and not verdict.rule_refs else verdict
+
+
+def _voice(said: Said) -> Verdict:
+    """What code outside the policy said, as a verdict among others."""
+    if said.by == PREDICATE:
+        return Verdict(said.decision, "rule", said.reason, ("tool:approval",), "person")
+    if said.by == CONFINEMENT:
+        return Verdict(said.decision, "sandbox", said.reason, layer="confinement", error_type="sandbox_unavailable")
+    return Verdict(said.decision, "hook", said.reason, layer="hooks", error_type=said.error_type or "hook_blocked")
 
 
 def refusal(proposal: Proposal, verdict: Verdict) -> tuple[ToolError, ErrorCategory]:

@@ -191,7 +191,7 @@ async def _resolution(
             added = ApprovalRuleAdded(
                 rule_id=rule_id, agent_name=row.agent_name, rule=rule, added_by=by, action_id=row.action_id
             )
-            return [added, ActionResolved(status="approved", decision="always", rule_id=rule_id, **fields)]
+            return [added, ActionResolved(status="approved", decision="always", rule_id=rule_id, rule=rule, **fields)]
 
 
 def _check_answer(asked: ActionRequired, answer: Answer) -> None:

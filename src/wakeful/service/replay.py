@@ -12,10 +12,11 @@ from wakeful.contracts.events import AnyEvent, AssistantRecorded, TurnConfigChan
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.replay import Divergence, Replay
-from wakeful.decisions.state import Call, TurnState, evolve
+from wakeful.decisions.state import Call, TurnState, after, evolve
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.offloading import arguments_of
+from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Store, TurnRow
 from wakeful.tools.function import Tool
 
@@ -72,6 +73,7 @@ class _StoredGate:
     def __init__(self, turn_id: str, secret: bytes) -> None:
         self._turn_id = turn_id
         self._secret = secret
+        self._state = TurnState()
         self._mediator: tuple[TurnConfig, Mediator] | None = None
         self.arguments: dict[str, dict[str, Any] | None] = {}
         """Of the calls whose arguments stand behind references."""
@@ -79,12 +81,13 @@ class _StoredGate:
     def __call__(
         self, state: TurnState, call: Call, scheduling: Literal["parallel", "serial"], said: tuple[Said, ...]
     ) -> list[AnyEvent]:
-        config = state.config
+        self._state, config = state, state.config
         if config is None:
             raise ValueError(f"turn {self._turn_id} has no configuration to let {call.call_id} through with")
         if self._mediator is None or self._mediator[0] is not config:
             tools = {tool.name: _OnlyDeclared(tool) for tool in config.tools}
-            parts = GateParts(secret=self._secret, turn_id=self._turn_id, now=lambda: 0.0)
+            policy = TurnPolicy(lambda: self._state, lambda: config, self._secret)
+            parts = GateParts(policy, secret=self._secret, turn_id=self._turn_id, now=lambda: 0.0)
             self._mediator = config, Mediator(config, tools, self._turn_id, parts)
         arguments = call.part.arguments if call.part.arguments is not None else self.arguments.get(call.call_id)
         batch = f"{self._turn_id}/{call.step}"
@@ -112,12 +115,12 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
         if fact.turn_id != row.turn_id:
             state = earlier.get(fact.turn_id)
             if state is None and replay is None:
-                state = earlier[fact.turn_id] = newest = TurnState(configs, newest.items)
+                state = earlier[fact.turn_id] = newest = after(newest, configs)
             if state is not None:
                 evolve(state, await hydrated(store, fact))
             continue
         if replay is None:
-            replay = Replay(TurnState(configs, newest.items), gate)
+            replay = Replay(after(newest, configs), gate)
         count += 1
         event = fact.event
         if isinstance(event, TurnStarted | TurnConfigChanged):

@@ -88,7 +88,8 @@ class ActionResolved(Event):
     answer: Any = None
     """Of an answer: what stands in the tool's place."""
     rule_id: str | None = None
-    """Of an always: the rule that was added."""
+    rule: dict[str, Any] | None = None
+    """Of an always: the rule that was added. It holds for the rest of the turn, too."""
 
 
 class RuntimeToolRequested(Event):

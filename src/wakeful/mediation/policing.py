@@ -1,0 +1,58 @@
+"""The policy of one turn, brought to bear on its calls.
+
+Everything it needs is in the log: the configuration the turn runs under, the rules people added while deciding, what
+the turn has seen so far. Time is the time of the newest fact. So the same verdict comes out when it is replayed.
+"""
+
+from collections.abc import Callable
+
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.policies import Rule
+from wakeful.contracts.verdicts import Verdict
+from wakeful.decisions.policy.judging import CallUnderJudgement, CompiledPolicy, compile_policy, judge
+from wakeful.decisions.state import TurnState
+from wakeful.mediation.binding import bind
+from wakeful.mediation.gate import Proposal
+
+
+class TurnPolicy:
+    """Judges the calls of one turn."""
+
+    def __init__(self, state: Callable[[], TurnState], config: Callable[[], TurnConfig], secret: bytes) -> None:
+        self._state = state
+        self._config = config
+        self._secret = secret
+        self._compiled: tuple[TurnConfig, int, CompiledPolicy] | None = None
+
+    def __call__(self, proposal: Proposal, said: tuple[Verdict, ...]) -> Verdict:
+        """The verdict, given what predicates and hooks said. Does not raise."""
+        state, policy = self._state(), self._policy()
+        call = CallUnderJudgement(
+            name=proposal.declared.name,
+            arguments=proposal.arguments,
+            now=state.now / 1_000_000,
+            derived_from=state.derived_from,
+            exposure=state.exposure,
+            traits=proposal.declaration if proposal.declaration is not proposal.declared else None,
+            call_hash=self._call_hash(proposal, policy),
+            hooks=said,
+        )
+        return judge(call, policy)
+
+    def _policy(self) -> CompiledPolicy:
+        """Worked out once, and again when a person added a rule or the code changed."""
+        state, config = self._state(), self._config()
+        known = self._compiled
+        if known is None or known[0] is not config or known[1] != len(state.standing_rules):
+            added = tuple(Rule.model_validate(rule) for rule in state.standing_rules)
+            policy = config.policy
+            if added:
+                policy = policy.model_copy(update={"rules": (*policy.rules, *added)})
+            known = self._compiled = config, len(state.standing_rules), compile_policy(policy, config.tools)
+        return known[2]
+
+    def _call_hash(self, proposal: Proposal, policy: CompiledPolicy) -> str | None:
+        # Only a rule about one exact call needs it, and it costs more than the rest of the verdict.
+        if not any(rule.call_hash for rule in policy.source.rules):
+            return None
+        return bind(self._secret, proposal.declared, proposal.arguments, proposal.directory)
