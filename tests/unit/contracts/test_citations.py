@@ -7,8 +7,10 @@ import pytest
 
 import wakeful
 from wakeful.contracts.citations import normalise_citation, with_safe_citations
+from wakeful.contracts.declaring import normalize_for_server
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.runtime_tools import RuntimeToolResult
+from wakeful.surfaces.loop.execution import normalised
 
 FULL: dict[str, Any] = {
     "source": "wiki",
@@ -45,6 +47,8 @@ def test_fields_are_trimmed_and_what_is_unusable_is_dropped_and_the_rest_stays()
     assert with_safe_citations({"citations": "none"}) == {"citations": []}
     result = RuntimeToolResult.normalise({"request_id": "r", "tool_name": "t", "result": {}, "metadata": raw})
     assert result.metadata == safe
+    tool = normalize_for_server({"name": "a/search", "source": "s", "description": "d"})
+    assert normalised({"success": True, "result": 1, "metadata": raw}, tool)["metadata"] == safe
 
 
 @pytest.mark.spec("API-CIT-03")

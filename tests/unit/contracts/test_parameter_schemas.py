@@ -33,7 +33,6 @@ def test_a_parameter_is_gone_from_every_place_that_speaks_of_the_same_object() -
         "oneOf": [{"if": {}, "then": {"properties": {}}}],
         "dependentRequired": {"q": []},
         "dependentSchemas": {"q": {}},
-        "$defs": SCHEMA["$defs"],
     }
     assert property_names(left) == {"q", "n"}
 
@@ -43,6 +42,25 @@ def test_a_field_of_the_same_name_in_another_object_stays() -> None:
     assert without(schema, ["customer"]) == {
         "properties": {"to": {"properties": {"customer": {}}, "required": ["customer"]}}
     }
+
+
+def test_definitions_that_only_it_needed_are_gone_with_it() -> None:
+    schema: dict[str, Any] = {
+        "properties": {"customer": {"$ref": "#/$defs/Customer"}, "list": {"items": {"$ref": "#/$defs/Item"}}},
+        "$defs": {
+            "Customer": {"properties": {"iban": {}}},
+            "Item": {"properties": {"of": {"$ref": "#/$defs/Kind"}}},
+            "Kind": {"enum": [1]},
+        },
+    }
+    left = without(schema, ["customer"])
+    assert left["$defs"].keys() == {"Item", "Kind"}
+    assert "iban" not in str(left)
+
+
+def test_a_name_for_a_name_is_followed() -> None:
+    schema = {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"properties": {"a": {}, "b": {}}}}}
+    assert without(schema, ["a"]) == {"properties": {"b": {}}}
 
 
 def test_a_definition_that_contains_itself_comes_to_an_end() -> None:

@@ -38,7 +38,6 @@ def test_a_request_is_completed_and_its_id_follows_from_run_tool_and_call() -> N
                 RuntimeToolRequest.normalise({**CALL, missing: "", **more})
 
 
-@pytest.mark.spec("API-RTL-04")
 def test_a_request_keeps_its_identity_to_its_end() -> None:
     request = RuntimeToolRequest.normalise(CALL)
     ended = request.settled("runtime_tool_timeout")

@@ -114,7 +114,7 @@ async def test_only_a_plain_yes_permits(permitted: Any) -> None:
     assert await Host(permitted).refused() == "ability_permission_denied"
 
 
-@pytest.mark.spec("API-ABL-04", "API-ABL-05")
+@pytest.mark.spec("API-ABL-04")
 @pytest.mark.parametrize("decision", [ACTION, PendingAction.normalise(ACTION)], ids=["dict", "action"])
 async def test_a_decision_is_staged_and_stands_in_the_abilitys_place(decision: Any) -> None:
     store, own = MemoryPendingActionStore(), MemoryPendingActionStore()

@@ -101,15 +101,20 @@ async def test_a_timeout_completes_the_call_with_a_failed_result() -> None:
     assert "cancelled" not in done
 
 
-async def test_a_cancel_is_the_same_end_and_says_so() -> None:
+@pytest.mark.spec("API-RTL-04")
+async def test_a_request_waits_then_ends_as_itself_and_a_cancel_says_so() -> None:
     around = Around()
-    request = await around.asked()
+    request, answered = await around.asked(), await around.asked(tool_call_id="c2")
+    assert request.status == "runtime_tool_pending"
+    done = await around.lifecycle.submit_result(around.store, {"request_id": answered.request_id, "result": 1})
+    assert done["status"] == done["request"]["status"] == "runtime_tool_completed"
     done = await around.lifecycle.cancel_request(around.store, request.request_id)
     assert (done["status"], done["cancelled"], around.names[-1]) == (
         "runtime_tool_timeout",
         True,
         "runtime_tool_request_timed_out",
     )
+    assert {**done["request"], "status": "runtime_tool_pending"} == request.model_dump()
     again = await around.lifecycle.timeout_request(around.store, request.request_id)
     assert (again["duplicate"], again["cancelled"]) == (True, True)
 
