@@ -10,11 +10,14 @@ from typing import Any
 
 from wakeful.contracts import conversation_result as results
 from wakeful.contracts.audit import ToolAudit
+from wakeful.contracts.bindings import Binding
 from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.events import EVENTS, Event
 from wakeful.contracts.outcomes import RunFailure, RunOutcome
-from wakeful.contracts.principals import ExecutionPrincipal
+from wakeful.contracts.pending_actions import PendingAction
+from wakeful.contracts.principals import CapabilityCeiling, ExecutionPrincipal
 from wakeful.contracts.requests import ConversationRequest, RuntimeOverrides, Workspace
+from wakeful.contracts.runtime_tools import RuntimeToolRequest, RuntimeToolResult
 from wakeful.contracts.schema import event_schema
 from wakeful.contracts.tool_calls import ToolCall, ToolCallMetadata
 from wakeful.contracts.transcript import Message
@@ -42,7 +45,9 @@ CONVERSATION: tuple[type[Value], ...] = (
     Message,
     ConversationRequest,
     RuntimeToolDeclaration,
+    Binding,
     ExecutionPrincipal,
+    CapabilityCeiling,
     RuntimeOverrides,
     Workspace,
     results.ConversationResult,
@@ -57,6 +62,9 @@ CONVERSATION: tuple[type[Value], ...] = (
     results.ArgumentsSeen,
     results.ResultShape,
     results.StructuredOutputDiagnostics,
+    RuntimeToolRequest,
+    RuntimeToolResult,
+    PendingAction,
     ToolCall,
     ToolCallMetadata,
 )

@@ -15,9 +15,13 @@ from wakeful.contracts.models import AgentTokenUsageSummary, ModelGlimpse, Reply
 from wakeful.contracts.tools import ToolDeclaration
 
 if TYPE_CHECKING:  # what only the conversation loop needs is not loaded for everybody
+    from collections.abc import Mapping
+
     from wakeful.contracts.conversation_result import ConversationResult
     from wakeful.contracts.declarations import RuntimeToolDeclaration
+    from wakeful.contracts.pending_actions import PendingAction
     from wakeful.contracts.requests import ConversationRequest
+    from wakeful.contracts.runtime_tools import RuntimeToolRequest, RuntimeToolResult
     from wakeful.contracts.tool_calls import ToolCall
     from wakeful.contracts.transcript import Message
 
@@ -364,4 +368,89 @@ class TranscriptPersister(Protocol):
         self, messages: "Sequence[Message]", request: "ConversationRequest", result: "ConversationResult"
     ) -> Any:
         """The transcript's id, or an empty text. Called once a run, however it ended; raising changes nothing."""
+        ...
+
+
+# --- what waits for somebody outside ---------------------------------------------------------------------------------
+# Methods may be plain or async, like the others that hosts bring.
+
+
+class Settled(NamedTuple):
+    """The answer to an attempt to end a request."""
+
+    won: bool
+    """False: it had ended before, and nothing was written."""
+    request: "RuntimeToolRequest"
+    """As it is stored now."""
+    result: "RuntimeToolResult | None"
+    """The result that is stored: the winner's."""
+
+
+class RuntimeToolRequestStore(Protocol):
+    """Keeps calls that somebody outside answers.
+
+    `complete` and `timeout` compare and set: they end a request that is pending, once, and tell everybody else what it
+    ended with. A store says so with `compare_and_set = True`; one that does not is refused for ending requests.
+    """
+
+    compare_and_set: bool
+
+    def create(self, request: "RuntimeToolRequest") -> Any:
+        """Keep a pending request. One with that id may be there already: then it stays as it is."""
+        ...
+
+    def get(self, request_id: str) -> Any:
+        """The RuntimeToolRequest, or None."""
+        ...
+
+    def complete(self, request_id: str, result: "RuntimeToolResult") -> Any:
+        """End it with a result: Settled, or None when there is no such request."""
+        ...
+
+    def timeout(self, request_id: str, result: "RuntimeToolResult | None" = None) -> Any:
+        """End it unanswered, keeping `result` as what it ended with: Settled, or None when there is no such request."""
+        ...
+
+    def recent_pending(self, query: "Mapping[str, Any]") -> Any:
+        """Pending requests, newest first. Keys of the query: run_id, tool_name, before (an ISO time), limit."""
+        ...
+
+
+class RuntimeToolContinuation(Protocol):
+    """Goes on with a run once its call is answered."""
+
+    def resume(self, request: "RuntimeToolRequest", result: "RuntimeToolResult", context: dict[str, Any]) -> Any:
+        """An object. Called once, for whoever ended the request."""
+        ...
+
+
+class PendingActionStore(Protocol):
+    """Keeps actions that wait for a decision; they are there again after a restart."""
+
+    def store(self, action: "PendingAction") -> Any:
+        """Keep a pending action. Raises when it cannot: an action that is not kept cannot be decided."""
+        ...
+
+    def get(self, action_id: str) -> Any:
+        """The PendingAction, or None."""
+        ...
+
+    def list(self, query: "Mapping[str, Any]") -> Any:
+        """Actions, newest first. Keys of the query: status, kind, agent, workspace, limit."""
+        ...
+
+    def summary(self, query: "Mapping[str, Any]") -> Any:
+        """How many there are: an object status -> count."""
+        ...
+
+    def record_resolution(self, action: "PendingAction") -> Any:
+        """Compare and set: True when the action was pending and is now as given; False when it had ended before."""
+        ...
+
+    def expire(self, now: str) -> Any:
+        """End what is past its `expires_at`; how many that were."""
+        ...
+
+    def delete(self, action_id: str, *, resolver: str, now: str) -> Any:
+        """End a pending action as deleted; True when it was there and pending."""
         ...

@@ -27,7 +27,7 @@ def without(schema: Mapping[str, Any], names: Collection[str]) -> Schema:
             part["properties"] = {name: inner for name, inner in properties.items() if name not in names}
         _not_required(part, names)
 
-    return _changed(schema, drop) if names else copy.deepcopy(dict(schema))
+    return _without_unused(_changed(schema, drop)) if names else copy.deepcopy(dict(schema))
 
 
 def relaxed(schema: Mapping[str, Any], *, optional: Collection[str], ignored: Collection[str]) -> Schema:
@@ -58,6 +58,29 @@ def property_names(schema: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(found)
 
 
+def _without_unused(schema: Schema) -> Schema:
+    """Definitions that nothing refers to any more would still tell a model about what was taken out."""
+    places = [word for word in ("$defs", "definitions") if isinstance(schema.get(word), dict)]
+    named = {f"#/{word}/{name}": inner for word in places for name, inner in schema[word].items()}
+    waiting: list[Any] = [inner for word, inner in schema.items() if word not in places]
+    used: set[str] = set()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            reference = part.get("$ref")
+            if isinstance(reference, str):
+                found = {name for name in named if reference == name or reference.startswith(f"{name}/")} - used
+                used |= found
+                waiting.extend(named[name] for name in found)
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+    for word in places:
+        left = {name: inner for name, inner in schema[word].items() if f"#/{word}/{name}" in used}
+        schema = {**schema, word: left} if left else {key: inner for key, inner in schema.items() if key != word}
+    return schema
+
+
 def _changed(schema: Mapping[str, Any], change: Callable[[Schema], None]) -> Schema:
     root = copy.deepcopy(dict(schema))
     return _walk(root, dict(schema), change, 0)
@@ -74,6 +97,8 @@ def _walk(part: Schema, root: Mapping[str, Any], change: Callable[[Schema], None
         definitions: Schema = {key: beside.pop(key) for key in ("$defs", "definitions") if key in beside}
         inlined = copy.deepcopy(target)
         part = {**definitions, "allOf": [inlined, beside]} if beside else {**definitions, **inlined}
+        if "$ref" in part:  # a name for a name
+            return _walk(part, root, change, depth + 1)
     change(part)
     for word in _COMBINED:
         if isinstance(part.get(word), list):

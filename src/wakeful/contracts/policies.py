@@ -117,14 +117,6 @@ class GatePolicy(Value):
     provenance: ProvenancePolicy = ProvenancePolicy()
 
 
-class CapabilityCeiling(Value):
-    """The most a principal may do, whatever a tool or a policy would let it. Patterns with `*`; denied wins."""
-
-    allowed: tuple[str, ...] | None = None
-    """None: everything that is not denied."""
-    denied: tuple[str, ...] = ()
-
-
 class ActionPolicy(StrEnum):
     """What becomes of an action: done at once, shown to a person first, or not at all."""
 

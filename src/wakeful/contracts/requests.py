@@ -5,7 +5,8 @@ from typing import Any
 
 from pydantic import Field
 
-from wakeful.contracts.declarations import RuntimeToolDeclaration, normalize_for_conversation_request
+from wakeful.contracts.declarations import RuntimeToolDeclaration
+from wakeful.contracts.declaring import normalize_for_conversation_request
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.jsonable import JsonDict
 from wakeful.contracts.principals import ExecutionPrincipal

@@ -78,8 +78,6 @@ class ToolDeclaration(Value):
     interrupt_behavior: Literal["cancel", "block"] = "cancel"
     answered_by: Literal["code", "person", "client"] = "code"
     """Who produces the result: this process, a person who is asked, or a client that runs the tool."""
-    bound_parameters: tuple[str, ...] = ()
-    """Parameters that come from the run and not from the model."""
 
     @property
     def permission(self) -> PermissionClass:

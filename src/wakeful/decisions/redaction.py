@@ -8,35 +8,35 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from wakeful.contracts.envelope import RuntimeEvent
+from wakeful.contracts.sensitive_names import (
+    COUNT,
+    MAX_DEPTH,
+    PLAIN,
+    REDACTED,
+    SENSITIVE,
+    hide_by_name,
+    is_flagged,
+    is_sensitive,
+    only_numbers,
+    verdict,
+)
 from wakeful.contracts.tools import ToolDeclaration
 
-REDACTED = "[redacted]"
-MAX_DEPTH = 100
-"""What is nested deeper is hidden whole: nobody reads it, and walking it could end the process."""
+__all__ = [
+    "REDACTED",
+    "Declared",
+    "call_envelope",
+    "declared_by",
+    "is_sensitive",
+    "redact",
+    "redact_event",
+    "redact_parameters",
+    "stable_hash",
+]
 
-SENSITIVE_WORDS = (
-    "apikey",
-    "authorization",
-    "authtoken",
-    "bearer",
-    "cookie",
-    "credential",
-    "nonce",
-    "password",
-    "privatekey",
-    "secret",
-    "token",
-)
-COUNT_WORDS = ("tokens", "tokencount", "tokenusage", "tokenlimit", "tokenbudget", "tokenestimate", "tokentotal")
-"""A name that says how many tokens there are. Only numbers pass under it: a text is still hidden."""
-SCHEMA_FLAGS = ("sensitive", "x-sensitive", "secret", "writeOnly")
-
-_SEPARATORS = str.maketrans("", "", "_- ")
-_PLAIN, _COUNT, _SENSITIVE = 0, 1, 2
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -50,60 +50,12 @@ class Declared(NamedTuple):
 NOTHING_DECLARED = Declared()
 
 
-@lru_cache(maxsize=4096)
-def _verdict(key: str) -> int:
-    name = key.lower().translate(_SEPARATORS)
-    found = [word for word in SENSITIVE_WORDS if word in name]
-    if not found:
-        return _PLAIN
-    if found == ["token"] and any(word in name for word in COUNT_WORDS):
-        return _COUNT
-    return _SENSITIVE
-
-
-def is_sensitive(key: str) -> bool:
-    """Does the name alone say that the value is a secret?"""
-    return _verdict(key) == _SENSITIVE
-
-
 def redact(value: Any, declared: Declared = NOTHING_DECLARED) -> Any:
     """A copy in which every secret is `[redacted]`, in objects and lists at every depth."""
     if declared is NOTHING_DECLARED or declared == NOTHING_DECLARED:
-        return _by_name(value, 0)
+        return hide_by_name(value, 0)
     schemas = (declared.schema,) if declared.schema is not None else ()
     return _by_declaration(value, declared.paths, _expanded(schemas, declared.schema), declared.schema, 0)
-
-
-def _by_name(value: Any, depth: int) -> Any:
-    if isinstance(value, dict):
-        if depth >= MAX_DEPTH:
-            return REDACTED
-        copy = {}
-        for key, inner in value.items():
-            verdict = _verdict(key) if isinstance(key, str) else _PLAIN
-            if verdict == _PLAIN:
-                copy[key] = _by_name(inner, depth + 1) if isinstance(inner, dict | list | tuple) else inner
-            elif verdict == _COUNT:
-                copy[key] = _only_numbers(inner, depth + 1)
-            else:
-                copy[key] = REDACTED
-        return copy
-    if isinstance(value, list | tuple):
-        if depth >= MAX_DEPTH:
-            return REDACTED
-        return [_by_name(inner, depth + 1) for inner in value]
-    return value
-
-
-def _only_numbers(value: Any, depth: int) -> Any:
-    """Under a name that counts tokens: numbers stay, words are hidden, objects are walked by their own names."""
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, dict):
-        return _by_name(value, depth)
-    if isinstance(value, list | tuple) and depth < MAX_DEPTH:
-        return [_only_numbers(inner, depth + 1) for inner in value]
-    return REDACTED
 
 
 def _by_declaration(
@@ -114,19 +66,19 @@ def _by_declaration(
     depth: int,
 ) -> Any:
     if not paths and not schemas:
-        return _by_name(value, depth)
-    if any(not path for path in paths) or any(_is_flagged(schema) for schema in schemas) or depth >= MAX_DEPTH:
+        return hide_by_name(value, depth)
+    if any(not path for path in paths) or any(is_flagged(schema) for schema in schemas) or depth >= MAX_DEPTH:
         return REDACTED
     if isinstance(value, dict):
         copy = {}
         for key, inner in value.items():
-            verdict = _verdict(key) if isinstance(key, str) else _PLAIN
+            found = verdict(key) if isinstance(key, str) else PLAIN
             below = tuple(path[1:] for path in paths if path[0] in (key, "*"))
             inside = _expanded(_of_property(schemas, key), root)
-            if verdict == _SENSITIVE or () in below or any(_is_flagged(schema) for schema in inside):
+            if found == SENSITIVE or () in below or any(is_flagged(schema) for schema in inside):
                 copy[key] = REDACTED
-            elif verdict == _COUNT and not isinstance(inner, dict):
-                copy[key] = _only_numbers(inner, depth + 1)
+            elif found == COUNT and not isinstance(inner, dict):
+                copy[key] = only_numbers(inner, depth + 1)
             else:
                 copy[key] = _by_declaration(inner, below, inside, root, depth + 1)
         return copy
@@ -167,13 +119,9 @@ def _declared(schema: dict[str, Any], sensitive_parameters: tuple[str, ...]) -> 
     return known[2]
 
 
-def _is_flagged(schema: Mapping[str, Any]) -> bool:
-    return schema.get("format") == "password" or any(schema.get(flag) is True for flag in SCHEMA_FLAGS)
-
-
 def _has_flags(schema: Any) -> bool:
     if isinstance(schema, dict):
-        return _is_flagged(schema) or any(_has_flags(inner) for inner in schema.values())
+        return is_flagged(schema) or any(_has_flags(inner) for inner in schema.values())
     return isinstance(schema, list) and any(_has_flags(inner) for inner in schema)
 
 
@@ -268,7 +216,7 @@ def redact_event(event: RuntimeEvent, declarations: Mapping[str, ToolDeclaration
     arguments as they came. `declarations` adds what the tools themselves call sensitive.
     """
     payload = _without_arguments(event.payload, declarations or {}, 0)
-    return event.model_copy(update={"payload": _by_name(payload, 0)})
+    return event.model_copy(update={"payload": hide_by_name(payload, 0)})
 
 
 def _without_arguments(value: Any, declarations: Mapping[str, ToolDeclaration], depth: int) -> Any:

@@ -18,6 +18,7 @@ from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import DepsMissing, InvalidValue, KeyReused
 from wakeful.contracts.events import HistoryImported, MessageAdmitted, SessionStarted
 from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.decisions.parameters import assemble
 from wakeful.mediation.offloading import offload
 from wakeful.ports import Store, TurnRow
 from wakeful.service.requests import RunRequest, Runtime
@@ -108,6 +109,19 @@ def reused(key: str, row: TurnRow, agent_name: str, message: UserItem) -> KeyReu
         f"  now:  agent {agent_name!r}, prompt {message.text[:PREVIEW_CHARS]!r}",
         "give this run a key of its own, or repeat the first one exactly",
     )
+
+
+def check_bound(agent: Agent[Any, Any], context: Mapping[str, Any]) -> None:
+    """Every parameter that a tool takes from the run is there. Raises InvalidValue, naming tool and parameter."""
+    for tool in (tool for tool in agent.tools if tool.plan.bindings):
+        for name in assemble(tool.plan, {}, {"context": context}).missing:
+            place = str(tool.plan.bindings[name])
+            raise InvalidValue(
+                "invalid_context",
+                place,
+                f"the tool {tool.name!r} of agent {agent.name!r} takes {name!r} from here, and there is nothing",
+                "pass it: run(..., context={...})",
+            )
 
 
 def check_deps(agent: Agent[Any, Any], deps: Any, turn: str) -> None:

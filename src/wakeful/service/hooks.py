@@ -27,8 +27,22 @@ Hook: TypeAlias = Callable[..., Any]
 GROUP = "wakeful.hooks"
 DEFAULT_PRIORITY = 10
 
-NAMES: Mapping[str, Kind] = {"loop_event": "observer", "tool_audit_parameters": "value"}
-"""The hooks that exist."""
+NAMES: Mapping[str, Kind] = {
+    "loop_event": "observer",
+    "tool_audit_parameters": "value",
+    "runtime_tool_policy": "value",
+    "execution_principal": "resolver",
+    "ability_invoked": "observer",
+    "ability_executed": "observer",
+    "ability_pre_execute_decision": "value",
+    "pending_action_store": "resolver",
+    "runtime_tool_request_created": "observer",
+    "runtime_tool_result_submitted": "observer",
+    "runtime_tool_request_timed_out": "observer",
+    "runtime_tool_request_resumed": "observer",
+    "tool_capability_denied": "observer",
+}
+"""The hooks that exist: each is called by something."""
 LATER: frozenset[str] = frozenset(
     {
         "import_runtime_bundle",
@@ -41,20 +55,9 @@ LATER: frozenset[str] = frozenset(
         "write_capable_categories",
         "action_policy_providers",
         "tool_action_policy",
-        "runtime_tool_policy",
-        "execution_principal",
-        "ability_invoked",
-        "ability_executed",
-        "ability_pre_execute_decision",
-        "pending_action_store",
-        "runtime_tool_request_created",
-        "runtime_tool_result_submitted",
-        "runtime_tool_request_timed_out",
-        "runtime_tool_request_resumed",
         "task_dispatch_failed",
         "runtime_package_run_dispatch_failed",
         "provider_turn_retry",
-        "tool_capability_denied",
     }
 )
 """Names that are spoken for and that nothing calls yet: registering one is refused, not ignored."""
@@ -132,10 +135,14 @@ class HookRegistry:
                 failures.append(error)
         return failures
 
-    async def value(self, name: str, value: Any, *arguments: Any) -> Any:
-        """Pass a value through every hook. Raises what a hook raises: only the caller knows what that has to mean."""
+    async def value(self, name: str, value: Any, *arguments: Any, hold: Callable[[Any, Any], Any] | None = None) -> Any:
+        """Pass a value through every hook. Raises what a hook raises: only the caller knows what that has to mean.
+
+        `hold(before, after)` says what stands after each hook, for values that later hooks may not do away with.
+        """
         for hook in self._of(name, "value"):
-            value = await _called(hook, value, *arguments)
+            after = await _called(hook, value, *arguments)
+            value = after if hold is None else hold(value, after)
         return value
 
     async def resolve(self, name: str, *arguments: Any) -> Any:

@@ -19,7 +19,7 @@ from wakeful.contracts.errors import AgentBusy, AgentMissing, TurnNotFound
 from wakeful.contracts.events import TurnInterruptRequested
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.ports import TurnRow
-from wakeful.service.admission import admit, check_deps, fingerprint_of, reused, storable
+from wakeful.service.admission import admit, check_bound, check_deps, fingerprint_of, reused, storable
 from wakeful.service.preparing import opening, prepare
 from wakeful.service.reports import report
 from wakeful.service.requests import RunRequest, Runtime
@@ -35,6 +35,7 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
     if known is None:
         # Whatever can be wrong with the request is wrong before its message is safe: afterwards it is owed an answer.
         check_deps(agent, request.deps, "a new turn")
+        check_bound(agent, request.context)
         for choice in (agent.model, *agent.fallbacks):
             runtime.resolve_model(choice)
         history = items_from(request.history) if request.history is not None else ()

@@ -1,8 +1,9 @@
 """For tests of programs that use wakeful: offline, repeatable, and killed on purpose.
 
-Here live the scripted model's strict form, recordings, a clock that stands still, ids that count, the crash suite and
-the pytest plugin. It stands outside the layers and may import any of them; nothing in them imports it. Names are
-loaded when they are first used, because pytest imports this package in every project that has wakeful installed.
+Here live the scripted model's strict form, recordings, a clock that stands still, ids that count, stores of what waits
+for somebody, the crash suite and the pytest plugin. It stands outside the layers and may import any of them; nothing in
+them imports it. Names are loaded when they are first used, because pytest imports this package in every project that
+has wakeful installed.
 """
 
 from importlib import import_module
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from wakeful.testing.network import NetworkRefused, network_refused
     from wakeful.testing.recording import record
     from wakeful.testing.scripts import scripted
+    from wakeful.testing.waiting_stores import MemoryPendingActionStore, MemoryRuntimeToolStore
 
 _HOMES = {
     "scripted": "scripts",
@@ -31,6 +33,8 @@ _HOMES = {
     "CrashingStore": "crash_store",
     "Ledger": "effect_ledger",
     "LedgerEntry": "effect_ledger",
+    "MemoryPendingActionStore": "waiting_stores",
+    "MemoryRuntimeToolStore": "waiting_stores",
     "NetworkRefused": "network",
     "network_refused": "network",
 }
@@ -43,6 +47,8 @@ __all__ = [
     "KillReport",
     "Ledger",
     "LedgerEntry",
+    "MemoryPendingActionStore",
+    "MemoryRuntimeToolStore",
     "NetworkRefused",
     "SequentialIds",
     "kill_everywhere",

@@ -14,15 +14,19 @@ from typing import Any, Concatenate, Generic, ParamSpec, cast, overload
 
 from typing_extensions import TypeVar, Unpack
 
+from wakeful.contracts.bindings import NO_PLAN, Binding, ParameterPlan
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
+from wakeful.contracts.parameter_schemas import without
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
 from wakeful.contracts.tools import Confinement, Effect, ToolDeclaration
+from wakeful.decisions.parameters import assemble
 from wakeful.tools import docstrings, parameters, schema
 from wakeful.tools.context import RunContext
-from wakeful.tools.options import CheckedOptions, ToolOptions, lock_names
+from wakeful.tools.options import CheckedOptions, ToolOptions, bindings, lock_names
 from wakeful.tools.probing import Probe
 from wakeful.tools.proposal import ProposedCall
 from wakeful.tools.running import Running, begin
+from wakeful.tools.schema import ArgumentsRefused
 
 Deps_contra = TypeVar("Deps_contra", contravariant=True, default=object)
 D = TypeVar("D", default=object)
@@ -61,6 +65,11 @@ class Tool(Generic[Deps_contra]):
     @property
     def has_probe(self) -> bool:
         return False
+
+    @property
+    def plan(self) -> ParameterPlan:
+        """Which parameters the run gives, and not the model."""
+        return NO_PLAN
 
     def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> Running:
         """Begin a call. Raises ArgumentsRefused when the arguments are not the function's; nothing has run then."""
@@ -110,6 +119,7 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
         self._parameters = parameters.read(fn)
         self._is_async = parameters.is_async(fn)
         self._name = _name(options.name, fn)
+        self._plan = _plan(self._parameters, options.bind)
         self._probe: Probe | None = None
         self._compiled: schema.Compiled | None = None
         self._declaration: ToolDeclaration | None = None
@@ -155,7 +165,7 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
         return ToolDeclaration(
             name=self._name,
             description=words,
-            input_schema=compiled.schema,
+            input_schema=without(compiled.schema, self._plan.bindings) if self._plan.bindings else compiled.schema,
             effect=options.effect,
             timeout=options.timeout,
             retries=options.retries,
@@ -172,8 +182,24 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
             self._compiled = schema.compile_parameters(self._parameters, docstrings.read(self.__doc__).parameters)
         return self._compiled
 
+    @property
+    def plan(self) -> ParameterPlan:
+        return self._plan
+
+    def _values(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> dict[str, Any]:
+        """The function's arguments: the model's, and those that the run gives. Raises ArgumentsRefused."""
+        if not self._plan.bindings:
+            return self._compile().arguments(arguments)
+        assembled = assemble(self._plan, arguments, {"context": ctx.context})
+        if assembled.missing or assembled.errors:
+            absent = [
+                (name, f"comes from {self._plan.bindings[name]}, which this run lacks") for name in assembled.missing
+            ]
+            raise ArgumentsRefused(absent or [("", error) for error in assembled.errors])
+        return self._compile().arguments(assembled.arguments)
+
     def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> Running:
-        values = self._compile().arguments(arguments)
+        values = self._values(ctx, arguments)
         given = (ctx,) if self._parameters.takes_context else ()
         return begin(self._fn, self._is_async, given, values)
 
@@ -198,7 +224,7 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
         if self._probe is None:
             return StillUnknown(f"{self._name} has no probe")
         try:
-            answer = await self._probe.begin(ctx, self._compile().arguments(arguments)).result
+            answer = await self._probe.begin(ctx, self._values(ctx, arguments)).result
         except Exception as error:
             return StillUnknown(f"the probe of {self._name} raised {type(error).__name__}: {error}")
         if isinstance(answer, Happened | DidNotHappen | StillUnknown):
@@ -215,6 +241,17 @@ def _look_like(made: Any, fn: Any) -> None:
             setattr(made, attribute, getattr(fn, attribute))
     if parameters.is_async(fn) and hasattr(inspect, "markcoroutinefunction"):
         inspect.markcoroutinefunction(made)
+
+
+def _plan(known: parameters.Parameters, bind: Mapping[str, Binding]) -> ParameterPlan:
+    named = {parameter.name: parameter for parameter in known.named}
+    for name in bind:
+        if name not in named:
+            raise InvalidConfig(
+                f"{known.label}() has no parameter {name!r} to bind", f"it has: {', '.join(named) or 'none'}"
+            )
+    required = tuple(name for name in bind if named[name].default is inspect.Parameter.empty)
+    return ParameterPlan(bindings=dict(bind), required=required) if bind else NO_PLAN
 
 
 def _name(asked: str | None, fn: Callable[..., Any]) -> str:
@@ -276,9 +313,8 @@ def tool(
     `effect` says what a repeat after a crash would do; a tool that says nothing is never repeated. `retries` is how
     often in a turn the tool may ask the model to try differently; no two running calls hold one of `locks` together.
     `approval` says whether a person must let a call through: always, or when a function of the call says so.
+    `bind={"customer": "context.customer_id"}` takes a parameter from the run's context and away from the model.
     """
-    if bind:
-        raise NotBuiltYet("tool(bind=...)", "read ctx.context inside the tool instead")
     if external:
         raise NotBuiltYet("tool(external=True)")
     options = CheckedOptions(
@@ -293,6 +329,7 @@ def tool(
         leaves_machine=leaves_machine,
         child_safe=child_safe,
         approval=approval,
+        bind=bindings(bind),
     )
     return ToolDecorator(options) if fn is None else _make(fn, options)
 

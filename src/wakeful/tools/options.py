@@ -5,9 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, get_args
 
-from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.bindings import Binding, read_binding
+from wakeful.contracts.errors import InvalidConfig, InvalidValue
 from wakeful.contracts.tools import Effect
 from wakeful.tools.proposal import ProposedCall
+
+_BIND_HINT = 'name a place in the run\'s context, for example bind={"customer": "context.customer_id"}'
 
 
 class ToolOptions(TypedDict, total=False):
@@ -42,6 +45,7 @@ class CheckedOptions:
     changes_state: bool | None
     leaves_machine: bool
     child_safe: bool
+    bind: dict[str, Binding]
     approval: bool | Callable[[ProposedCall], bool | str] = False
 
     def __post_init__(self) -> None:
@@ -67,6 +71,22 @@ def lock_names(locks: Sequence[str]) -> tuple[str, ...]:
     if isinstance(locks, str) or not all(isinstance(name, str) and name for name in names):
         raise InvalidConfig(f"tool(locks={locks!r}): give a list of names", 'for example locks=["ledger"]')
     return names
+
+
+def bindings(bind: Mapping[Any, Any]) -> dict[str, Binding]:
+    """Parameters that come from the run. Raises InvalidConfig, naming the parameter."""
+    if not isinstance(bind, Mapping):
+        raise InvalidConfig(f"tool(bind={bind!r}): give a dict", _BIND_HINT)
+    read: dict[str, Binding] = {}
+    for name, place in bind.items():
+        try:
+            binding = read_binding(place) if isinstance(place, str) else None
+        except InvalidValue:
+            binding = None
+        if binding is None or binding.source != "context" or not isinstance(name, str):
+            raise InvalidConfig(f"tool(bind=...): {name!r} cannot be taken from {place!r}", _BIND_HINT)
+        read[name] = binding.model_copy(update={"authoritative": True})
+    return read
 
 
 def _is_number(value: object) -> bool:

@@ -4,12 +4,9 @@ from typing import Any
 
 import pytest
 
-from wakeful.contracts.declarations import (
-    RuntimeToolDeclaration,
-    normalize_for_conversation_request,
-    provider_safe_name,
-)
-from wakeful.contracts.errors import InvalidValue, NotBuiltYet
+from wakeful.contracts.declarations import RuntimeToolDeclaration, provider_safe_name
+from wakeful.contracts.declaring import normalize_for_conversation_request
+from wakeful.contracts.errors import InvalidValue
 
 SERVER = {"name": "ability/search_posts", "source": "abilities", "description": "Finds posts."}
 
@@ -67,21 +64,6 @@ def test_rejections_name_the_field(raw: dict[str, Any], field: str) -> None:
 def test_every_wrong_field_is_named_with_the_form_it_broke(raw: dict[str, Any], code: str, field: str) -> None:
     error = refused(raw)
     assert (error.code, error.path) == (code, field)
-
-
-@pytest.mark.parametrize(
-    "later",
-    [
-        {"required_capability": "edit_posts"},
-        {"action_policy": "forbidden"},
-        {"action_policy_chat": "preview"},
-        {"parameter_bindings": {"user": "context.user"}},
-        {"runtime": {"executor_target": "gpu"}},
-    ],
-)
-def test_fields_that_nothing_keeps_yet_are_refused_not_ignored(later: dict[str, Any]) -> None:
-    with pytest.raises(NotBuiltYet):
-        normalize_for_conversation_request({**SERVER, **later})
 
 
 def test_the_runtime_declaration_carries_schema_effect_and_sensitivity() -> None:

@@ -145,7 +145,6 @@ async def test_a_plain_function_that_passes_a_coroutine_on_is_awaited() -> None:
     ("given", "named"),
     [
         ({"external": True}, "external"),
-        ({"bind": {"customer": "context.customer_id"}}, "bind"),
     ],
 )
 def test_options_of_later_versions_are_refused_by_name(given: dict[str, Any], named: str) -> None:

@@ -23,7 +23,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from wakeful.contracts.policies import CapabilityCeiling, GatePolicy
+from wakeful.contracts.policies import GatePolicy
+from wakeful.contracts.principals import CapabilityCeiling
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict, combined
 from wakeful.decisions.policy.actions import ActionOutcome

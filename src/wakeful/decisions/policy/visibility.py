@@ -28,7 +28,6 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.policies import PolicyFragment, ToolAccessPolicy
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.decisions.policy.actions import DEFAULT_MODE, categories_of
-from wakeful.decisions.policy.ceilings import is_autonomous
 from wakeful.decisions.policy.patterns import any_named, in_full
 
 WRITE_CATEGORIES: frozenset[str] = frozenset({"write", "publishing", "mutating", "destructive"})
@@ -244,7 +243,7 @@ class _Resolving:
         return (
             principal is not None
             and bool(principal.acting_user_id)
-            and not is_autonomous(principal, self._policy.autonomous_sources)
+            and not principal.is_autonomous(lambda who: who.auth_source in self._policy.autonomous_sources)
         )
 
     def _writes(self, name: str) -> bool:

@@ -5,8 +5,9 @@ from typing import Any
 
 from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.conversation_result import ConversationResult
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.transcript import Message, check_pairing, normalise_all
-from wakeful.ports import Clock, Ids, Store
+from wakeful.ports import Clock, Ids, Store, ToolExecutor
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
 from wakeful.surfaces.loop.one_run import OneRun
@@ -17,6 +18,7 @@ class ConversationLoop:
     """Runs conversations. Without a store each run has a log of its own in memory, gone when the run is over.
 
     A run that names its `run_id` and its session is run once: by this object, and by everybody who shares its store.
+    `executor_targets` are executors by name: a tool whose `runtime.executor_target` names one goes there, nowhere else.
     """
 
     def __init__(
@@ -26,12 +28,17 @@ class ConversationLoop:
         hooks: HookRegistry = default_hooks,
         clock: Clock | None = None,
         ids: Ids | None = None,
+        executor_targets: Mapping[str, ToolExecutor] | None = None,
     ) -> None:
         self._store = store
         self._hooks = hooks
         self._clock = clock
         self._ids = ids
         self._claimed: set[str] = set()
+        self._targets = dict(executor_targets or {})
+        for name, executor in self._targets.items():
+            if not callable(getattr(executor, "execute", None)):
+                raise InvalidConfig(f"the executor target {name!r} is a {type(executor).__name__} without execute()")
 
     async def run(
         self,
@@ -50,4 +57,6 @@ class ConversationLoop:
         self._hooks.load()
         async with opened_store(self._store) as store:
             around = runtime(store, clock=self._clock, ids=self._ids)
-            return await OneRun(around, self._hooks, chosen, given, turn_runner, self._claimed).carry_out()
+            return await OneRun(
+                around, self._hooks, chosen, given, turn_runner, self._claimed, self._targets
+            ).carry_out()

@@ -1,9 +1,12 @@
 """From a call to a normalised result, without owning a single tool: `ToolExecutionCore`.
 
      find the declaration, by name or alias      -> `tool_not_found`
+     the parameters are put together             -> `invalid_parameters`
      required parameters are there               -> `missing_required_parameters`
      the parameters fit the schema               -> `invalid_parameters`
-     the host's executor is called               -> `executor_exception`
+     the principal's ceiling permits it          -> `capability_denied`
+     the executor it goes to is there            -> `executor_target_unavailable`
+     the executor is called                      -> `executor_exception`
      what it returned is made a result           -> `invalid_tool_result`
 
 Whatever goes wrong is a failed result with its `metadata.error_type`. Nothing is raised.
@@ -12,10 +15,15 @@ Whatever goes wrong is a failed result with its `metadata.error_type`. Nothing i
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from wakeful.contracts.citations import with_safe_citations
 from wakeful.contracts.declarations import RuntimeToolDeclaration
+from wakeful.contracts.error_types import ErrorType
 from wakeful.contracts.jsonable import NotJson, plain
+from wakeful.contracts.principals import ExecutionPrincipal
+from wakeful.contracts.runtime_metadata import merged_runtime
 from wakeful.contracts.tool_calls import ToolCall, ToolCallMetadata
 from wakeful.contracts.tools import ToolDeclaration
+from wakeful.decisions.parameters import assemble
 from wakeful.mediation.validation import compile as compile_schema
 from wakeful.ports import ToolExecutor
 from wakeful.surfaces.loop.calling import in_its_place, is_async
@@ -24,11 +32,23 @@ ENVELOPE = ("success", "tool_name", "result", "error", "error_type", "metadata",
 PAUSES = ("runtime_tool_pending", "approval_required")
 
 
-class ToolExecutionCore:
-    """The tools of a host: declarations, and the executor behind them."""
+NO_CONTEXTS: Mapping[str, Mapping[str, Any] | None] = {}
 
-    def __init__(self, declarations: Iterable[RuntimeToolDeclaration], executor: ToolExecutor) -> None:
+
+class ToolExecutionCore:
+    """The tools of a host: declarations, and the executors behind them.
+
+    A tool whose `runtime.executor_target` names a target goes to that target's executor and to no other.
+    """
+
+    def __init__(
+        self,
+        declarations: Iterable[RuntimeToolDeclaration],
+        executor: ToolExecutor,
+        targets: Mapping[str, ToolExecutor] | None = None,
+    ) -> None:
         self._executor = executor
+        self._targets = dict(targets or {})
         self._tools = {tool.name: tool for tool in declarations}
         self._contracts: dict[str, ToolDeclaration] = {
             name: tool.to_declaration() for name, tool in self._tools.items()
@@ -39,9 +59,9 @@ class ToolExecutionCore:
                 aliases.setdefault(alias, []).append(tool.name)
         self._aliases = {alias: names[0] for alias, names in aliases.items() if len(names) == 1}
 
-    @property
-    def is_async(self) -> bool:
-        return is_async(self._executor.execute)
+    def is_async(self, tool: RuntimeToolDeclaration) -> bool:
+        executor = self._executor_of(tool)
+        return executor is None or is_async(executor.execute)
 
     def find(self, name: str) -> RuntimeToolDeclaration | None:
         """A tool by its name, or by an alias that is its alone."""
@@ -52,48 +72,87 @@ class ToolExecutionCore:
         return self._contracts[tool.name]
 
     async def execute(
-        self, name: str, parameters: Mapping[str, Any], *, tool_call_id: str = "", context: dict[str, Any] | None = None
+        self,
+        name: str,
+        parameters: Mapping[str, Any],
+        *,
+        tool_call_id: str = "",
+        context: dict[str, Any] | None = None,
+        contexts: Mapping[str, Mapping[str, Any] | None] | None = None,
+        principal: ExecutionPrincipal | None = None,
     ) -> dict[str, Any]:
-        """One call from its name to its result."""
+        """One call from its name to its result. `contexts` are what bindings read; without them, `context` alone."""
         tool = self.find(name)
         if tool is None:
             return failed(name, f"Tool '{name}' not found", "tool_not_found")
-        refusal = self.refusal(tool, parameters)
-        if refusal is not None:
-            return refusal
-        return await self.run(self.prepared(tool, name, parameters, tool_call_id), tool, context or {})
-
-    def refusal(self, tool: RuntimeToolDeclaration, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Why the executor is not called; None when it may be."""
-        missing = [name for name in tool.required_parameters if parameters.get(name) in (None, "")]
-        if missing:
-            text = f"Tool '{tool.name}' misses required parameters: {', '.join(missing)}"
-            return failed(tool.name, text, "missing_required_parameters", missing_parameters=missing)
-        violations = compile_schema(self.contract(tool).input_schema).check(dict(parameters))
-        if violations:
-            paths = [violation.path for violation in violations]
-            text = "; ".join(f"{violation.path or 'parameters'}: {violation.message}" for violation in violations)
-            return failed(tool.name, f"Tool '{tool.name}': {text}", "invalid_parameters", paths=paths)
-        return None
+        read = contexts if contexts is not None else {"context": context}
+        call = self.prepared(tool, name, parameters, tool_call_id, contexts=read, principal=principal)
+        return call if isinstance(call, dict) else await self.run(call, tool, context or {})
 
     def prepared(
-        self, tool: RuntimeToolDeclaration, called_as: str, parameters: Mapping[str, Any], tool_call_id: str
-    ) -> ToolCall:
-        """The call as the executor gets it."""
-        return ToolCall(
+        self,
+        tool: RuntimeToolDeclaration,
+        called_as: str,
+        parameters: Mapping[str, Any],
+        tool_call_id: str,
+        *,
+        contexts: Mapping[str, Mapping[str, Any] | None] = NO_CONTEXTS,
+        principal: ExecutionPrincipal | None = None,
+    ) -> ToolCall | dict[str, Any]:
+        """The call as the executor gets it, or the failed result of one that it does not get."""
+        assembled = assemble(tool.plan, parameters, contexts)
+        if assembled.errors:
+            return failed(tool.name, f"Tool '{tool.name}': {'; '.join(assembled.errors)}", "invalid_parameters")
+        if assembled.missing:
+            missing = list(assembled.missing)
+            text = f"Tool '{tool.name}' misses required parameters: {', '.join(missing)}"
+            return failed(tool.name, text, "missing_required_parameters", missing_parameters=missing)
+        violations = compile_schema(tool.input_schema).check(assembled.arguments)
+        if violations:
+            paths = list(dict.fromkeys(violation.path for violation in violations))
+            text = "; ".join(f"{violation.path or 'parameters'}: {violation.message}" for violation in violations)
+            return failed(tool.name, f"Tool '{tool.name}': {text}", "invalid_parameters", paths=paths)
+        return _capability_denied(tool, principal) or ToolCall(
             tool_name=tool.name,
-            parameters=dict(parameters),
+            parameters=assembled.arguments,
             metadata=ToolCallMetadata(source=tool.source, provider_tool_name=called_as, tool_call_id=tool_call_id),
             id=tool_call_id or None,
         )
 
+    def _executor_of(self, tool: RuntimeToolDeclaration) -> ToolExecutor | None:
+        """Who executes it; None when that is somebody who is not here. Nobody else steps in."""
+        return self._targets.get(tool.executor_target) if tool.executor_target else self._executor
+
     async def run(self, call: ToolCall, tool: RuntimeToolDeclaration, context: dict[str, Any]) -> dict[str, Any]:
         """Call the executor and make a result of what comes back. Only a cancel is raised."""
+        if call.tool_name != tool.name:
+            text = f"the prepared call is of {call.tool_name!r} and the declaration is of {tool.name!r}"
+            return failed(tool.name, text, "invalid_prepared_tool_call")
+        executor = self._executor_of(tool)
+        if executor is None:
+            text = f"Tool '{tool.name}' is for the executor {tool.executor_target!r}, which is not registered"
+            return failed(tool.name, text, "executor_target_unavailable", runtime=tool.runtime)
         try:
-            returned = await in_its_place(self._executor.execute, call, tool, context)
+            returned = await in_its_place(executor.execute, call, tool, context)
         except Exception as error:
             return failed(tool.name, f"{type(error).__name__}: {error}", "executor_exception", runtime=tool.runtime)
         return normalised(returned, tool)
+
+
+def _capability_denied(tool: RuntimeToolDeclaration, principal: ExecutionPrincipal | None) -> dict[str, Any] | None:
+    """Nobody in particular has no capabilities: without a principal there is no ceiling that could permit."""
+    needed = tool.required_capability
+    if not needed:
+        return None
+    if principal is None:
+        why = "the run has no principal"
+    else:
+        ceiling = principal.effective_ceiling()
+        if ceiling is None or ceiling.permits(needed):
+            return None
+        why = f"the ceiling of its principal ({principal.auth_source}) does not permit it"
+    text = f"Tool '{tool.name}' needs the capability {needed!r}, and {why}"
+    return failed(tool.name, text, "capability_denied", runtime=tool.runtime, required_capability=needed)
 
 
 def normalised(returned: Any, tool: RuntimeToolDeclaration) -> dict[str, Any]:
@@ -101,8 +160,9 @@ def normalised(returned: Any, tool: RuntimeToolDeclaration) -> dict[str, Any]:
     if not isinstance(returned, Mapping):
         text = f"the executor returned a {type(returned).__name__} instead of an object"
         return failed(tool.name, text, "invalid_tool_result", runtime=tool.runtime)
+    own_runtime = returned.get("runtime")
     try:
-        given: dict[str, Any] = plain(dict(returned))
+        given: dict[str, Any] = plain({key: value for key, value in returned.items() if key != "runtime"})
     except NotJson as error:
         return failed(
             tool.name, f"the executor's result is no JSON: {error}", "invalid_tool_result", runtime=tool.runtime
@@ -118,18 +178,23 @@ def normalised(returned: Any, tool: RuntimeToolDeclaration) -> dict[str, Any]:
     result: dict[str, Any] = {"success": given["success"] is True, "tool_name": given.get("tool_name") or tool.name}
     if "status" in given:
         result["status"] = given["status"]
-    result["metadata"] = metadata
+    result["metadata"] = with_safe_citations(metadata)
     if result["success"]:
         rest = {key: value for key, value in given.items() if key not in ENVELOPE}
         result["result"] = given.get("result", rest)
     else:
         words = given.get("error")
         result["error"] = words if isinstance(words, str) and words else f"Tool '{tool.name}' failed"
-    return _with_runtime(result, tool, given.get("runtime"))
+    return _with_runtime(result, tool, own_runtime)
 
 
 def failed(
-    tool_name: str, error: str, error_type: str, *, runtime: Mapping[str, Any] | None = None, **metadata: Any
+    tool_name: str,
+    error: str,
+    error_type: ErrorType | str,
+    *,
+    runtime: Mapping[str, Any] | None = None,
+    **metadata: Any,
 ) -> dict[str, Any]:
     """A failed result."""
     result: dict[str, Any] = {
@@ -145,7 +210,7 @@ def failed(
 
 def _with_runtime(result: dict[str, Any], tool: RuntimeToolDeclaration, own: Any) -> dict[str, Any]:
     """The declaration's hints, and over them what the executor said about this one result."""
-    runtime = {**tool.runtime, **(own if isinstance(own, dict) else {})}
+    runtime = merged_runtime(tool.runtime, own)
     if runtime:
         result["runtime"] = runtime
     return result

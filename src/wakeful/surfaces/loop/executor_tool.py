@@ -7,6 +7,7 @@ from typing import Any
 
 from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.errors import ToolReported
+from wakeful.contracts.tool_calls import ToolCall
 from wakeful.contracts.tools import ToolDeclaration, ToolError
 from wakeful.surfaces.loop.execution import ToolExecutionCore
 from wakeful.tools.context import RunContext
@@ -15,6 +16,8 @@ from wakeful.tools.running import Running
 
 CallContext = Callable[[RunContext[Any]], Awaitable[dict[str, Any]]]
 """What the executor gets as its context, made when the call begins."""
+Prepare = Callable[[RuntimeToolDeclaration, str, dict[str, Any]], Awaitable[ToolCall | dict[str, Any]]]
+"""(declaration, call id, the model's arguments) -> the call, or the failed result of one that is not made."""
 
 
 class ExecutorTool(Tool[Any]):
@@ -25,13 +28,13 @@ class ExecutorTool(Tool[Any]):
         tool: RuntimeToolDeclaration,
         core: ToolExecutionCore,
         context: CallContext,
-        called_as: Callable[[str], str],
+        prepare: Prepare,
         returned: dict[str, dict[str, Any]],
     ) -> None:
         self._tool = tool
         self._core = core
         self._context = context
-        self._called_as = called_as
+        self._prepare = prepare
         self._returned = returned
 
     @property
@@ -48,14 +51,12 @@ class ExecutorTool(Tool[Any]):
 
     def start(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> Running:
         # A plain executor runs on a thread, which nobody can stop: its late answer is still an answer.
-        return Running(asyncio.ensure_future(self._run(ctx, arguments)), is_thread=not self._core.is_async)
+        return Running(asyncio.ensure_future(self._run(ctx, arguments)), is_thread=not self._core.is_async(self._tool))
 
     async def _run(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> str:
         core, tool = self._core, self._tool
-        result = core.refusal(tool, arguments)
-        if result is None:
-            call = core.prepared(tool, self._called_as(ctx.call_id) or tool.name, arguments, ctx.call_id)
-            result = await core.run(call, tool, await self._context(ctx))
+        call = await self._prepare(tool, ctx.call_id, arguments)
+        result = call if isinstance(call, dict) else await core.run(call, tool, await self._context(ctx))
         self._returned[ctx.call_id] = result
         if result["success"]:
             return json.dumps(result["result"], ensure_ascii=False, separators=(",", ":"))

@@ -11,7 +11,7 @@
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from wakeful.agents.definition import Agent
@@ -20,6 +20,7 @@ from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.conversation_result import ConversationResult
+from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.envelope import MAIN_THREAD
 from wakeful.contracts.errors import KeyReused
 from wakeful.contracts.events import (
@@ -34,9 +35,12 @@ from wakeful.contracts.events import (
     TranscriptPersistFailed,
 )
 from wakeful.contracts.outcomes import RunFailure
+from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.requests import ConversationRequest
+from wakeful.contracts.tool_calls import ToolCall
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.audit import audit_entry, audited_parameters
+from wakeful.ports import ToolExecutor
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.turns import cancel_turn, run_turn
@@ -63,6 +67,7 @@ from wakeful.surfaces.loop.view import Executed, LoopView, Sources
 from wakeful.tools.context import RunContext
 
 AUDIT_HOOK = "tool_audit_parameters"
+DENIED_HOOK = "tool_capability_denied"
 
 
 class OneRun:
@@ -76,6 +81,7 @@ class OneRun:
         messages: tuple[Message, ...],
         turn_runner: Callable[..., Any],
         claimed: set[str],
+        targets: Mapping[str, ToolExecutor],
     ) -> None:
         self._runtime = runtime
         self._hooks = hooks
@@ -85,7 +91,7 @@ class OneRun:
         """Runs that were claimed here: what a store that is gone after its run cannot remember."""
         self._agent_id = runtime.ids.new("conversation")
         self._core = (
-            ToolExecutionCore(options.declarations.accepted, options.tool_executor)
+            ToolExecutionCore(options.declarations.accepted, options.tool_executor, targets)
             if options.tool_executor is not None
             else None
         )
@@ -171,7 +177,7 @@ class OneRun:
     def _request(self, key: str | None) -> RunRequest:
         options, core = self._options, self._core
         tools = [
-            ExecutorTool(tool, core, self._call_context, self._called_as, self._sources.returned)
+            ExecutorTool(tool, core, self._call_context, self._prepared, self._sources.returned)
             for tool in (options.declarations.accepted if core is not None else ())
             if core is not None
         ]
@@ -237,6 +243,43 @@ class OneRun:
         await self._teller.catch_up()
         context = {**self._context(self._view.turn), "cancelled": ctx.cancelled}
         return context if ctx.deadline is None else {**context, "deadline": ctx.deadline}
+
+    async def _prepared(
+        self, tool: RuntimeToolDeclaration, call_id: str, arguments: dict[str, Any]
+    ) -> ToolCall | dict[str, Any]:
+        """The call with everybody's parameters in it, or why it is not made."""
+        assert self._core is not None
+        context, request = self._options.context, self._options.request
+        principal = request.principal if request is not None else None
+        client = context.get("client_context")
+        call = self._core.prepared(
+            tool,
+            self._called_as(call_id) or tool.name,
+            arguments,
+            call_id,
+            contexts={
+                "context": context,
+                "client_context": client if isinstance(client, Mapping) else None,
+                "caller_context": principal.caller_context if principal is not None else None,
+                "runtime_context": request.runtime_context if request is not None else None,
+            },
+            principal=principal,
+        )
+        if isinstance(call, dict) and call["metadata"]["error_type"] == "capability_denied":
+            await self._tell_denied(tool, call_id, principal)
+        return call
+
+    async def _tell_denied(
+        self, tool: RuntimeToolDeclaration, call_id: str, principal: ExecutionPrincipal | None
+    ) -> None:
+        payload = {
+            "tool_name": tool.name,
+            "tool_call_id": call_id,
+            "required_capability": tool.required_capability,
+            "principal": principal.to_safe_metadata() if principal is not None else None,
+        }
+        for error in await self._hooks.observe(DENIED_HOOK, payload):
+            await self._teller.record(ObserverFailed(surface=DENIED_HOOK, error=describe(error)))
 
     def _canonical(self, name: str) -> str:
         tool = self._core.find(name) if self._core is not None else None
@@ -321,10 +364,14 @@ class OneRun:
             self._metadata["transcript_id"] = kept
 
     def _original(self) -> ConversationRequest:
-        """The request, as it was given or as it would have been."""
-        options = self._options
-        return options.request or ConversationRequest(
-            messages=self._messages, tools=options.declarations.accepted, max_turns=options.max_turns
+        """The request, as it was given or as it would have been, with every tool that a model could call."""
+        options, offered = self._options, self._options.declarations.accepted
+        if options.request is None:
+            return ConversationRequest(messages=self._messages, tools=offered, max_turns=options.max_turns)
+        named = {tool.name for tool in options.request.tools}
+        more = tuple(tool for tool in offered if tool.name not in named)
+        return (
+            options.request.model_copy(update={"tools": (*options.request.tools, *more)}) if more else options.request
         )
 
     async def _let_go(self, held: HeldLock | None) -> None:

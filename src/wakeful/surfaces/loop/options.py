@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from wakeful.contracts.declarations import RuntimeToolDeclaration, normalize_for_conversation_request
+from wakeful.contracts.declarations import RuntimeToolDeclaration
+from wakeful.contracts.declaring import normalize_for_conversation_request
 from wakeful.contracts.errors import InvalidConfig, InvalidValue, NotBuiltYet
 from wakeful.contracts.events import RejectedDeclaration
 from wakeful.contracts.requests import ConversationRequest
@@ -16,6 +17,8 @@ from wakeful.mediation.validation import compile as compile_schema
 from wakeful.ports import ConversationLock, ToolExecutor, TranscriptPersister
 
 INVALID = "invalid_loop_options"
+POLICY_FIELDS = "action_policy"
+"""Fields of a declaration, by their beginning, that promise something about execution which nothing keeps yet."""
 LATER = (
     "budgets",
     "compaction_policy",
@@ -94,8 +97,6 @@ def read_options(options: Mapping[str, Any] | None) -> LoopOptions:
     for name, value in given.items():
         _check_name(name, value)
     request = ConversationRequest.normalise(given["request"]) if given.get("request") is not None else None
-    if request is not None and request.principal is not None and request.principal.capability_ceiling is not None:
-        raise NotBuiltYet("a principal with a capability_ceiling", "nothing would hold the run to it")
     lock = given.get("transcript_lock") or given.get("transcript_lock_store")
     context = given["context"] if given.get("context") is not None else {}
     if not isinstance(context, Mapping):
@@ -128,10 +129,10 @@ def read_declarations(given: Any) -> Declarations:
     for key, raw in given.items():
         try:
             tool = normalize_for_conversation_request(raw)
+            _refuse_policies(tool)
             if tool.name in accepted:
                 raise InvalidValue("", "name", f"name {tool.name!r} is declared twice")
-            declaration = tool.to_declaration()
-            compile_schema(declaration.input_schema)
+            compile_schema(tool.input_schema)
         except InvalidValue as error:
             rejected.append(RejectedDeclaration(name=_name_of(key, raw), reason=error.reason))
         except InvalidConfig as error:
@@ -141,6 +142,15 @@ def read_declarations(given: Any) -> Declarations:
                 tool = tool.model_copy(update={"provider_aliases": (*tool.provider_aliases, str(key))})
             accepted[tool.name] = tool
     return Declarations(tuple(accepted.values()), tuple(rejected))
+
+
+def _refuse_policies(tool: RuntimeToolDeclaration) -> None:
+    for name, value in (tool.model_extra or {}).items():
+        if value and name.startswith(POLICY_FIELDS):
+            raise NotBuiltYet(
+                f"the field {name!r} of the tool declaration {tool.name!r}",
+                "nothing would keep what it promises; leave it out and let the executor decide",
+            )
 
 
 def _name_of(key: Any, raw: Any) -> str:

@@ -233,8 +233,14 @@ class LoopView:
         if isinstance(outcome, ToolResult):
             return {"success": True, "tool_name": name, "metadata": {}, "result": outcome.item.text}
         error = outcome.tool_error
-        missing = (error.details or {}).get("missing_parameters")
-        more = {"missing_parameters": missing} if missing else {}
+        details = error.details or {}
+        missing = details.get("missing_parameters")
+        more: dict[str, Any] = {"missing_parameters": missing} if missing else {}
+        if error.kind == "invalid_parameters":
+            places = (
+                str(line).partition(": ")[0] for line in details.get("errors", ())
+            )  # each is `path: what is wrong`
+            more["paths"] = list(dict.fromkeys(places))
         return failed(name, error.message, error.kind, effects=outcome.effects, **more)
 
     def _note(

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wakeful.contracts.policies import CapabilityCeiling, GatePolicy, Rule
+from wakeful.contracts.policies import GatePolicy, Rule
+from wakeful.contracts.principals import CapabilityCeiling
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import STRICTNESS, Verdict
 from wakeful.decisions.policy.actions import ActionPolicyResolver

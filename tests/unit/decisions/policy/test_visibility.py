@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from wakeful.contracts.declarations import normalize_for_conversation_request
 from wakeful.contracts.errors import InvalidConfig
-from wakeful.contracts.policies import CapabilityCeiling, GatePolicy, ToolAccessPolicy
-from wakeful.contracts.principals import ExecutionPrincipal
+from wakeful.contracts.policies import GatePolicy, ToolAccessPolicy
+from wakeful.contracts.principals import CapabilityCeiling, ExecutionPrincipal
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.policy.actions import ActionPolicyResolver
 from wakeful.decisions.policy.judging import CallUnderJudgement, compile_policy, judge

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from loop_host import CLOCK, SEARCH, Host, calling, search
-from wakeful.contracts.declarations import normalize_for_conversation_request
+from wakeful.contracts.declaring import normalize_for_conversation_request
 from wakeful.contracts.tool_calls import ToolCall, ToolCallMetadata
 from wakeful.surfaces.loop import ConversationLoop, ToolExecutionCore
 

@@ -39,10 +39,12 @@ async def test_an_option_that_nothing_keeps_yet_is_refused_when_it_is_used(name:
     assert (await host.run(**{name: None})).completed
 
 
-async def test_a_ceiling_that_nothing_would_enforce_is_refused() -> None:
-    principal = {"effective_agent_id": "a", "auth_source": "user", "request_context": "chat", "capability_ceiling": {}}
-    with pytest.raises(NotBuiltYet, match="capability_ceiling"):
-        await Host().run(request={"messages": [], "principal": principal})
+@pytest.mark.parametrize("field", ["action_policy", "action_policy_chat"])
+async def test_a_policy_of_a_tool_that_nothing_would_enforce_is_refused(field: str) -> None:
+    host = Host({"content": "hi"})
+    with pytest.raises(NotBuiltYet, match=field):
+        await host.run(tool_executor=host, tool_declarations={"ability/clock": {**CLOCK, field: "forbidden"}})
+    assert not host.seen
 
 
 @pytest.mark.parametrize(
