@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wakeful.contracts.declarations import normalize_for_conversation_request
+from wakeful.contracts.declaring import normalize_for_conversation_request
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.policies import GatePolicy, ToolAccessPolicy
 from wakeful.contracts.principals import CapabilityCeiling, ExecutionPrincipal
