@@ -146,11 +146,10 @@ class SqliteStore:
         self._claims.check(claim)
         check_turn(claim, facts)
         stored = encode(facts, OWNER)
-        others, seen = await self._writer.submit(
-            lambda: self._log.append(claim, facts, stored, rest),
-            claim.agent_id if facts else "",
-            alone=self._claims.has_one_turn,
-        )
+        followed = claim.agent_id if facts else ""
+        work = partial(self._log.append, claim, facts, stored, rest)
+        made = self._writer.alone(work, followed) if self._claims.has_one_turn else None
+        others, seen = made if made is not None else await self._writer.submit(work, followed)
         claim.seen = max(claim.seen, seen)
         if barrier:
             await self._helper.barrier()
@@ -276,7 +275,7 @@ class SqliteStore:
         await self._helper.close()
         self._owners.close()  # last: from here on the leases we did not give back are free to take
 
-    def _committed(self, agents: list[str]) -> None:
+    def _committed(self, agents: Sequence[str]) -> None:
         for agent_id in agents:
             self._watches.wake(agent_id)
         if self._safe_soon is None:
