@@ -25,6 +25,7 @@ from wakeful.ports import Clock, Model, ModelRequest
 from wakeful.tools.results import clean
 
 MAX_CALLS_PER_REPLY = 256
+_WORDS = (Text, Thinking)
 Price: TypeAlias = Callable[[str, TokenUsage], CostRecorded | None]
 """What an answered request cost; None when nobody knows."""
 
@@ -136,7 +137,7 @@ class Attempt:
         if reply is None:
             raise ModelFailure("the stream ended without its end", kind="stream_interrupted", stage="body")
         parts = reply.item.parts
-        if not reply.may_be_empty and all(isinstance(part, Text | Thinking) and not part.text for part in parts):
+        if not reply.may_be_empty and all(isinstance(part, _WORDS) and not part.text for part in parts):
             raise ModelFailure("the model said nothing", kind="empty_response", stage="decode")
         if len(parts) > MAX_CALLS_PER_REPLY and (made := len(reply.item.calls)) > MAX_CALLS_PER_REPLY:
             many = f"the model made {made} calls at once; at most {MAX_CALLS_PER_REPLY} are taken"

@@ -22,6 +22,7 @@ from typing import Any, Literal
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.events import AnyEvent, PermissionEvaluated, ToolFailed, ToolStarted
 from wakeful.contracts.tools import ToolDeclaration, ToolError
+from wakeful.contracts.values import unchecked
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Call
 from wakeful.mediation import validation
@@ -31,7 +32,7 @@ from wakeful.tools.function import Tool
 PREVIOUS_EVENT = "@-1"
 """A reference to the event just before: its number is known only to the store."""
 
-
+_tool_started = unchecked(ToolStarted)
 _ALLOWED = PermissionEvaluated(
     decision="allow", decision_reason="the tool is offered in this turn and no rule forbids it"
 )
@@ -163,7 +164,7 @@ class Mediator:
         dispatched: bool,
     ) -> ToolStarted:
         safe = redact_parameters(arguments, declaration.input_schema, declaration.sensitive_parameters)
-        return ToolStarted(
+        return _tool_started(
             tool_name=call.part.name,
             safe_args=safe if call.part.arguments_ref is None else None,
             args_ref=call.part.arguments_ref.digest if call.part.arguments_ref is not None else None,

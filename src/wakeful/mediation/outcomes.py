@@ -10,6 +10,7 @@ from wakeful.contracts.conversation import ToolItem
 from wakeful.contracts.events import ErrorCategory, ToolFailed, ToolResult
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.tools import PREVIEW_CHARS, Effects, FailedStatus, ToolError, ToolResultMetadata
+from wakeful.contracts.values import unchecked
 from wakeful.decisions.receipts import MAX_HINT_CHARS, MAX_MESSAGE_CHARS, bounded, flatten, receipt
 from wakeful.tools.results import clean
 
@@ -24,6 +25,8 @@ METADATA_STATUS: dict[FailedStatus, MetadataStatus] = {
     "skipped": "error",
     "invalid": "error",
 }
+
+_tool_result, _tool_item, _metadata = unchecked(ToolResult), unchecked(ToolItem), unchecked(ToolResultMetadata)
 
 
 @dataclass(slots=True)
@@ -48,7 +51,7 @@ def succeeded(
     whole: BlobRef | None,
 ) -> ToolResult:
     """The call returned."""
-    metadata = ToolResultMetadata(
+    metadata = _metadata(
         status="success",
         started_at=record.taken_up_at,
         completed_at=now,
@@ -62,9 +65,9 @@ def succeeded(
     pictures = [part.ref.digest for part in parts if part.type == "image" and part.ref is not None]
     if pictures:
         more["images"] = tuple(pictures)
-    return ToolResult(
+    return _tool_result(
         tool_name=record.tool_name,
-        item=ToolItem(call_id=record.call_id, name=record.tool_name, parts=parts),
+        item=_tool_item(call_id=record.call_id, name=record.tool_name, parts=parts),
         preview=next((part.text for part in parts if part.type == "text"), "")[:PREVIEW_CHARS],
         size_bytes=size_bytes,
         duration_ms=record.execution_ms,

@@ -45,6 +45,9 @@ def show(value: Any) -> Shown:
     """What a tool returned, ready for the model. Raises ResultRefused."""
     if type(value) is str and 0 < len(value) < 1_000 and value.isascii() and "\x00" not in value:
         return Shown((Text(value),), None, len(value))  # nothing to clean and nothing to cut
+    if type(value) is int and value.bit_length() <= 64:
+        words = str(value)
+        return Shown((Text(words),), None, len(words))
     return limit(parts_from(value))
 
 
