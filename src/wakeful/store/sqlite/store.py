@@ -33,6 +33,7 @@ SAFE_AFTER = 0.05
 """No commit is older than this, in seconds, before a barrier follows it unasked."""
 TICK = 1.0
 """How often other processes' commits are looked for, and leases are looked at."""
+_RUNTIME_ID = "SELECT value FROM meta WHERE key = 'runtime_id'"
 T = TypeVar("T")
 
 
@@ -71,7 +72,7 @@ class SqliteStore:
         self._closed = False
         self._safe_soon: asyncio.TimerHandle | None = None
         self._vfs = vfs
-        self.runtime_id = str(connection.execute("SELECT value FROM meta WHERE key = 'runtime_id'").get)
+        self.runtime_id = str(connection.execute(_RUNTIME_ID).get)
         self._helper = Helper(path, pause=self._writer.pause, resume=self._checkpointed, sync=sync, vfs=vfs)
 
     @classmethod
@@ -360,7 +361,8 @@ def _ready(path: Path, vfs: str | None) -> apsw.Connection:
     connection = connect(path, vfs)
     try:
         migrate(connection, path, shipped())
-        connection.execute("INSERT OR IGNORE INTO meta VALUES ('runtime_id', ?)", (f"rt_{secrets.token_hex(8)}",))
+        if connection.execute(_RUNTIME_ID).get is None:
+            connection.execute("INSERT OR IGNORE INTO meta VALUES ('runtime_id', ?)", (f"rt_{secrets.token_hex(8)}",))
     except BaseException:
         connection.close()
         raise
