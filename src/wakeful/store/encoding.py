@@ -52,8 +52,11 @@ def _shape(event: type[AnyEvent]) -> _Shape:
 _SHAPES = {event: _shape(event) for event in EVENTS}
 
 
-Stored: TypeAlias = tuple[bytes, bytes]
-"""The two halves of a stored event: header and body. A plain tuple, because every event of every round becomes one."""
+class Stored(NamedTuple):
+    """The two halves of a stored event."""
+
+    header: bytes
+    body: bytes
 
 
 class Head(NamedTuple):
@@ -111,7 +114,7 @@ def _encode(fact: Fact, writer: Writer, salt: bytes) -> Stored:
     else:
         while header[-1] is None:
             header.pop()
-    return to_json(header), salt + payload
+    return Stored(to_json(header), salt + payload)
 
 
 def _without_id(fact: Fact, shape: _Shape) -> EventRefused:
