@@ -317,6 +317,8 @@ class ModelRequest:
     """temperature, max_tokens and the like."""
     output_schema: dict[str, Any] | None = None
     stream: bool = True
+    watched: bool = True
+    """Somebody sees the glimpses; when nobody does, none need be made."""
     frame: ProviderPromptFrame | None = None
     """The prompt before the conversation, block by block, with what caches may key on."""
 

@@ -13,18 +13,21 @@ from pydantic_core import to_json
 
 from wakeful.agents.replies import check_size, fit
 from wakeful.contracts.content import Text, Thinking
-from wakeful.contracts.conversation import AssistantItem
+from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import iso
 from wakeful.contracts.errors import ModelFailure, StoreProblem
 from wakeful.contracts.events import AnyEvent, AssistantRecorded, CallAsked, CostRecorded, ModelCompleted, ModelFailed
 from wakeful.contracts.models import ModelGlimpse, ProviderAttemptRecord, ProviderAttemptTimeline, Reply, TokenUsage
 from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.contracts.values import unchecked
 from wakeful.decisions.retries import MAX_ATTEMPTS, dispose
 from wakeful.mediation.offloading import Keep, offload
 from wakeful.ports import Clock, Model, ModelRequest
 from wakeful.tools.results import clean
 
 MAX_CALLS_PER_REPLY = 256
+_WORDS = (Text, Thinking)
+_assistant_recorded, _asked = unchecked(AssistantRecorded), unchecked(CallAsked)
 Price: TypeAlias = Callable[[str, TokenUsage], CostRecorded | None]
 """What an answered request cost; None when nobody knows."""
 
@@ -80,16 +83,9 @@ class Attempt:
             item = fit(reply.item, self.request.step, used_call_ids)
             stored = await offload(item, self.keep)
             assert isinstance(stored, AssistantItem)
-            recorded = AssistantRecorded(
+            recorded = _assistant_recorded(
                 item=stored,
-                calls=tuple(
-                    CallAsked(
-                        call_id=part.call_id,
-                        name=part.name,
-                        malformed=part.arguments is None and part.arguments_ref is None,
-                    )
-                    for part in stored.calls
-                ),
+                calls=tuple([_call_asked(part) for part in stored.calls]),
                 text_preview=item.text[:PREVIEW_CHARS],
                 continuation=reply.continuation,
             )
@@ -136,7 +132,7 @@ class Attempt:
         if reply is None:
             raise ModelFailure("the stream ended without its end", kind="stream_interrupted", stage="body")
         parts = reply.item.parts
-        if not reply.may_be_empty and all(isinstance(part, Text | Thinking) and not part.text for part in parts):
+        if not reply.may_be_empty and all(isinstance(part, _WORDS) and not part.text for part in parts):
             raise ModelFailure("the model said nothing", kind="empty_response", stage="decode")
         if len(parts) > MAX_CALLS_PER_REPLY and (made := len(reply.item.calls)) > MAX_CALLS_PER_REPLY:
             many = f"the model made {made} calls at once; at most {MAX_CALLS_PER_REPLY} are taken"
@@ -195,3 +191,8 @@ class Attempt:
             winning_model_ref=ref,
             aggregated_token_usage=total,
         )
+
+
+def _call_asked(part: CallPart) -> CallAsked:
+    malformed = part.arguments is None and part.arguments_ref is None
+    return _asked(call_id=part.call_id, name=part.name, malformed=malformed)

@@ -21,7 +21,7 @@ MAX_ID_CHARS = 256
 
 def fit(item: AssistantItem, step: int, used: set[str]) -> AssistantItem:
     """The reply with storable words and exact pairing. `used` are the call ids the conversation has seen."""
-    if not all(_is_plain(part) for part in item.parts):
+    if not all(map(_is_plain, item.parts)):
         item = item.model_copy(update={"parts": tuple(_mended(part) for part in item.parts)})
     return _with_unique_calls(item, step, used)
 
@@ -54,16 +54,17 @@ def _is_plain(part: Any) -> bool:
             and len(part.call_id) <= MAX_ID_CHARS
             and part.name.isascii()
             and part.call_id.isascii()
-            and all(
-                key.isascii() and (value is None or type(value) in (int, bool) or (_is_ascii(value)))
-                for key, value in (part.arguments or {}).items()
-            )
+            and (not part.arguments or _are_plain(part.arguments))
         )
     return False
 
 
-def _is_ascii(value: Any) -> bool:
-    return isinstance(value, str) and value.isascii()
+def _are_plain(arguments: dict[str, Any]) -> bool:
+    for key, value in arguments.items():
+        kind = type(value)
+        if not key.isascii() or not (kind is int or value is None or kind is bool or (kind is str and value.isascii())):
+            return False
+    return True
 
 
 def _mended(part: Any) -> Any:

@@ -19,10 +19,13 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.models import ModelGlimpse
+from wakeful.contracts.values import unchecked
 from wakeful.decisions.context import frame_of
 from wakeful.decisions.turn import AskModel
 from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Model, ModelRequest
+
+_model_requested = unchecked(ModelRequested)
 
 
 class Requests:
@@ -46,7 +49,7 @@ class Requests:
         model = work.models[step.candidate]
         wait = step.backoff
         wait_ms = int(wait.ms * work.jitter()) if wait.jitter else wait.ms
-        event = ModelRequested(
+        event = _model_requested(
             model_ref=model.ref,
             candidate=step.candidate,
             attempt=step.attempt,
@@ -128,6 +131,7 @@ class Requests:
                 settings=self._settings(),
                 output_schema=config.output_schema,
                 stream=work.stream,
+                watched=work.watcher is not None,
             ),
             candidate=step.candidate,
             more_candidates=step.candidate + 1 < len(work.models),

@@ -13,7 +13,7 @@ rest because something arrived, the turn is folded again and the same outcomes a
 import asyncio
 
 from wakeful.agents.folding import fold
-from wakeful.agents.steps import Start, Steps
+from wakeful.agents.steps import Steps
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AlreadyDecided, RestRefused
@@ -98,17 +98,14 @@ class TurnRunner:
             work.show(others, facts, first)
             if steps.calls.unwritten:
                 steps.calls.written(facts)
-        await self._start(starts, first)
+        for start in starts:
+            if start.needs_barrier:
+                await work.store.hold(work.claim)
+            start.begin(first + start.fact_index)
         # What others wrote may change what is to be done next: decide again before waiting.
         if others:
             self._look = bool(decide(state)) or self._look
         return self._take()
-
-    async def _start(self, starts: list[Start], first_seq: int) -> None:
-        for start in starts:
-            if start.needs_barrier:
-                await self._work.store.hold(self._work.claim)
-            start.begin(first_seq + start.fact_index)
 
     async def _fold_again(self) -> None:
         work = self._work
@@ -158,6 +155,10 @@ class TurnRunner:
         return taken
 
     async def _next(self) -> list[Fact]:
+        if not self._inbox and not self._look:
+            # What was started stands before us in the loop's queue. Something quick is over when our turn comes:
+            # taking it in then saves the tick that being woken would take.
+            await asyncio.sleep(0)
         while not self._inbox and not self._look:
             if self._broken is not None:
                 raise self._broken

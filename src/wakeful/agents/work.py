@@ -70,12 +70,12 @@ class TurnWork:
 
     def show(self, others: list[Recorded], facts: Sequence[Fact], first_seq: int) -> None:
         """Keep and show what is stored now, in the order of the log: what others wrote, then what the owner did."""
-        if self.watcher is None and self.known.keeps_none:
-            return
-        agent_id = self.claim.agent_id
-        recorded = [*others, *(Recorded(agent_id, first_seq + index, fact) for index, fact in enumerate(facts))]
-        self.known.add(recorded)
-        self.tell(recorded)
+        if others:
+            self.known.add(others)
+        self.known.add_own(facts, first_seq)
+        if self.watcher is not None:
+            agent_id = self.claim.agent_id
+            self.tell([*others, *(Recorded(agent_id, first_seq + index, fact) for index, fact in enumerate(facts))])
 
     def tell(self, recorded: Sequence[Recorded]) -> None:
         """Show stored facts to whoever watches."""

@@ -104,4 +104,4 @@ def parts_of(prompt: Prompt) -> tuple[Text | Image | File, ...]:
 
 def text_of(parts: tuple[Any, ...]) -> str:
     """The words among parts, in order."""
-    return "".join(part.text for part in parts if isinstance(part, Text))
+    return "".join([part.text for part in parts if isinstance(part, Text)])

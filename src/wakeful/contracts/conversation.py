@@ -56,7 +56,7 @@ class AssistantItem(Value):
 
     @property
     def calls(self) -> tuple[CallPart, ...]:
-        return tuple(part for part in self.parts if isinstance(part, CallPart))
+        return tuple([part for part in self.parts if isinstance(part, CallPart)])
 
 
 class ToolItem(Value):

@@ -31,6 +31,7 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.events import AnyEvent, PermissionEvaluated, SandboxApplied, ToolDispatched, ToolStarted
 from wakeful.contracts.events.tools import ErrorCategory, Policy, Said
 from wakeful.contracts.tools import FailedStatus, ToolDeclaration, ToolError
+from wakeful.contracts.values import unchecked
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.injected import split
 from wakeful.decisions.redaction import redact_parameters, stable_hash
@@ -44,6 +45,7 @@ PREVIOUS_EVENT = "@-1"
 """A reference to the event just before: its number is known only to the store."""
 Scheduling: TypeAlias = Literal["parallel", "serial"]
 
+_tool_started = unchecked(ToolStarted)
 _CATEGORY: dict[str, ErrorCategory] = {
     "tool_not_found": "unknown_tool",
     "invalid_arguments": "invalid_arguments",
@@ -368,7 +370,7 @@ class Mediator:
         more: dict[str, Any] = {}
         if hooks is not None and hooks.outcomes:
             more["hook_outcomes"] = hooks.outcomes
-        return ToolStarted(
+        return _tool_started(
             tool_name=call.part.name,
             safe_args=safe if call.part.arguments_ref is None else None,
             args_ref=call.part.arguments_ref.digest if call.part.arguments_ref is not None else None,

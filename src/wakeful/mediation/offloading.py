@@ -19,6 +19,7 @@ INLINE_BYTES = 48_000
 SMALL_BYTES = 512
 """Parts below this are not worth a reference."""
 PREVIEW_CHARS = 200
+_NUMBERS = (int, float)
 
 
 async def offload(item: AnyItem, keep: Keep) -> AnyItem:
@@ -51,10 +52,12 @@ def _surely_small(item: AnyItem) -> bool:
 
 
 def _small_arguments(arguments: dict[str, Any]) -> bool:
-    return len(arguments) <= 16 and all(
-        isinstance(value, int | float | bool | None) or (isinstance(value, str) and len(value) < 60)
-        for value in arguments.values()
-    )
+    if len(arguments) > 16:
+        return False
+    for value in arguments.values():
+        if not (value is None or isinstance(value, _NUMBERS) or (isinstance(value, str) and len(value) < 60)):
+            return False
+    return True
 
 
 def _encoded_size(part: Any) -> int:
@@ -81,10 +84,11 @@ async def _behind_reference(part: Any, keep: Keep) -> Any:
 
 def refers(item: AnyItem) -> bool:
     """Does anything in this item stand behind a reference?"""
-    return any(
-        part.arguments_ref is not None if isinstance(part, CallPart) else getattr(part, "ref", None) is not None
-        for part in item.parts
-    )
+    for part in item.parts:  # a plain loop: this is asked of every item of every round
+        ref = part.arguments_ref if isinstance(part, CallPart) else getattr(part, "ref", None)
+        if ref is not None:
+            return True
+    return False
 
 
 async def resolve(item: AnyItem, fetch: Fetch) -> AnyItem:

@@ -10,6 +10,7 @@ from wakeful.contracts.conversation import ToolItem
 from wakeful.contracts.events import ErrorCategory, OutputSpilled, OutputTruncated, ToolFailed, ToolResult
 from wakeful.contracts.events.tools import AbortReason, HookOutcome
 from wakeful.contracts.tools import PREVIEW_CHARS, Effects, FailedStatus, ToolError, ToolResultMetadata
+from wakeful.contracts.values import unchecked
 from wakeful.decisions.receipts import MAX_HINT_CHARS, MAX_MESSAGE_CHARS, bounded, flatten, receipt
 from wakeful.tools.results import Shown, ToolOutput, clean
 
@@ -24,6 +25,8 @@ METADATA_STATUS: dict[FailedStatus, MetadataStatus] = {
     "skipped": "error",
     "invalid": "error",
 }
+
+_tool_result, _tool_item, _metadata = unchecked(ToolResult), unchecked(ToolItem), unchecked(ToolResultMetadata)
 
 
 @dataclass(slots=True)
@@ -52,7 +55,7 @@ class CallRecord:
             more["injected_args"] = self.injected_args
         if artifact is not None:
             more["offloaded_artifact_id"] = artifact
-        return ToolResultMetadata(
+        return _metadata(
             status=status,
             started_at=self.taken_up_at,
             completed_at=now,
@@ -91,9 +94,9 @@ def succeeded(
     pictures = [part.ref.digest for part in parts if part.type == "image" and part.ref is not None]
     if pictures:
         more["images"] = tuple(pictures)
-    return ToolResult(
+    return _tool_result(
         tool_name=record.tool_name,
-        item=ToolItem(call_id=record.call_id, name=record.tool_name, parts=parts),
+        item=_tool_item(call_id=record.call_id, name=record.tool_name, parts=parts),
         preview=next((part.text for part in parts if part.type == "text"), "")[:PREVIEW_CHARS],
         size_bytes=size_bytes,
         duration_ms=record.execution_ms,

@@ -218,18 +218,19 @@ class RunningCall:
             return
         self._shaping = True
         self._measure()
-        if isinstance(value, str) and len(value) * 6 < INLINE_BYTES:
-            self._finish_shown(value)
-        else:
+        if not self._finish_at_once(value):
             self._shaper = self.around.spawn(self._shape_and_finish(value))
 
     def _measure(self) -> None:
         self.dispatch.record.execution_ms = round((time.perf_counter() - self._began) * 1000, 3)
 
-    def _finish_shown(self, value: str) -> None:
-        """The common case, without a task: a short text needs no artifact."""
+    def _finish_at_once(self, value: Any) -> bool:
+        """The common case, without a task: what makes a short text needs no artifact. False when it is another."""
+        if not _makes_short_text(value):
+            return False
         parts, _, size = show(value)
         self._finish([succeeded(self.dispatch.record, now=self.around.now(), parts=parts, size_bytes=size, whole=None)])
+        return True
 
     async def _shape_and_finish(self, value: Any) -> None:
         extra = value if isinstance(value, ToolOutput) else None
@@ -252,7 +253,9 @@ class RunningCall:
             whole=whole,
             extra=extra,
         )
-        event = event.model_copy(update={"item": await offload(event.item, self.around.keep)})
+        item = await offload(event.item, self.around.keep)
+        if item is not event.item:
+            event = event.model_copy(update={"item": item})
         spilled = spills(self.dispatch.call_id, shown, whole) if whole is not None else ()
         self._finish([*spilled, event])
 
@@ -264,6 +267,8 @@ class RunningCall:
         self._delivered = True
         for timer in self._timers:
             timer.cancel()
+        if self._work is not None:
+            self._work.on_value = None  # it leads back here: without it, no call waits for the garbage collector
         self._deliver(self.dispatch, events)
 
     def _raised(self, raised: BaseException) -> AnyEvent:
@@ -433,12 +438,20 @@ def _violations(raised: BaseException) -> list[AnyEvent]:
     return [SandboxViolation(boundary=clean(str(boundary))[:200], target=clean(str(target))[:500])]
 
 
+def _makes_short_text(value: Any) -> bool:
+    """One short text, whatever is done to it: nothing to walk over, nothing to keep apart, nothing that can fail."""
+    kind = type(value)
+    if kind is str:
+        return len(value) * 6 < INLINE_BYTES
+    return kind is bool or kind is float or value is None or (kind is int and value.bit_length() <= 64)
+
+
 def _light(value: Any) -> bool:
     """Cheap to turn into text?"""
     return (
         value is None
-        or isinstance(value, int | float | bool)
-        or (isinstance(value, str | bytes | list | tuple | dict) and len(value) < 1_000)
+        or isinstance(value, (int, float, bool))
+        or (isinstance(value, (str, bytes, list, tuple, dict)) and len(value) < 1_000)
     )
 
 

@@ -77,7 +77,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         ids=runtime.ids,
         jitter=runtime.jitter,
         call_ids=folded.call_ids,
-        known=KnownFacts(of_turn, store.reader(row.agent_id, row.turn_id)),
+        known=KnownFacts(row.agent_id, of_turn, store.reader(row.agent_id, row.turn_id)),
         deps=deps,
         context=context,
         principal=principal,

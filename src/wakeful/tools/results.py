@@ -19,9 +19,11 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 from wakeful.contracts.content import BlobRef, File, Image, Text
 from wakeful.contracts.errors import ForTheModel
 from wakeful.contracts.tools import MAX_RESULT_BYTES, MAX_RESULT_TOKENS
+from wakeful.contracts.values import unchecked
 
 ResultPart: TypeAlias = Text | Image | File
 
+_plain = unchecked(Text)
 NO_OUTPUT = "(no output)"
 BYTES_PER_TOKEN = 3
 MAX_SHOWN_BYTES = min(MAX_RESULT_BYTES, MAX_RESULT_TOKENS * BYTES_PER_TOKEN)
@@ -61,7 +63,10 @@ class Shown(NamedTuple):
 def show(value: Any) -> Shown:
     """What a tool returned, ready for the model. Raises ResultRefused."""
     if type(value) is str and 0 < len(value) < 1_000 and value.isascii() and "\x00" not in value:
-        return Shown((Text(value),), None, len(value))  # nothing to clean and nothing to cut
+        return Shown((_plain(text=value),), None, len(value))  # nothing to clean and nothing to cut
+    if type(value) is int and value.bit_length() <= 64:
+        words = str(value)
+        return Shown((_plain(text=words),), None, len(words))
     return limit(parts_from(value))
 
 

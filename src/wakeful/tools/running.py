@@ -30,7 +30,7 @@ def begin(fn: Callable[..., Any], is_async: bool, given: tuple[Any, ...], values
     """Start a function where it belongs."""
     running = Running(is_thread=not is_async)
     if is_async:
-        running.result = asyncio.ensure_future(_contained(fn, given, values, running))
+        running.result = asyncio.get_running_loop().create_task(_contained(fn, given, values, running))
     else:
         running.result = run_in_thread(functools.partial(fn, *given, **values))
     return running

@@ -153,3 +153,8 @@ def test_a_hundred_megabytes_are_cut_like_anything_else() -> None:
     (part,), whole, size = show("x" * 100_000_000)
     assert isinstance(part, Text) and len(part.text) == MAX_SHOWN_BYTES
     assert whole is not None and len(whole) == size == 100_000_000
+
+
+@given(st.one_of(st.integers(), st.text(max_size=2_000), st.booleans(), st.none(), st.floats()))
+def test_the_short_way_shows_the_same_as_the_long_one(value: Any) -> None:
+    assert show(value) == limit(parts_from(value))

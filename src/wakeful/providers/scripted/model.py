@@ -76,7 +76,7 @@ class ScriptedModel:
             failure = step.failure(request.attempt)
             if failure is not None and not (request.stream and failure.after_chunks):
                 raise failure_of(failure, self._ref)
-        if request.stream:
+        if request.stream and (request.watched or failure is not None or step.delta_delay):
             for glimpse in step.glimpses[: failure.after_chunks if failure else None]:
                 if step.delta_delay:
                     await self._sleep(step.delta_delay)

@@ -18,9 +18,11 @@ def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
     connection = apsw.Connection(str(path), vfs=vfs)
     try:
         connection.set_busy_timeout(BUSY_MS)
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts only before the first write
-        connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
+        if connection.pragma("page_count") == 0:
+            # Counts only before the first write, and is one itself: half a millisecond that no later connection pays.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # the helper alone does it
         connection.execute("PRAGMA trusted_schema = OFF")
     except BaseException:

@@ -54,6 +54,8 @@ class Helper:
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._broken: OSError | None = None
+        self._over: asyncio.Future[None] | None = None
+        """Done when the thread is: waiting for it needs no other thread."""
         self._connection = connect(path, vfs)
         self._connection.pragma("user_version")  # the first read opens the write-ahead log
         self._log = os.open(f"{path}-wal", os.O_RDWR)
@@ -71,8 +73,10 @@ class Helper:
         self._jobs.put("checkpoint")
 
     async def close(self) -> None:
+        self._over = self._loop.create_future()
         self._jobs.put("stop")
-        await asyncio.to_thread(self._thread.join)
+        await self._over
+        self._thread.join()  # it has nothing left to do
 
     def _run(self) -> None:
         while True:
@@ -91,6 +95,8 @@ class Helper:
             self._connection.close()  # the last connection: SQLite copies the rest and removes the log
         except apsw.Error:
             pass  # then the next one to open does it
+        if self._over is not None:
+            self._on_loop(partial(_settle, [self._over], None))
 
     def _make_safe(self) -> Exception | None:
         try:

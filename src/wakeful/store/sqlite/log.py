@@ -69,7 +69,7 @@ class Log:
         self, claim: Claim, facts: Sequence[Fact], stored: Sequence[Stored], rest: bool
     ) -> tuple[list[Recorded], int]:
         """The outsiders' facts that are new to the owner, and the sequence up to which it has seen all of them."""
-        agent, turn = self._numbers(claim)
+        agent, turn = self._turns.get(claim.turn_id) or self._numbers(claim)
         owned, begun = self._sql.one(_AGENT, (agent,)), self._sql.one(_TURN, (turn,))
         if owned is None or begun is None:
             raise fenced(claim)
@@ -219,13 +219,10 @@ class Log:
                 return None
 
     def _numbers(self, claim: Claim) -> tuple[int, int]:
-        found = self._turns.get(claim.turn_id)
-        if found is None:
-            sql = "SELECT agent, id FROM turns WHERE turn_id = ?"
-            row = self._sql.one(sql, (claim.turn_id,))
-            if row is None:
-                raise fenced(claim)
-            found = self._turns[claim.turn_id] = (row[0], row[1])
+        row = self._sql.one("SELECT agent, id FROM turns WHERE turn_id = ?", (claim.turn_id,))
+        if row is None:
+            raise fenced(claim)
+        found = self._turns[claim.turn_id] = (row[0], row[1])
         return found
 
     def forget(self, turn_id: str) -> None:

@@ -33,6 +33,7 @@ SAFE_AFTER = 0.05
 """No commit is older than this, in seconds, before a barrier follows it unasked."""
 TICK = 1.0
 """How often other processes' commits are looked for, and leases are looked at."""
+_RUNTIME_ID = "SELECT value FROM meta WHERE key = 'runtime_id'"
 T = TypeVar("T")
 
 
@@ -71,7 +72,7 @@ class SqliteStore:
         self._closed = False
         self._safe_soon: asyncio.TimerHandle | None = None
         self._vfs = vfs
-        self.runtime_id = str(connection.execute("SELECT value FROM meta WHERE key = 'runtime_id'").get)
+        self.runtime_id = str(connection.execute(_RUNTIME_ID).get)
         self.secret = bytes.fromhex(str(connection.execute("SELECT value FROM meta WHERE key = 'secret'").get))
         self._helper = Helper(path, pause=self._writer.pause, resume=self._checkpointed, sync=sync, vfs=vfs)
 
@@ -147,11 +148,10 @@ class SqliteStore:
         self._claims.check(claim)
         check_turn(claim, facts)
         stored = encode(facts, OWNER)
-        others, seen = await self._writer.submit(
-            lambda: self._log.append(claim, facts, stored, rest),
-            claim.agent_id if facts else "",
-            alone=self._claims.has_one_turn,
-        )
+        followed = claim.agent_id if facts else ""
+        work = partial(self._log.append, claim, facts, stored, rest)
+        made = self._writer.alone(work, followed) if self._claims.has_one_turn else None
+        others, seen = made if made is not None else await self._writer.submit(work, followed)
         claim.seen = max(claim.seen, seen)
         if barrier:
             await self._helper.barrier()
@@ -286,7 +286,7 @@ class SqliteStore:
         await self._helper.close()
         self._owners.close()  # last: from here on the leases we did not give back are free to take
 
-    def _committed(self, agents: list[str]) -> None:
+    def _committed(self, agents: Sequence[str]) -> None:
         for agent_id in agents:
             self._watches.wake(agent_id)
         if self._safe_soon is None:
@@ -371,8 +371,9 @@ def _ready(path: Path, vfs: str | None) -> apsw.Connection:
     connection = connect(path, vfs)
     try:
         migrate(connection, path, shipped())
-        own = (f"rt_{secrets.token_hex(8)}", secrets.token_hex(32))
-        connection.execute("INSERT OR IGNORE INTO meta VALUES ('runtime_id', ?), ('secret', ?)", own)
+        if connection.execute(_RUNTIME_ID).get is None:
+            own = (f"rt_{secrets.token_hex(8)}", secrets.token_hex(32))
+            connection.execute("INSERT OR IGNORE INTO meta VALUES ('runtime_id', ?), ('secret', ?)", own)
     except BaseException:
         connection.close()
         raise

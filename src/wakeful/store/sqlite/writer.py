@@ -6,7 +6,7 @@ A lock held elsewhere is waited for by trying again later, never by blocking the
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,7 +43,7 @@ class Writer:
         self,
         connection: apsw.Connection,
         path: Path,
-        committed: Callable[[list[str]], None],
+        committed: Callable[[Sequence[str]], None],
         patience: float = PATIENCE,
     ) -> None:
         self.commits = 0
@@ -60,22 +60,44 @@ class Writer:
         self._tries = 0
         self._waiting_since = 0.0
 
-    def submit(self, run: Callable[[], T], agent_id: str = "", *, alone: bool = False) -> "asyncio.Future[T]":
-        """Run this inside the next transaction; done when that is committed. `agent_id`: whose followers to wake.
-
-        With `alone` there is nobody to share the transaction with: it is made at once, two ticks sooner.
-        """
-        if self._closed:
-            raise StoreProblem(f"the store {self._path} was closed", "Open it again.")
+    def submit(self, run: Callable[[], T], agent_id: str = "") -> "asyncio.Future[T]":
+        """Run this inside the next transaction; done when that is committed. `agent_id`: whose followers to wake."""
+        self._check_open()
         future: asyncio.Future[T] = self._loop.create_future()
-        work = _Work(run, future, agent_id)
-        if alone and self._in_a_row < IN_A_ROW and not (self._queue or self._scheduled or self._paused):
-            self._in_a_row += 1
-            if self._commit([work]):
-                return future
-        self._queue.append(work)
+        self._queue.append(_Work(run, future, agent_id))
         self._schedule()
         return future
+
+    def alone(self, run: Callable[[], T], agent_id: str = "") -> T | None:
+        """Run this in a transaction of its own, now: for a piece that nobody could share it with. No future, no tick.
+
+        None when it has to be submitted like any other: work is queued, the log is being started anew, the database
+        is locked elsewhere, or it is time for the loop's other work. Raises what the piece or the disk raises.
+        """
+        self._check_open()
+        if self._in_a_row >= IN_A_ROW or self._queue or self._scheduled or self._paused:
+            return None
+        self._in_a_row += 1
+        execute = self._cursor.execute
+        try:
+            execute("BEGIN IMMEDIATE")
+            try:
+                result = run()
+                execute("COMMIT")
+            except BaseException:
+                self._roll_back()
+                raise
+        except apsw.BusyError:
+            return None
+        except (apsw.Error, OSError) as error:
+            raise translated(error, self._path, agent_id) from error
+        self.commits += 1
+        self._committed((agent_id,) if agent_id else ())
+        return result
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreProblem(f"the store {self._path} was closed", "Open it again.")
 
     def pause(self) -> None:
         """Let work queue up; there is no transaction open when this returns."""

@@ -96,6 +96,13 @@ async def test_streaming_shows_glimpses_and_ends_in_the_same_reply() -> None:
     ]
 
 
+async def test_nobody_watches_no_glimpse_is_made_and_the_reply_is_the_same() -> None:
+    model = ScriptedModel(["one two"])
+    *glimpses, last = await pieces_of(model, a_request(stream=True, watched=False))
+    assert glimpses == []
+    assert last == await reply_of(model, a_request(stream=True))
+
+
 @pytest.mark.parametrize(
     ("chunks", "pieces"), [(3, ["abc", "def", "g"]), (1, ["abcdefg"]), (["ab", "cdefg"], ["ab", "cdefg"])]
 )
