@@ -26,6 +26,11 @@ BATCH = 200
 BATCHES = 100
 LIMIT = 50.0
 GROWTH = 1.5
+TEXT = f"""## What a verdict costs
+
+One verdict of the gate, with nothing appended and nothing run: permission classes, {RULES} rules, `hitl_tools`,
+provenance. Median of {BATCHES} batches of {BATCH} calls in one process.
+"""
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ def aims(costs: list[Cost]) -> list[Aim]:
 
 def markdown(costs: list[Cost]) -> str:
     rows = [[cost.what, number(cost.few), number(cost.many)] for cost in costs]
-    return f"{table(['', f'{FEW} tools, µs', f'{TOOLS} tools, µs'], rows)}\n\n{aims_table(aims(costs))}\n"
+    return f"{TEXT}\n{table(['', f'{FEW} tools, µs', f'{TOOLS} tools, µs'], rows)}\n\n{aims_table(aims(costs))}\n"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
     .venv-bench/bin/python benchmarks/run.py             everything; about twenty minutes
     .venv-bench/bin/python benchmarks/run.py --profile   with the profile of wakeful's cell, whatever the verdict
     .venv-bench/bin/python benchmarks/run.py --only wire only what is on the wire: the other sections stay as they are
-    .venv-bench/bin/python benchmarks/start.py           one part alone (or rounds.py, crowd.py, wire.py): prints only
+                                                         (or gate)
+    .venv-bench/bin/python benchmarks/start.py           one part alone (or rounds, crowd, wire, gate): prints only
 
 A missed aim is a result, not an error: the report says so and shows the profile of the cell, and the exit code stays 0.
 """
@@ -13,6 +14,7 @@ import argparse
 from pathlib import Path
 
 import crowd
+import gate
 import reporting
 import rounds
 import start
@@ -62,6 +64,7 @@ def report(
     cells: list[rounds.Cell],
     starts: list[start.Start],
     many: crowd.Crowd,
+    verdicts: list[gate.Cost],
     wires: wire.Results,
     facts: list[tuple[str, str]],
     profile: str,
@@ -77,6 +80,7 @@ def report(
         start.markdown(starts),
         CROWD,
         crowd.markdown(many),
+        gate.markdown(verdicts),
         wire.markdown(wires),
     ]
     if profile:
@@ -104,21 +108,24 @@ def main() -> None:
         "--profile", action="store_true", help="show the profile of wakeful's cell whatever the verdict"
     )
     parser.add_argument("--output", type=Path, default=REPORT)
-    parser.add_argument("--only", choices=["wire"], help="measure this section and leave the others as they are")
+    parser.add_argument(
+        "--only", choices=["gate", "wire"], help="measure this section and leave the others as they are"
+    )
     args = parser.parse_args()
     if args.only:
-        section = wire.markdown(wire.run(profile=args.profile))
+        section = gate.markdown(gate.run()) if args.only == "gate" else wire.markdown(wire.run(profile=args.profile))
         args.output.write_text(with_section(args.output.read_text(), section))
         print(section)
         return
     facts = reporting.machine()
     starts = start.run()
     many = crowd.run()
+    verdicts = gate.run()
     wires = wire.run(profile=args.profile)
     cells = rounds.run(list(CONTESTANTS), list(rounds.ROUNDS), rounds.LIMIT)
     missed = any(aim.verdict == "missed" for aim in rounds.aims(cells))
     profile = _profile() if args.profile or missed else ""
-    text = report(cells, starts, many, wires, facts, profile)
+    text = report(cells, starts, many, verdicts, wires, facts, profile)
     args.output.parent.mkdir(exist_ok=True)
     args.output.write_text(text)
     print(text)

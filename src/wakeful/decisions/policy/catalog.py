@@ -32,6 +32,7 @@ def resolve_catalog(
     policy: CompiledPolicy,
     withheld: Iterable[Missing] = (),
     *,
+    now: float,
     confined: Mapping[str, Confinement] | None = None,
     schema_refs: Mapping[str, str] | None = None,
     metadata_refs: Mapping[str, str] | None = None,
@@ -39,12 +40,12 @@ def resolve_catalog(
 ) -> tuple[CatalogEntry, ...]:
     """Every tool the policy was compiled for, then those that are missing; each name once.
 
-    `confined` says what a tool's calls are held to; `schema_refs` and `metadata_refs` where that is which is too large
-    or too private to be shown.
+    `now` is in Unix seconds: rules expire. `confined` says what a tool's calls are held to; `schema_refs` and
+    `metadata_refs` where that is which is too large or too private to be shown.
     """
     entries: dict[str, CatalogEntry] = {}
     for name, plan in policy.plans.items():
-        verdict = standing_verdict(plan)
+        verdict = standing_verdict(plan, now)
         if name in policy.hidden:
             reason = (hidden_reasons or {}).get(name, "it is not visible in this run")
             verdict = Verdict("deny", "host_policy", reason, layer="belt")

@@ -206,11 +206,13 @@ def _does(plan: ToolPlan, traits: ToolDeclaration | None) -> ToolDoes:
     return joined(plan.does, what_it_does(traits))
 
 
-def standing_verdict(plan: ToolPlan) -> Verdict:
-    """What can be said of a tool before anybody calls it: for the catalogue. A call may come to something stricter."""
-    steady = [rule.verdict for rule in plan.rules.rules if rule.holds_for_every_call]
+def standing_verdict(plan: ToolPlan, now: float) -> Verdict:
+    """What can be said of a tool before anybody calls it: for the catalogue. A call may come to something else."""
+    steady = plan.rules.standing(now)
     by_class = plan.by_class
-    # An allow with conditions may still lift the question for some calls; the tool as such asks.
+    # An allow with conditions may lift the question for some calls; the tool as such asks.
     if by_class.decision == "ask" and steady and all(verdict.allowed for verdict in steady):
         by_class = steady[0]
-    return combined((by_class, *plan.fixed, *steady))
+    verdict = combined((by_class, *plan.fixed, *steady))
+    answer = plan.rules.standing_answer(verdict, now) if verdict.decision == "ask" else None
+    return answer or verdict

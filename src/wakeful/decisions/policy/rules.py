@@ -38,10 +38,10 @@ class CompiledRule:
     answers: bool
     """A standing answer: it says yes to a question, and nothing else."""
 
-    @property
-    def holds_for_every_call(self) -> bool:
-        """Does it speak about the tool as such: any arguments, at any time?"""
-        return not self.conditions and self.rule.call_hash is None and self.rule.expires is None
+    def holds_for_every_call(self, now: float) -> bool:
+        """Does it speak about the tool as such, whatever the arguments?"""
+        expired = self.rule.expires is not None and now >= self.rule.expires
+        return not self.conditions and self.rule.call_hash is None and not expired
 
     def matches(self, arguments: Mapping[str, Any], call_hash: str | None, now: float, *, shell: bool = False) -> bool:
         rule = self.rule
@@ -74,6 +74,15 @@ class ToolRules:
             if _may_answer(answer.rule, ask) and answer.matches(arguments, call_hash, now, shell=self.shell):
                 return answer.verdict
         return None
+
+    def standing(self, now: float) -> list[Verdict]:
+        """What the rules say of every call."""
+        return [rule.verdict for rule in self.rules if rule.holds_for_every_call(now)]
+
+    def standing_answer(self, ask: Verdict, now: float) -> Verdict | None:
+        """The answer that stands for every call."""
+        kept = (one for one in self.answers if one.holds_for_every_call(now) and _may_answer(one.rule, ask))
+        return next((one.verdict for one in kept), None)
 
 
 def compile_rules(rules: Sequence[Rule]) -> tuple[CompiledRule, ...]:

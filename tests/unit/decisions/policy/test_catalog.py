@@ -49,7 +49,7 @@ def catalog(*rules: Rule, **more: Any) -> ToolCatalog:
     compiled = compile_policy(policy, TOOLS, hidden={"hidden"})
     confined = {"exec_command": Confinement(mode="bubblewrap", cwd="shop")}
     down = [Withheld("mcp.mail/send", "the server mail does not answer", "Sends mail")]
-    return ToolCatalog(entries=resolve_catalog(compiled, down, confined=confined, **more))
+    return ToolCatalog(entries=resolve_catalog(compiled, down, now=0.0, confined=confined, **more))
 
 
 def by_name(made: ToolCatalog) -> dict[str, CatalogEntry]:

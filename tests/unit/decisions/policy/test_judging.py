@@ -180,13 +180,20 @@ def test_the_digest_names_the_policy() -> None:
 
 def test_the_standing_word_on_a_tool_counts_only_what_holds_for_every_call() -> None:
     def word(name: str, *rules: Rule) -> str:
-        return standing_verdict(compiled(rules=rules).plans[name]).decision
+        return standing_verdict(compiled(rules=rules).plans[name], 100.0).decision
 
     assert word("post") == "ask"
     assert word("post", Rule(match="post", decision="allow")) == "allow"
     assert word("post", Rule(match="post", decision="allow", arguments={"to": "ann"})) == "ask"
     assert word("send", Rule(match="send", decision="deny", arguments={"to": "ann"})) == "allow"
     assert word("send", Rule(match="*", decision="deny")) == "deny"
+    assert word("send", Rule(match="send", decision="deny", expires=101.0)) == "deny"
+    assert word("send", Rule(match="send", decision="deny", expires=100.0)) == "allow"
+    always = Rule(match="post", decision="allow", origin="always", decided_by="ann")
+    assert word("post", always) == "allow"
+    assert word("post", always.model_copy(update={"call_hash": "h1"})) == "ask"
+    assert word("post", always, Rule(match="post", decision="ask", always_ask=True)) == "ask"
+    assert word("post", always, Rule(match="post", decision="deny")) == "deny"
 
 
 # --- properties -------------------------------------------------------------------------------------------------------
