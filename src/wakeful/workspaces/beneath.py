@@ -11,6 +11,7 @@ Everything here raises OSError; EXDEV means that the path leads out.
 
 import ctypes
 import errno
+import functools
 import os
 import stat
 import sys
@@ -18,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Any
 
 MAX_LINKS = 40
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -93,7 +95,7 @@ def open_beneath(root: int, parts: Iterable[str], flags: int = READ, *, kernel: 
 def walk(
     root: int, parts: Iterable[str], *, follow: bool = True, make: Callable[[tuple[str, ...]], None] | None = None
 ) -> Place:
-    """The place a path leads to. With `make`, missing folders on the way are made, after `make(their parts)` agreed.
+    """The place a path leads to. With `make`, missing folders on the way are made, once `make(the whole way)` agreed.
 
     `follow` is about the last part: a link there is followed, or is itself what was meant.
     """
@@ -111,7 +113,7 @@ def walk(
                 names.pop()
                 continue
             if todo:
-                inner = _enter(held[-1], part, (*names, part), make)
+                inner = _enter(held[-1], part, (*names, part, *todo), make)
                 if inner is not None:
                     held.append(inner)
                     names.append(part)
@@ -150,7 +152,7 @@ def _enter(
         try:
             return os.open(name, FOLDER, dir_fd=folder)
         except FileNotFoundError:
-            if make is None:
+            if make is None or ".." in parts:
                 raise
             make(parts)
             try:
@@ -168,9 +170,15 @@ def _enter(
     raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
-def _openat2(root: int, path: bytes, flags: int) -> int:
+@functools.cache
+def _syscall() -> Any:
     call = ctypes.CDLL(None, use_errno=True).syscall
     call.restype = ctypes.c_long
+    return call
+
+
+def _openat2(root: int, path: bytes, flags: int) -> int:
+    call = _syscall()
     how = _How(flags=flags & ~os.O_NOFOLLOW, mode=0, resolve=_RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
     while True:
         handle = int(

@@ -211,21 +211,20 @@ def _nearest(file: TextFile, old: list[HunkLine]) -> int | None:
 # --- line ends ------------------------------------------------------------------------------------------------------
 
 
-def _same_endings(file: TextFile, hunk: Hunk, start: int) -> bool:
-    """Does the diff have the line ends of the file, as far as it shows?"""
-    return all(
-        not found.ending or (found.ending == "\r\n") == line.crlf
-        for found, line in zip(file.lines[start:], hunk.old, strict=False)
-        if not line.lost_space
-    )
+def _same_endings(file: TextFile, hunk: Hunk, start: int) -> bool | None:
+    """Does the diff have the line ends of the file? None when it shows no line of the file that has one."""
+    seen = [
+        (found.ending == "\r\n") == line.crlf
+        for found, line in zip(file.lines[start : start + len(hunk.old)], hunk.old, strict=True)
+        if found.ending and not line.lost_space
+    ]
+    return all(seen) if seen else None
 
 
-def _ending(file: TextFile, line: HunkLine, index: int, start: int, exact: bool) -> Ending:
-    if line.crlf and exact:
-        return "\r\n"
+def _ending(file: TextFile, line: HunkLine, index: int, start: int, exact: bool | None) -> Ending:
+    if exact or (exact is None and line.crlf):
+        return "\r\n" if line.crlf else "\n"
     around = file.lines[index - 1 : index] if index > start else file.lines[index : index + 1]
-    if exact and any(found.ending for found in around):
-        return "\n"
     return next((found.ending for found in around if found.ending), file.ending)
 
 
