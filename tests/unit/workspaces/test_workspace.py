@@ -96,13 +96,13 @@ def test_links_that_stay_inside_are_followed_and_stay_links(workspace: Workspace
 
 
 def test_an_absolute_path_inside_the_root_is_the_same_file(tmp_path: Path) -> None:
-    (tmp_path / "root").mkdir()
-    (tmp_path / "alias").symlink_to("root")
+    (tmp_path / "real").mkdir()
+    (tmp_path / "alias").symlink_to("real")
     workspace = Workspace.at(tmp_path / "alias")
-    workspace.write(str(tmp_path / "root" / "a"), b"1")
+    workspace.write(str(tmp_path / "real" / "a"), b"1")
     assert workspace.read(str(tmp_path / "alias" / "a")).data == b"1"
-    assert failure(lambda: workspace.read(f"{tmp_path}/root-beside/a")).kind == "outside_workspace"
-    assert failure(lambda: workspace.read(f"{tmp_path}/root/../outside")).kind == "outside_workspace"
+    assert failure(lambda: workspace.read(f"{tmp_path}/real-beside/a")).kind == "outside_workspace"
+    assert failure(lambda: workspace.read(f"{tmp_path}/real/../outside")).kind == "outside_workspace"
 
 
 def test_a_hard_link_to_a_file_outside_is_replaced_and_not_written_through(

@@ -91,10 +91,11 @@ class Changes:
             return None
         tag = _tag(key)
         with self._under_way(key):
-            for file in record.files:
-                state = self._state(file, tag)
+            states = [(file, self._state(file, tag)) for file in record.files]
+            for file, state in states:
                 if state == "other":
                     raise OutcomeUnknown(_neither(file.path))
+            for file, state in states:
                 if state == "before":
                     self._happen(file.path, file.after is None, tag)
         return record.result

@@ -5,6 +5,7 @@ so line ends are compared as line ends; the new text takes those of the place it
 white space, case, characters.
 """
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from difflib import SequenceMatcher
@@ -12,10 +13,12 @@ from typing import Any, NamedTuple
 
 from wakeful.tools.local.text_lines import MARK, excerpt
 from wakeful.workspaces.refusals import refused
+from wakeful.workspaces.workspace import MAX_READ_BYTES
 
 _MOST_LINES = 5_000
 """How many lines are compared when the nearest one is looked for."""
 _MOST_NAMED = 8
+_MOST_COUNTED = 1_000
 
 
 class Replaced(NamedTuple):
@@ -38,33 +41,59 @@ def replace_exactly(path: str, data: bytes, old: str, new: str, *, everywhere: b
     if old == new:
         raise refused("no_change", "old_text and new_text are the same", "Give another new_text.", field="new_text")
     raw = data.decode("utf-8", "surrogateescape")
-    returns = [at for at, letter in enumerate(raw) if letter == "\r" and raw[at + 1 : at + 2] == "\n"]
+    returns = [found.start() for found in re.finditer("\r\n", raw)]
     text = raw.replace("\r\n", "\n")
-    found = _occurrences(text, old, overlapping=not everywhere)
+    found = _all(text, old) if everywhere else _overlapping(text, old)
     if not found:
         raise _no_match(path, text, old)
-    lines = [text.count("\n", 0, at) + 1 for at in found[:1000]]
+    lines = _line_numbers(text, found[:_MOST_COUNTED])
     if len(found) > 1 and not everywhere:
         shown = ", ".join(map(str, lines[:_MOST_NAMED])) + (" ..." if len(found) > _MOST_NAMED else "")
+        times = f"{len(found)} times" if len(found) < _MOST_COUNTED else f"{_MOST_COUNTED:,} times or more"
         raise refused(
             "several_matches",
-            f"old_text stands {len(found)} times in {path!r}, at lines {shown}",
+            f"old_text stands {times} in {path!r}, at lines {shown}",
             "Give more of the text around the one you mean, so that it is found once, or set replace_all.",
             field="old_text",
             path=path,
             count=len(found),
             lines=lines[:_MOST_NAMED],
         )
+    size = len(data) + len(found) * len(new.encode())
+    if size > MAX_READ_BYTES:
+        raise refused(
+            "too_large",
+            f"{path!r} would have up to {size:,} bytes; at most {MAX_READ_BYTES:,} are written",
+            "Replace fewer occurrences, or by less.",
+            field="new_text",
+            path=path,
+        )
     return Replaced(_spliced(raw, text, returns, found, len(old), new), lines)
 
 
-def _occurrences(text: str, old: str, *, overlapping: bool) -> list[int]:
+def _all(text: str, old: str) -> list[int]:
+    """Where the old text stands, each occurrence after the end of the one before."""
+    return [found.start() for found in re.finditer(re.escape(old), text)]
+
+
+def _overlapping(text: str, old: str) -> list[int]:
+    """Where the old text stands, also where occurrences overlap: any of them could be meant."""
     found: list[int] = []
     at = text.find(old)
-    while at >= 0:
+    while at >= 0 and len(found) < _MOST_COUNTED:
         found.append(at)
-        at = text.find(old, at + (1 if overlapping else len(old)))
+        at = text.find(old, at + 1)
     return found
+
+
+def _line_numbers(text: str, places: list[int]) -> list[int]:
+    numbers: list[int] = []
+    line, last = 1, 0
+    for at in places:
+        line += text.count("\n", last, at)
+        last = at
+        numbers.append(line)
+    return numbers
 
 
 def _spliced(raw: str, text: str, returns: list[int], found: list[int], length: int, new: str) -> bytes:

@@ -10,6 +10,8 @@ letter; one that has others (a model that was shown LF) adds lines that end like
 """
 
 from collections import Counter
+from collections.abc import Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from wakeful.tools.local.text_lines import Ending, Line, TextFile, excerpt
@@ -35,7 +37,10 @@ class _Added(NamedTuple):
 
 def place_hunks(path: str, file: TextFile, hunks: list[Hunk]) -> Placed:
     """The file after all its hunks. Raises ToolReported, naming file, hunk and line."""
-    at = [_find(path, file, hunk) for hunk in hunks]
+    where: dict[str, list[int]] = {}
+    for number, present in enumerate(file.lines):
+        where.setdefault(present.text, []).append(number)
+    at = [_find(path, file, where, hunk) for hunk in hunks]
     removed: dict[int, int] = {}
     kept: dict[int, int] = {}
     added: dict[int, tuple[int, list[_Added]]] = {}
@@ -98,7 +103,7 @@ def _assembled(
 # --- finding --------------------------------------------------------------------------------------------------------
 
 
-def _find(path: str, file: TextFile, hunk: Hunk) -> int:
+def _find(path: str, file: TextFile, where: Mapping[str, list[int]], hunk: Hunk) -> int:
     old = hunk.old
     if not old:
         if not file.lines:
@@ -110,21 +115,33 @@ def _find(path: str, file: TextFile, hunk: Hunk) -> int:
             path=path,
             hunk=hunk.number,
         )
-    places = [start for start in range(len(file.lines) - len(old) + 1) if _fits(file, old, start)]
+    places = _places(file, where, old)
     if len(places) == 1:
         return places[0]
     if places:
         shown = ", ".join(str(place + 1) for place in places[:_MOST_NAMED])
-        more = f" and {len(places) - _MOST_NAMED} more" if len(places) > _MOST_NAMED else ""
+        many = f"more than {_MOST_NAMED}" if len(places) > _MOST_NAMED else str(len(places))
         raise bad_patch(
-            f"{_which(path, hunk)} fits in {len(places)} places, at lines {shown}{more}",
+            f"{_which(path, hunk)} fits in {many} places, at lines {shown}",
             "Give more context lines, so that only one place fits. Line numbers do not decide.",
             kind="ambiguous_context",
             path=path,
             hunk=hunk.number,
             lines=[place + 1 for place in places[:_MOST_NAMED]],
         )
-    raise _not_found(path, file, hunk, old)
+    raise _not_found(path, file, where, hunk, old)
+
+
+def _places(file: TextFile, where: Mapping[str, list[int]], wanted: list[HunkLine]) -> list[int]:
+    """Where these lines stand; not many more than can be named. The rarest of them says where to look."""
+    last = len(file.lines) - len(wanted)
+    anchors = [(where.get(line.text, []), offset) for offset, line in enumerate(wanted) if not line.lost_space]
+    if anchors:
+        indexes, offset = min(anchors, key=lambda anchor: len(anchor[0]))
+        starts = (index - offset for index in indexes if 0 <= index - offset <= last)
+    else:
+        starts = (start for start in range(last + 1))
+    return list(islice((start for start in starts if _fits(file, wanted, start)), _MOST_NAMED + 1))
 
 
 def _fits(file: TextFile, old: list[HunkLine], start: int) -> bool:
@@ -138,11 +155,11 @@ def _same(file: TextFile, index: int, line: HunkLine) -> bool:
     return found.text == line.text or (line.lost_space and not found.text.strip())
 
 
-def _not_found(path: str, file: TextFile, hunk: Hunk, old: list[HunkLine]) -> Exception:
+def _not_found(path: str, file: TextFile, where: Mapping[str, list[int]], hunk: Hunk, old: list[HunkLine]) -> Exception:
     which = _which(path, hunk)
     details = {"path": path, "hunk": hunk.number, "patch_line": hunk.at}
     new = hunk.new
-    if new and sum(_fits(file, new, start) for start in range(len(file.lines) - len(new) + 1)) == 1:
+    if new and len(_places(file, where, new)) == 1:
         return bad_patch(
             f"{which} does not fit; the file already reads as the hunk would make it",
             "Leave this hunk out.",
@@ -196,13 +213,13 @@ def _nearest(file: TextFile, old: list[HunkLine]) -> int | None:
     """The place where most lines of the hunk fit; blank ones say little."""
     if len(file.lines) * len(old) > _MOST_COMPARISONS:
         old = old[: max(1, _MOST_COMPARISONS // len(file.lines))]
-    where: dict[str, list[int]] = {}
+    wanted: dict[str, list[int]] = {}
     for offset, line in enumerate(old):
         if line.text.strip():
-            where.setdefault(line.text.strip(), []).append(offset)
+            wanted.setdefault(line.text.strip(), []).append(offset)
     votes: Counter[int] = Counter()
     for index, found in enumerate(file.lines):
-        for offset in where.get(found.text.strip(), ()):
+        for offset in wanted.get(found.text.strip(), ()):
             if index - offset >= 0:
                 votes[index - offset] += 1
     return min(votes, key=lambda start: (-votes[start], start)) if votes else None

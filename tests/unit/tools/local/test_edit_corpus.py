@@ -107,3 +107,10 @@ def test_an_edit_that_says_nothing_is_refused() -> None:
     assert refusal(b"a", "", "x").kind == "invalid_parameters"
     assert refusal(b"a", "a", "a").kind == "no_change"
     assert refusal(b"aaa", "aa", "x").message == "old_text stands 2 times in 'f', at lines 1, 1"
+
+
+def test_a_replacement_that_would_fill_the_memory_is_refused() -> None:
+    with pytest.raises(ToolReported) as raised:
+        replace_exactly("f", b"a" * 100_000, "a", "x" * 10_000, everywhere=True)
+    assert raised.value.error.kind == "too_large"
+    assert "1,000 times or more" in refusal(b"a" * 100_000, "a", "b").message

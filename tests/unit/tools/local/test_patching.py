@@ -136,6 +136,8 @@ def test_a_hunk_that_fits_twice_is_refused_whatever_number_it_gives() -> None:
     error = refusal("--- a/f\n+++ b/f\n@@ -3 +3 @@\n-x\n+y\n", f=b"x\n1\nx\n")
     assert error.kind == "ambiguous_context"
     assert error.message == "f: hunk 1 (line 3 of the patch) fits in 2 places, at lines 1, 3"
+    many = refusal(of_file("-x", "+y"), f=b"x\n" * 100)
+    assert many.message.endswith("fits in more than 8 places, at lines 1, 2, 3, 4, 5, 6, 7, 8")
     assert refusal(of_file("+only added"), f=FILE).kind == "ambiguous_context"
 
 
