@@ -1,0 +1,60 @@
+"""Which built-in tools an agent gets: a profile is a list of names, and one place makes the tools behind them.
+
+coding        commands, and tools for reading and changing files
+shell_first   commands for everything but changing files, which is `apply_patch`
+chat          no local tools
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+from wakeful.contracts.errors import InvalidConfig
+from wakeful.tools.function import Tool
+from wakeful.tools.local.reading import read_file_tool
+from wakeful.tools.local.writing import apply_patch_tool, edit_file_tool, write_file_tool
+from wakeful.workspaces import Workspace
+
+Profile: TypeAlias = Literal["coding", "shell_first", "chat"]
+
+_COMMANDS = ("wakeful/exec_command", "wakeful/exec_command_batch")
+PROFILES: Mapping[Profile, tuple[str, ...]] = MappingProxyType(
+    {
+        "coding": (
+            *_COMMANDS,
+            "wakeful/read_file",
+            "wakeful/edit_file",
+            "wakeful/write_file",
+            "wakeful/apply_patch",
+        ),
+        "shell_first": (*_COMMANDS, "wakeful/apply_patch"),
+        "chat": (),
+    }
+)
+_FILE_TOOLS: Mapping[str, Callable[[Workspace | None], Tool[Any]]] = MappingProxyType(
+    {
+        "wakeful/read_file": read_file_tool,
+        "wakeful/edit_file": edit_file_tool,
+        "wakeful/write_file": write_file_tool,
+        "wakeful/apply_patch": apply_patch_tool,
+    }
+)
+
+
+def local_tools(
+    workspace: Workspace | None, profile: Profile = "coding", commands: Sequence[Tool[Any]] = ()
+) -> list[Tool[Any]]:
+    """The tools of a profile, in its order. `commands` are those that run programs, where this machine has them.
+
+    Without a workspace the tools are there and refuse every call.
+    """
+    if profile not in PROFILES:
+        raise InvalidConfig(f"there is no profile {profile!r}", f"give one of: {', '.join(PROFILES)}")
+    runnable = {tool.name: tool for tool in commands}
+    found: list[Tool[Any]] = []
+    for name in PROFILES[profile]:
+        if name in _FILE_TOOLS:
+            found.append(_FILE_TOOLS[name](workspace))
+        elif name in runnable:
+            found.append(runnable[name])
+    return found
