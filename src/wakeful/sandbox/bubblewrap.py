@@ -8,9 +8,9 @@ The first program inside waits for a word before it becomes the command. The run
 its life to the runtime's; if the runtime dies before, the word never comes, and the command never begins.
 """
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from wakeful.sandbox.places import Place, is_below
 from wakeful.sandbox.probing import Level
@@ -52,7 +52,8 @@ def command_line(
 ) -> list[str]:
     """The arguments. `nothing` opens an empty file, a new one each time: bubblewrap reads each of them once."""
     line = [level.program, *_namespaces(level, ground.network), "--ro-bind", "/", "/", "--dev", "/dev"]
-    line += ["--proc", "/proc", *_temporary(level, ground.limits), *_sockets(ground.network)]
+    # Root without any capability still owns /proc/sys, and bubblewrap leaves it writable.
+    line += ["--proc", "/proc", "--remount-ro", "/proc", *_temporary(level, ground.limits), *_sockets(ground.network)]
     inside = [place for place in ground.hidden if is_below(place.path, ground.write_roots)]
     outside = _outermost(place for place in ground.hidden if place not in inside)
     for place in outside:
@@ -84,10 +85,10 @@ def _sockets(network: Network) -> list[str]:
     """Other programs listen below /run, and a read-only mount does not keep anybody from talking to them."""
     line: list[str] = []
     for folder in ("/run", "/var/run"):
-        if Path(folder).is_dir() and not Path(folder).is_symlink():
+        if os.path.isdir(folder) and not os.path.islink(folder):
             line += ["--tmpfs", folder]
     seen = [*_STILL_SEEN, *([_NAMES] if network == "full" else [])]
-    line += [word for path in seen if Path(path).exists() for word in ("--ro-bind", path, path)]
+    line += [word for path in seen if os.path.exists(path) for word in ("--ro-bind", path, path)]
     return [*line, "--remount-ro", "/run"] if "/run" in line else line
 
 
@@ -103,9 +104,10 @@ def _islands(ground: Ground) -> list[str]:
     places = [place.path for place in ground.guarded if is_below(place.path, ground.write_roots)]
     between: dict[str, None] = {}
     for path in places:
-        for folder in reversed(Path(path).parents):
-            if str(folder) not in ground.write_roots and is_below(str(folder), ground.write_roots):
-                between[str(folder)] = None
+        folder = os.path.dirname(path)
+        while folder not in ground.write_roots and is_below(folder, ground.write_roots):
+            between[folder] = None
+            folder = os.path.dirname(folder)
     line = [word for folder in sorted(between) if folder not in places for word in ("--bind", folder, folder)]
     return line + [word for path in sorted(places) for word in ("--ro-bind", path, path)]
 

@@ -48,6 +48,7 @@ class Sandbox:
         if not Path(self._root).is_dir():
             raise InvalidConfig(f"the workspace {root} is not a folder", "name a folder that exists")
         self._settings = settings if settings is not None else SandboxSettings()
+        self._write_roots = (self._root, *(os.path.realpath(path) for path in self._settings.write_roots))
         self._keys = frozenset(keys)
         self._environ = environ if environ is not None else os.environ
         self._level = level
@@ -71,7 +72,7 @@ class Sandbox:
 
     @property
     def write_roots(self) -> tuple[str, ...]:
-        return (self._root, *(os.path.realpath(path) for path in self._settings.write_roots))
+        return self._write_roots
 
     @property
     def hidden(self) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ def _grant(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
     except OSError:
         return  # what is not there cannot be granted
     try:
-        if not os.path.isdir(path):  # noqa: PTH112 - the launcher starts without pathlib
+        if not os.path.isdir(path):
             rights &= ON_FILES
         rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, handle), 12)
         code = libc.syscall(_ADD, ctypes.c_int(ruleset), ctypes.c_int(_PATH_BENEATH), rule, ctypes.c_uint(0))

@@ -10,7 +10,6 @@ import os
 import pwd
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 IN_THE_HOME = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".terraform.d", ".config/gcloud"),
@@ -32,7 +31,7 @@ OF_THE_SYSTEM = (
     ),
     *("/etc/ssl/private", "/etc/ssh", "/etc/NetworkManager/system-connections", "/etc/wireguard", "/var/lib/docker"),
 )
-OURS = ".wakeful/"
+OURS = ".wakeful"
 
 
 class Unprotectable(Exception):
@@ -57,21 +56,21 @@ def secrets(environ: Mapping[str, str], hidden: Iterable[str]) -> list[Place]:
     ours = filter(None, (environ.get("WAKEFUL_HOME"), environ.get("WAKEFUL_CONFIG"), environ.get("XAUTHORITY")))
     known = [f"{home}/{name}" for home in homes for name in IN_THE_HOME]
     if data := environ.get("XDG_DATA_HOME"):
-        known.append(str(Path(data, "wakeful")))
-    listed = [*known, *OF_THE_SYSTEM, *(str(Path(path).absolute()) for path in ours)]
-    found = [Place(real, Path(real).is_dir()) for path in listed if (real := _existing(path))]
+        known.append(f"{data}/wakeful")
+    listed = [*known, *OF_THE_SYSTEM, *map(os.path.abspath, ours)]
+    found = [Place(real, os.path.isdir(real)) for path in listed if (real := _existing(path))]
     return list(dict.fromkeys([*found, *(_named(path) for path in hidden)]))
 
 
 def guarded(root: str, protected: Iterable[str]) -> list[Place]:
     """What a command may read and not change in a workspace. Raises Unprotectable for a link in its way."""
-    git = Path(root, ".git")
-    places = [Place(str(Path(root, OURS)), True)]
-    if git.is_dir() and not git.is_symlink():
+    git = f"{root}/.git"
+    places = [Place(f"{root}/{OURS}", True)]
+    if _has_something(git):
         places += _of_repository(git)
-        places += [Place(str(path), path.is_dir()) for path in _inner_repositories(git)]
+        places += [Place(path, os.path.isdir(path)) for path in _inner_repositories(git)]
     else:
-        places.append(Place(str(git), not git.is_file()))
+        places.append(Place(git, not os.path.isfile(git)))
     places += [_named(path) for path in protected]
     unique = list(dict.fromkeys(places))
     for place in unique:
@@ -79,13 +78,13 @@ def guarded(root: str, protected: Iterable[str]) -> list[Place]:
     return unique
 
 
-def store_files(path: str | Path) -> tuple[str, ...]:
+def store_files(path: str) -> tuple[str, ...]:
     """A database of ours and what stands beside it, to be hidden: whoever writes a journal writes the database."""
-    return tuple(f"{Path(path).absolute()}{ending}" for ending in ("", "-wal", "-shm", "-journal"))
+    return tuple(f"{os.path.abspath(path)}{ending}" for ending in ("", "-wal", "-shm", "-journal"))
 
 
 def is_below(path: str, roots: Iterable[str]) -> bool:
-    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
+    return any(path == root or path.startswith(root if root == "/" else f"{root}/") for root in roots)
 
 
 class StandIns:
@@ -118,10 +117,10 @@ class StandIns:
 def _hold(place: Place) -> int | None:
     """A shared lock on a stand-in, made where there was nothing; None where there is something real."""
     while True:
-        Path(place.path).parent.mkdir(parents=True, exist_ok=True)
         if place.folder:
-            Path(place.path).mkdir(mode=0o755, exist_ok=True)
+            os.makedirs(place.path, mode=0o755, exist_ok=True)
         elif not os.path.lexists(place.path):
+            os.makedirs(os.path.dirname(place.path), exist_ok=True)
             try:
                 handle = os.open(place.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
             except FileExistsError:
@@ -160,63 +159,69 @@ def _let_go(place: Place, handle: int) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if place.folder:
-            Path(place.path).rmdir()
+            os.rmdir(place.path)
         elif _is_stand_in(place, handle):
-            Path(place.path).unlink()
+            os.unlink(place.path)
     except OSError:
         pass  # another command needs it, or somebody has put something there
     finally:
         os.close(handle)
 
 
-def _of_repository(git: Path) -> list[Place]:
+def _has_something(folder: str) -> bool:
+    """Is it a folder with something in it? An empty one may be a stand-in, and holds no repository."""
+    if os.path.islink(folder):
+        return False
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False
+
+
+def _of_repository(git: str) -> list[Place]:
     """What git runs, what tells it to run something, and what sends it elsewhere to look for these."""
     places = [
-        Place(str(git / "hooks"), True),
-        Place(str(git / "config"), False),
+        Place(f"{git}/hooks", True),
+        Place(f"{git}/config", False),
         # Git takes "." for the folder itself: a stand-in that git outside can live with.
-        Place(str(git / "commondir"), False, b".\n", passing=True),
+        Place(f"{git}/commondir", False, b".\n", passing=True),
     ]
-    own = git / "config.worktree"
+    own = f"{git}/config.worktree"
     try:
-        splits = b"worktreeconfig" in (git / "config").read_bytes().lower()
+        with open(f"{git}/config", "rb") as config:
+            splits = b"worktreeconfig" in config.read().lower()
     except OSError:
         splits = False
-    return [*places, Place(str(own), False)] if splits or own.exists() else places
+    return [*places, Place(own, False)] if splits or os.path.exists(own) else places
 
 
-def _inner_repositories(git: Path) -> list[Path]:
+def _inner_repositories(git: str) -> list[str]:
     """Hooks and configuration of submodules and worktrees, which live below `.git`."""
     found = []
     for top in ("modules", "worktrees"):
-        for folder, folders, files in os.walk(git / top):
+        for folder, folders, files in os.walk(f"{git}/{top}"):
             if "HEAD" in files:
-                found += [Path(folder, name) for name in ("config", "config.worktree") if name in files]
-                found += [Path(folder, "hooks")] if "hooks" in folders else []
+                found += [f"{folder}/{name}" for name in ("config", "config.worktree") if name in files]
+                found += [f"{folder}/hooks"] if "hooks" in folders else []
                 folders[:] = [name for name in folders if name == "modules"]
     return found
 
 
 def _named(path: str) -> Place:
-    return Place(str(Path(path)), path.endswith("/") or Path(path).is_dir())
+    return Place(os.path.normpath(path), path.endswith("/") or os.path.isdir(path))
 
 
 def _refuse_links(root: str, path: str) -> None:
     """A mount would land on what a link points to, and the link itself could be replaced."""
-    base = Path(root)
-    if not is_below(path, [root]):
-        return
-    for step in (Path(path), *Path(path).parents):
-        if step == base:
-            return
-        if step.is_symlink():
-            raise Unprotectable(f"{step} is a link, and what it points to could be exchanged by the command")
+    while is_below(path, [root]) and path != root:
+        if os.path.islink(path):
+            raise Unprotectable(f"{path} is a link, and what it points to could be exchanged by the command")
+        path = os.path.dirname(path)
 
 
 def _existing(path: str) -> str | None:
-    if not os.path.exists(path):  # noqa: PTH110 - asked for every name on the list before every command
-        return None
-    return os.path.realpath(path)
+    return os.path.realpath(path) if os.path.exists(path) else None
 
 
 def _own_home() -> str | None:

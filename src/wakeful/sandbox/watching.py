@@ -38,7 +38,7 @@ def weigh(root: int) -> Weight:
     for pid in (root, *descendants(root)):
         try:
             tasks += os.lstat(f"/proc/{pid}/task").st_nlink - 2
-            with open(f"/proc/{pid}/statm", "rb") as statm:  # noqa: PTH123 - many a second
+            with open(f"/proc/{pid}/statm", "rb") as statm:
                 memory += int(statm.read().split()[1]) * _PAGE
         except (OSError, IndexError, ValueError):
             continue  # it ended meanwhile
@@ -111,8 +111,8 @@ os.register_at_fork(after_in_child=_forget)
 def _children(pid: int) -> list[int]:
     found: list[int] = []
     try:
-        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - many a second
-            with open(f"/proc/{pid}/task/{task}/children", "rb") as children:  # noqa: PTH123
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children", "rb") as children:
                 found.extend(map(int, children.read().split()))
     except OSError:
         pass  # it ended meanwhile

@@ -52,6 +52,9 @@ def told(said: bytes, confinement: Confinement, hidden: Sequence[str]) -> Denial
 
 
 def _paths(line: str, cwd: str) -> list[str]:
-    """What looks like a path: something with a slash, or a name in quotes, which is a file of the working directory."""
-    found = [quoted or plain for quoted, plain in _PATH.findall(line)]
+    """What looks like a path, the last first: before it programs name themselves.
+
+    Something with a slash, or a name in quotes, which is a file of the working directory.
+    """
+    found = [quoted or plain for quoted, plain in reversed(_PATH.findall(line))]
     return [os.path.normpath(Path(cwd, path)) for path in found if " " not in path and len(path) < 4096]
