@@ -4,7 +4,7 @@
     .venv-bench/bin/python benchmarks/run.py             everything; about twenty minutes
     .venv-bench/bin/python benchmarks/run.py --profile   with the profile of wakeful's cell, whatever the verdict
     .venv-bench/bin/python benchmarks/run.py --only wire only what is on the wire: the other sections stay as they are
-    .venv-bench/bin/python benchmarks/start.py           one part alone (or rounds.py, crowd.py, wire.py): prints only
+    .venv-bench/bin/python benchmarks/start.py           one part alone (or rounds.py, crowd.py, wire.py, confined.py)
 
 A missed aim is a result, not an error: the report says so and shows the profile of the cell, and the exit code stays 0.
 """
@@ -12,6 +12,7 @@ A missed aim is a result, not an error: the report says so and shows the profile
 import argparse
 from pathlib import Path
 
+import confined
 import crowd
 import reporting
 import rounds
@@ -63,6 +64,7 @@ def report(
     starts: list[start.Start],
     many: crowd.Crowd,
     wires: wire.Results,
+    held: confined.Cost,
     facts: list[tuple[str, str]],
     profile: str,
 ) -> str:
@@ -78,6 +80,7 @@ def report(
         CROWD,
         crowd.markdown(many),
         wire.markdown(wires),
+        confined.markdown(held),
     ]
     if profile:
         parts.append(
@@ -104,10 +107,13 @@ def main() -> None:
         "--profile", action="store_true", help="show the profile of wakeful's cell whatever the verdict"
     )
     parser.add_argument("--output", type=Path, default=REPORT)
-    parser.add_argument("--only", choices=["wire"], help="measure this section and leave the others as they are")
+    parser.add_argument(
+        "--only", choices=["wire", "confined"], help="measure this section and leave the others as they are"
+    )
     args = parser.parse_args()
     if args.only:
-        section = wire.markdown(wire.run(profile=args.profile))
+        only_wire = args.only == "wire"
+        section = wire.markdown(wire.run(profile=args.profile)) if only_wire else confined.markdown(confined.run())
         args.output.write_text(with_section(args.output.read_text(), section))
         print(section)
         return
@@ -115,10 +121,11 @@ def main() -> None:
     starts = start.run()
     many = crowd.run()
     wires = wire.run(profile=args.profile)
+    held = confined.run()
     cells = rounds.run(list(CONTESTANTS), list(rounds.ROUNDS), rounds.LIMIT)
     missed = any(aim.verdict == "missed" for aim in rounds.aims(cells))
     profile = _profile() if args.profile or missed else ""
-    text = report(cells, starts, many, wires, facts, profile)
+    text = report(cells, starts, many, wires, held, facts, profile)
     args.output.parent.mkdir(exist_ok=True)
     args.output.write_text(text)
     print(text)

@@ -16,8 +16,9 @@ from wakeful.sandbox.places import Place, is_below
 from wakeful.sandbox.probing import Level
 from wakeful.sandbox.settings import Limits, Network
 
-HOME = "/tmp/home"  # the command's own
-TEMPORARY = "/tmp"
+TEMPORARY = os.path.join("/", "tmp")
+"""The command's own, in memory, and gone with it."""
+HOME = f"{TEMPORARY}/home"
 _STILL_SEEN = ("/run/current-system", "/run/wrappers/bin", "/run/opengl-driver")
 """Where one distribution keeps all its programs."""
 _NAMES = "/run/systemd/resolve"

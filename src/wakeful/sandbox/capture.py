@@ -6,6 +6,7 @@ dropped, and the count goes on. Control characters stay what they are, character
 
 import asyncio
 import codecs
+import os
 from collections.abc import Callable
 
 KEPT_BYTES = 16 * 1024 * 1024
@@ -26,16 +27,28 @@ class Captured:
         self.kept_bytes = 0
         self.total_bytes = 0
 
-    async def read(self, stream: asyncio.StreamReader) -> None:
-        """To the stream's end."""
-        while True:
+    def read(self, descriptor: int) -> "asyncio.Future[None]":
+        """Begin to read, to the stream's end. Cancelling the future stops it; the descriptor stays the caller's."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        os.set_blocking(descriptor, False)
+
+        def more() -> None:
             try:
-                piece = await stream.read(_PIECE)
+                piece = os.read(descriptor, _PIECE)
+            except BlockingIOError:
+                return
             except OSError:  # how a terminal ends
                 piece = b""
-            if not piece:
-                return self._glimpse(b"", final=True)
-            self._take(piece)
+            if piece:
+                self._take(piece)
+            elif not done.done():
+                self._glimpse(b"", final=True)
+                done.set_result(None)
+
+        loop.add_reader(descriptor, more)
+        done.add_done_callback(lambda _: loop.remove_reader(descriptor))
+        return done
 
     @property
     def data(self) -> bytes:

@@ -22,7 +22,8 @@ from wakeful.sandbox.environment import scrubbed
 from wakeful.sandbox.running import Ended, Line, ShowOutput, SpawnFailed, Start, run
 from wakeful.sandbox.settings import SandboxSettings
 
-SYSTEM_ROOTS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/proc", "/sys/devices")
+_SYSTEM = "usr bin sbin lib lib32 lib64 libx32 opt nix proc sys/devices"
+SYSTEM_ROOTS = tuple(f"/{name}" for name in _SYSTEM.split())
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts")
 NOT_WHOLE = "Landlock cannot take places out of a writable folder: .git/hooks, .git/config and .wakeful can be written"
 
@@ -50,7 +51,8 @@ class Sandbox:
         self._settings = settings if settings is not None else SandboxSettings()
         self._write_roots = (self._root, *(os.path.realpath(path) for path in self._settings.write_roots))
         self._keys = frozenset(keys)
-        self._environ = environ if environ is not None else os.environ
+        self._environ = dict(environ if environ is not None else os.environ)
+        self._secrets = places.known_secrets(self._environ)
         self._level = level
         self._stand_ins = places.StandIns()
         self.close = weakref.finalize(self, self._stand_ins.close)
@@ -77,7 +79,7 @@ class Sandbox:
     @property
     def hidden(self) -> tuple[str, ...]:
         """Paths that a held command cannot read."""
-        return tuple(place.path for place in places.secrets(self._environ, self._settings.hidden))
+        return tuple(place.path for place in places.secrets(self._secrets, self._settings.hidden))
 
     def confinement(self, cwd: str) -> Confinement:
         """What a command in this folder is held to."""
@@ -150,7 +152,7 @@ class Sandbox:
         return bubblewrap.Ground(
             cwd=cwd,
             write_roots=self.write_roots,
-            hidden=tuple(places.secrets(self._environ, self._settings.hidden)),
+            hidden=tuple(places.secrets(self._secrets, self._settings.hidden)),
             guarded=tuple(dict.fromkeys(guarded)),
             network=self._settings.network,
             limits=self._settings.limits,

@@ -50,14 +50,18 @@ class Place:
     """A file made for it may be taken away again."""
 
 
-def secrets(environ: Mapping[str, str], hidden: Iterable[str]) -> list[Place]:
-    """What no command may read: known names in the home, of the system, our own home, and what the owner adds."""
+def known_secrets(environ: Mapping[str, str]) -> list[str]:
+    """Where secrets would be: known names in the home, of the system, and our own home."""
     homes = dict.fromkeys(filter(None, (environ.get("HOME"), _own_home())))
     ours = filter(None, (environ.get("WAKEFUL_HOME"), environ.get("WAKEFUL_CONFIG"), environ.get("XAUTHORITY")))
     known = [f"{home}/{name}" for home in homes for name in IN_THE_HOME]
     if data := environ.get("XDG_DATA_HOME"):
         known.append(f"{data}/wakeful")
-    listed = [*known, *OF_THE_SYSTEM, *map(os.path.abspath, ours)]
+    return [*known, *OF_THE_SYSTEM, *map(os.path.abspath, ours)]
+
+
+def secrets(listed: Iterable[str], hidden: Iterable[str]) -> list[Place]:
+    """What no command may read: those on the list that exist, and what the owner adds."""
     found = [Place(real, os.path.isdir(real)) for path in listed if (real := _existing(path))]
     return list(dict.fromkeys([*found, *(_named(path) for path in hidden)]))
 

@@ -119,25 +119,26 @@ async def run(start: Start, line: Line, *, timeout: float, show: ShowOutput, kep
     stdout = Captured(lambda text: show("stdout", text), kept_bytes)
     stderr = Captured(lambda text: show("stderr", text), kept_bytes)
     with ExitStack() as holding:
-        process, streams = await _spawn(start, holding)
+        process, streams = _spawn(start, holding)
         line.spawned()
-        tree = _Tree(process, line, namespaced=start.hears_as_stdin)
-        reading = [asyncio.ensure_future(taken.read(of)) for taken, of in zip((stdout, stderr), streams, strict=False)]
+        reading = [taken.read(of) for taken, of in zip((stdout, stderr), streams, strict=False)]
+        tree = _Tree(process, line, reading, namespaced=start.hears_as_stdin)
         stopped: Stopped | None = None
         try:
             async with asyncio.timeout(timeout):
-                if not await line.started():
-                    code = await process.wait()
-                    await asyncio.gather(*reading)
-                    why = line.said.get("spawn-error") or stderr.data.decode(errors="replace").strip()
-                    raise SpawnFailed(why or f"it ended with {code} before the command began")
-                tree.began(start)
+                if await line.started():
+                    tree.began(start)
                 await tree.ended()
         except TimeoutError:
             stopped = "timeout"
         finally:
-            await asyncio.shield(asyncio.ensure_future(tree.end(reading)))
+            if not tree.is_gone:
+                await asyncio.shield(asyncio.ensure_future(tree.end()))
+            tree.close()
         await line.rest()
+    if stopped is None and "child-pid" not in line.said:
+        why = line.said.get("spawn-error") or stderr.data.decode(errors="replace").strip()
+        raise SpawnFailed(why or "it ended before the command began")
     stopped = tree.too_heavy or stopped
     status = line.said.get("exit-code") if stopped is None else None
     return Ended(status, stopped, stdout, stderr, (time.monotonic() - began) * 1000)
@@ -146,13 +147,17 @@ async def run(start: Start, line: Line, *, timeout: float, show: ShowOutput, kep
 class _Tree:
     """The command's processes, as one thing that can be waited for and ended."""
 
-    def __init__(self, process: "_Process", line: Line, *, namespaced: bool) -> None:
+    def __init__(
+        self, process: "_Process", line: Line, reading: "Sequence[asyncio.Future[None]]", *, namespaced: bool
+    ) -> None:
         self._process = process
         self._line = line
+        self._reading = reading
         self._namespaced = namespaced
         self._first: int | None = None
         self._watch: Watch | None = None
         self.too_heavy: Stopped | None = None
+        self.is_gone = False
 
     def began(self, start: Start) -> None:
         """The word: from here on the command runs."""
@@ -170,28 +175,33 @@ class _Tree:
         self._line.go()
 
     async def ended(self) -> None:
+        """Wait until all of it has ended and everything it said is read."""
         await self._process.wait()
         if self._first is not None:
             await _readable(self._first)  # the first process of a namespace ends after all others
+        for stream in self._reading:
+            await stream
+        self.is_gone = True
 
-    async def end(self, reading: "Sequence[asyncio.Future[None]]") -> None:
-        """Whatever is left, ends; the streams are read to their ends."""
-        if self._watch is not None:
-            self._watch.stop()
+    async def end(self) -> None:
+        """Whatever is left, ends."""
         self._line.hang_up()
         self._kill()
         try:
             async with asyncio.timeout(GRACE_SECONDS):
                 await self.ended()
-                await asyncio.gather(*reading)
-        except TimeoutError:
+        except (TimeoutError, asyncio.CancelledError):
             self._process.kill()
-            for task in reading:
-                task.cancel()
-        finally:
             await self._process.wait()
-            if self._first is not None:
-                os.close(self._first)
+
+    def close(self) -> None:
+        """Nothing is watched, read or held open any more."""
+        if self._watch is not None:
+            self._watch.stop()
+        for stream in self._reading:
+            stream.cancel()
+        if self._first is not None:
+            os.close(self._first)
 
     def _kill(self) -> None:
         if not self._namespaced:
@@ -205,7 +215,8 @@ class _Tree:
             pass
 
 
-async def _spawn(start: Start, holding: ExitStack) -> "tuple[_Process, list[asyncio.StreamReader]]":
+def _spawn(start: Start, holding: ExitStack) -> "tuple[_Process, list[int]]":
+    """Start it: the process, and where its output comes from."""
     terminal = _terminal() if start.tty else None
     line, passed = list(start.line), start.passed
     stdin = start.hears if start.hears_as_stdin else subprocess.DEVNULL
@@ -217,7 +228,7 @@ async def _spawn(start: Start, holding: ExitStack) -> "tuple[_Process, list[asyn
             passed = (*passed, start.hears)
     try:
         # Not asyncio's own: that one starts a thread for every process to wait for it.
-        process = subprocess.Popen(  # noqa: ASYNC220
+        process = subprocess.Popen(
             line,
             stdin=stdin,
             stdout=output,
@@ -234,10 +245,13 @@ async def _spawn(start: Start, holding: ExitStack) -> "tuple[_Process, list[asyn
         raise SpawnFailed(f"{line[0]}: {problem}") from problem
     if terminal is not None:
         os.close(terminal[1])
-        ends: list[Any] = [os.fdopen(terminal[0], "rb", buffering=0)]
-    else:
-        ends = [process.stdout, process.stderr]
-    return _Process(process), [await _reader(end, holding) for end in ends]
+        holding.callback(os.close, terminal[0])
+        return _Process(process), [terminal[0]]
+    assert process.stdout is not None
+    assert process.stderr is not None
+    for pipe in (process.stdout, process.stderr):
+        holding.callback(pipe.close)
+    return _Process(process), [process.stdout.fileno(), process.stderr.fileno()]
 
 
 class _Process:
@@ -268,14 +282,6 @@ def _terminal() -> tuple[int, int]:
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *_SIZE_OF_TERMINAL, 0, 0))
     return ours, theirs
-
-
-async def _reader(pipe: Any, holding: ExitStack) -> asyncio.StreamReader:
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
-    holding.callback(transport.close)
-    return reader
 
 
 async def _readable(descriptor: int) -> None:

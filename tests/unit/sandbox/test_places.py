@@ -4,14 +4,23 @@ from pathlib import Path
 
 import pytest
 
-from wakeful.sandbox.places import Place, StandIns, Unprotectable, guarded, is_below, secrets, store_files
+from wakeful.sandbox.places import (
+    Place,
+    StandIns,
+    Unprotectable,
+    guarded,
+    is_below,
+    known_secrets,
+    secrets,
+    store_files,
+)
 
 
 def test_known_secrets_that_exist_are_hidden_under_the_name_they_really_have(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / ".aws").symlink_to(tmp_path / "elsewhere")
     (tmp_path / ".netrc").write_text("")
-    found = secrets({"HOME": str(tmp_path)}, ["/not/there/yet/"])
+    found = secrets(known_secrets({"HOME": str(tmp_path)}), ["/not/there/yet/"])
     assert Place(str(tmp_path / "elsewhere"), True) in found
     assert Place(str(tmp_path / ".netrc"), False) in found
     assert Place("/not/there/yet", True) in found

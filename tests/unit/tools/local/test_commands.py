@@ -177,9 +177,10 @@ async def test_a_folder_outside_the_workspace_is_refused_with_what_is_needed_to_
         }
         assert "leave workdir out" in error.recovery_hint
     assert not (tmp_path / "ran").exists()
-    (tmp_path / "work/inner").mkdir()
+    root = tmp_path / "work"
+    (root / "inner").mkdir()
     inside = await envelope(tool, call, cmd="pwd", workdir="inner")
-    assert inside["stdout_preview"] == f"{tmp_path}/work/inner\n"
+    assert inside["stdout_preview"] == f"{root}/inner\n"
 
 
 @pytest.mark.spec("HOL-ERR-12")
