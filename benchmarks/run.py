@@ -4,8 +4,8 @@
     .venv-bench/bin/python benchmarks/run.py             everything; about twenty minutes
     .venv-bench/bin/python benchmarks/run.py --profile   with the profile of wakeful's cell, whatever the verdict
     .venv-bench/bin/python benchmarks/run.py --only wire only what is on the wire: the other sections stay as they are
-                                                         (or gate)
-    .venv-bench/bin/python benchmarks/start.py           one part alone (or rounds, crowd, wire, gate): prints only
+                                                         (or gate, confined)
+    .venv-bench/bin/python benchmarks/start.py           one part alone (or rounds, crowd, wire, gate, confined): prints only
 
 A missed aim is a result, not an error: the report says so and shows the profile of the cell, and the exit code stays 0.
 """
@@ -13,6 +13,7 @@ A missed aim is a result, not an error: the report says so and shows the profile
 import argparse
 from pathlib import Path
 
+import confined
 import crowd
 import gate
 import reporting
@@ -66,6 +67,7 @@ def report(
     many: crowd.Crowd,
     verdicts: list[gate.Cost],
     wires: wire.Results,
+    held: confined.Cost,
     facts: list[tuple[str, str]],
     profile: str,
 ) -> str:
@@ -82,6 +84,7 @@ def report(
         crowd.markdown(many),
         gate.markdown(verdicts),
         wire.markdown(wires),
+        confined.markdown(held),
     ]
     if profile:
         parts.append(
@@ -102,6 +105,14 @@ def with_section(text: str, section: str) -> str:
     return f"{before}{section}{following}{rest}"
 
 
+SECTIONS = {
+    "gate": lambda profile: gate.markdown(gate.run()),
+    "wire": lambda profile: wire.markdown(wire.run(profile=profile)),
+    "confined": lambda profile: confined.markdown(confined.run()),
+}
+"""Parts of the report that can be measured by themselves."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Every benchmark, side by side, written to docs/benchmarks.md.")
     parser.add_argument(
@@ -109,11 +120,11 @@ def main() -> None:
     )
     parser.add_argument("--output", type=Path, default=REPORT)
     parser.add_argument(
-        "--only", choices=["gate", "wire"], help="measure this section and leave the others as they are"
+        "--only", choices=sorted(SECTIONS), help="measure this section and leave the others as they are"
     )
     args = parser.parse_args()
     if args.only:
-        section = gate.markdown(gate.run()) if args.only == "gate" else wire.markdown(wire.run(profile=args.profile))
+        section = SECTIONS[args.only](args.profile)
         args.output.write_text(with_section(args.output.read_text(), section))
         print(section)
         return
@@ -122,10 +133,11 @@ def main() -> None:
     many = crowd.run()
     verdicts = gate.run()
     wires = wire.run(profile=args.profile)
+    held = confined.run()
     cells = rounds.run(list(CONTESTANTS), list(rounds.ROUNDS), rounds.LIMIT)
     missed = any(aim.verdict == "missed" for aim in rounds.aims(cells))
     profile = _profile() if args.profile or missed else ""
-    text = report(cells, starts, many, verdicts, wires, facts, profile)
+    text = report(cells, starts, many, verdicts, wires, held, facts, profile)
     args.output.parent.mkdir(exist_ok=True)
     args.output.write_text(text)
     print(text)

@@ -1,7 +1,7 @@
 """A folder with a root that holds: what the file tools read and write through.
 
-Here live opening beneath a handle, atomic writes, and the names that tools may not write. Not here: what a tool says
-to a model about a file, and whether a call may run at all.
+Here live opening beneath a handle, atomic writes, the names that tools may not write, and git as the runtime itself
+runs it. Not here: what a tool says to a model about a file, what holds a command (`sandbox`), whether a call may run.
 """
 
 from wakeful.workspaces.protection import PROTECTED, covering

@@ -1,8 +1,8 @@
-"""Built-in tools for files of a workspace, and the profiles that say which of them an agent gets.
+"""Built-in tools that work on this machine: commands and files of a workspace, and the profiles that offer them.
 
-Here live read_file, write_file, edit_file and apply_patch, the patch engine, and the way several files are changed
-together so that a kill in the middle neither loses nor doubles anything. Not here: the workspace itself, commands and
-their sandbox, and whether a call may run.
+Here live exec_command and its batch, read_file, write_file, edit_file and apply_patch, the patch engine, and the way
+several files are changed together so that a kill in the middle neither loses nor doubles anything. Not here: what holds
+a command (`sandbox`), how a folder holds against links (`workspaces`), and whether a call may run (`mediation`).
 """
 
 from wakeful.tools.local.profiles import PROFILES, Profile, local_tools

@@ -1,0 +1,133 @@
+"""`wakeful/exec_command`: one shell command in the workspace, confined, to its end.
+
+Its result is an envelope that says how it ended. A status that is not zero is a result like any other. In this version
+a command runs to its end within its time: what needs a task in the background is not in the schema, and so is refused.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from wakeful.contracts.errors import ToolReported
+from wakeful.contracts.tools import Confinement, ToolDeclaration
+from wakeful.sandbox.confined import Sandbox
+from wakeful.tools import parameters, schema
+from wakeful.tools.context import RunContext
+from wakeful.tools.function import Tool
+from wakeful.tools.local import command_runs
+from wakeful.tools.local.output_budget import OutputBudget, both_ends, share
+from wakeful.tools.results import ToolOutput
+from wakeful.tools.running import Running, begin
+
+NAME = "wakeful/exec_command"
+DEFAULT_TIMEOUT_MS = 120_000
+_ENVELOPE_BYTES = 1_000
+"""What an envelope needs beside the previews."""
+
+Milliseconds = Annotated[int, Field(ge=1, le=command_runs.MAX_TIMEOUT_MS)]
+Tokens = Annotated[int, Field(ge=1)]
+Words = Annotated[str, Field(min_length=1)]
+
+
+def declared(name: str, description: str, compiled: schema.Compiled, sandbox: Sandbox) -> ToolDeclaration:
+    """What both command tools are held to."""
+    network = sandbox.network == "full"
+    return ToolDeclaration(
+        name=name,
+        description=description,
+        input_schema=compiled.schema,
+        effect="irreversible",
+        timeout=command_runs.MAX_TIMEOUT_MS / 1000 + 30,
+        permission_class="execute",
+        capabilities=("shell", "filesystem", *(("network",) if network else ())),
+        categories=("local",),
+        changes_state=True,
+        leaves_machine=network,
+    )
+
+
+class ExecCommand(Tool[object]):
+    """The tool for one command."""
+
+    def __init__(self, sandbox: Sandbox, budget: OutputBudget | None = None) -> None:
+        self._sandbox = sandbox
+        self._budget = budget if budget is not None else OutputBudget()
+        self._compiled = schema.compile_parameters(parameters.read(self._run), _PARAMETERS)
+        self._declaration = declared(NAME, _DESCRIPTION, self._compiled, sandbox)
+
+    @property
+    def declaration(self) -> ToolDeclaration:
+        return self._declaration
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    @property
+    def needs_deps(self) -> bool:
+        return False
+
+    def confinement(self, arguments: dict[str, Any]) -> Confinement:
+        return self._sandbox.confinement(self.working_directory(arguments))
+
+    def working_directory(self, arguments: dict[str, Any]) -> str:
+        """Where it would run; for a folder that it may not run in, the workspace: the call says what is wrong."""
+        try:
+            return command_runs.working_directory(self._sandbox, arguments.get("workdir"))
+        except (ToolReported, TypeError, ValueError):
+            return self._sandbox.root
+
+    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Running:
+        return begin(self._run, True, (ctx,), self._compiled.arguments(arguments))
+
+    async def _run(
+        self,
+        ctx: RunContext[object],
+        cmd: Words,
+        workdir: str | None = None,
+        shell: str | None = None,
+        login: bool = True,
+        tty: bool = False,
+        timeout_ms: Milliseconds = DEFAULT_TIMEOUT_MS,
+        max_output_tokens: Tokens | None = None,
+    ) -> ToolOutput:
+        cwd = command_runs.working_directory(self._sandbox, workdir)
+        ended = await command_runs.run_command(
+            self._sandbox, ctx, cmd, cwd, shell=shell, login=login, tty=tty, timeout_ms=timeout_ms
+        )
+        most = max(0, self._budget.most_bytes(max_output_tokens) - _ENVELOPE_BYTES)
+        for_stdout, for_stderr = share(ended.stdout.total_bytes * 2, ended.stderr.total_bytes * 2, most)
+        stdout, cut_out = both_ends(ended.stdout.data, ended.stdout.dropped_bytes, for_stdout)
+        stderr, cut_err = both_ends(ended.stderr.data, ended.stderr.dropped_bytes, for_stderr)
+        truncated = cut_out or cut_err
+        artifacts, at_stdout, at_stderr = await command_runs.kept(ctx, ended) if truncated else ([], None, None)
+        envelope = {
+            "disposition": "completed",
+            "exit_status": ended.exit_status,
+            "stdout_preview": stdout,
+            "stderr_preview": stderr,
+            "truncated": truncated,
+            "artifacts": [{"digest": ref.digest, "size": ref.size, "media_type": ref.media_type} for ref in artifacts],
+            "stdout_artifact": at_stdout,
+            "stderr_artifact": at_stderr,
+        }
+        dropped = ended.stdout.dropped_bytes + ended.stderr.dropped_bytes
+        metadata = {"duration_ms": round(ended.duration_ms), "tty": tty, "dropped_bytes": dropped}
+        return ToolOutput(envelope, artifacts=tuple(artifacts), truncated=truncated, metadata=metadata)
+
+
+_DESCRIPTION = (
+    "Run a shell command in the workspace and wait for its end. It runs confined: it can write in the workspace and a "
+    "private temporary folder, and it has no network unless that was granted. Everything it starts ends with it. "
+    "The result has exit_status, stdout_preview and stderr_preview; what is too long is cut in the middle and whole in "
+    "an artifact. Use it to look around as well: ls, rg, sed -n, git log."
+)
+_PARAMETERS = {
+    "cmd": "The command, as typed into a shell.",
+    "workdir": "The folder to run in: in the workspace, or relative to it. Left out: the workspace itself.",
+    "shell": "The shell to use: a name or a path. Left out: bash, or sh where there is none.",
+    "login": "Start it as a login shell.",
+    "tty": "Give it a terminal. Its output is then one transcript, in stdout_preview, and nothing can be typed.",
+    "timeout_ms": "It is killed after this time.",
+    "max_output_tokens": "How much of the output you want to see at most, in tokens.",
+}
