@@ -21,6 +21,7 @@ from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
 from wakeful.system import SystemClock, UniqueIds
+from wakeful.tools.source import Surroundings
 
 if TYPE_CHECKING:
     from wakeful.contracts.catalogue import Catalogue, ModelPage, ModelProbe
@@ -103,6 +104,18 @@ def _linger(store: Store, work: Coroutine[Any, Any, None]) -> None:
     task.add_done_callback(_lingering.discard)
 
 
+def _surroundings(store: Store) -> Surroundings:
+    """What tools that run foreign code are kept away from: keys of providers, the database, the owner's settings."""
+    files = [] if store.location == ":memory:" else [str(Path(store.location).absolute())]
+    return Surroundings(_key_variables, tuple(files))
+
+
+def _key_variables() -> frozenset[str]:
+    from wakeful.providers.catalogue import key_variables
+
+    return key_variables()
+
+
 def _locks_of_this_loop() -> LockTable:
     """One table for everything that runs here: a lock is a name, whoever asks for it."""
     loop = asyncio.get_running_loop()
@@ -161,6 +174,7 @@ def runtime(
         resolve_model=resolve_model,
         price=price,
         locks=_locks_of_this_loop(),
+        surroundings=_surroundings(store),
         linger=partial(_linger, store),
     )
 

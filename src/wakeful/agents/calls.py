@@ -208,6 +208,8 @@ class Calls:
     def _progress(self, dispatch: Dispatch, message: str, done: float | None, total: float | None) -> None:
         if dispatch.call_id not in self._running:
             return  # its outcome is known: a note after that would be about nothing
+        if not self._work.emit_mcp_progress and dispatch.declaration.runtime_owner == "mcp_server":
+            return  # asked for and drained all the same: nobody is told
         name = dispatch.record.tool_name
         self._work.glimpse(ProgressGlimpsed(dispatch.step, dispatch.call_id, name, message, done, total))
         due = self._notes.take(dispatch.call_id, message, done, total)

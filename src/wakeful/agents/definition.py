@@ -8,22 +8,29 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from wakeful.agents import config
+from wakeful.agents import config, gating
 from wakeful.agents.output import OutputType
+from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
+from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import JsonValue
+from wakeful.decisions.injected import check_collisions, checked_injected_args
 from wakeful.ports import Model
 from wakeful.tools import parameters
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
+from wakeful.tools.local.names import Profile
+from wakeful.tools.local.source import LocalTools
+from wakeful.tools.source import ToolSource
 
 Deps_contra = TypeVar("Deps_contra", contravariant=True, default=None)
 Out_co = TypeVar("Out_co", covariant=True, default=str)
@@ -44,7 +51,10 @@ class AgentOptions(TypedDict, total=False):
     budget: Budget | None
     hooks: Sequence[Any]
     skills: Sequence[Any]
-    profile: str | None
+    profile: Profile | None
+    workspace: "str | PathLike[str] | None"
+    policy: "ToolPolicy | GatePolicy | None"
+    approval_expiry: float
     max_steps: int | None
     planning_enabled: bool
     planning_model: str | None
@@ -73,7 +83,17 @@ class Agent(Generic[Deps_contra, Out_co]):
     settings: Mapping[str, Any]
     fallbacks: tuple[ModelChoice, ...]
     budget: Budget | None
-    profile: str | None
+    sources: tuple[ToolSource, ...]
+    """Where further tools come from when a turn is taken up."""
+    hooks: tuple[Any, ...]
+    profile: Profile | None
+    workspace: Path | None
+    policy: GatePolicy | None
+    approval_expiry: float
+    """Seconds until nobody having decided is a decision."""
+    hitl_tools: tuple[str, ...]
+    emit_mcp_progress: bool
+    injected_tool_args: Mapping[str, str]
     max_steps: int | None
 
     @overload
@@ -82,7 +102,7 @@ class Agent(Generic[Deps_contra, Out_co]):
         name: str,
         model: ModelChoice,
         instructions: str | Callable[[RunContext[Needed]], str | Awaitable[str]] = "",
-        tools: Sequence[Tool[Needed]] = (),
+        tools: Sequence[Tool[Needed] | ToolSource] = (),
         *,
         deps: Callable[[Mapping[str, JsonValue]], Needed],
         deps_type: type[Needed] | None = None,
@@ -94,7 +114,7 @@ class Agent(Generic[Deps_contra, Out_co]):
         name: str,
         model: ModelChoice,
         instructions: str | Callable[[RunContext[Needed]], str | Awaitable[str]] = "",
-        tools: Sequence[Tool[Needed]] = (),
+        tools: Sequence[Tool[Needed] | ToolSource] = (),
         *,
         deps: Callable[[Mapping[str, JsonValue]], Needed],
         deps_type: type[Needed] | None = None,
@@ -107,7 +127,7 @@ class Agent(Generic[Deps_contra, Out_co]):
         name: str,
         model: ModelChoice,
         instructions: str | Callable[[RunContext[Deps_contra]], str | Awaitable[str]] = "",
-        tools: Sequence[Tool[Deps_contra]] = (),
+        tools: Sequence[Tool[Deps_contra] | ToolSource] = (),
         *,
         deps: None = None,
         deps_type: type[Deps_contra] | None = None,
@@ -119,7 +139,7 @@ class Agent(Generic[Deps_contra, Out_co]):
         name: str,
         model: ModelChoice,
         instructions: str | Callable[[RunContext[Deps_contra]], str | Awaitable[str]] = "",
-        tools: Sequence[Tool[Deps_contra]] = (),
+        tools: Sequence[Tool[Deps_contra] | ToolSource] = (),
         *,
         deps: None = None,
         deps_type: type[Deps_contra] | None = None,
@@ -131,7 +151,7 @@ class Agent(Generic[Deps_contra, Out_co]):
         name: str,
         model: ModelChoice,
         instructions: Any = "",
-        tools: Sequence[Tool[Any]] = (),
+        tools: Sequence[Tool[Any] | ToolSource] = (),
         *,
         deps_type: Any = None,
         output_type: Any = str,
@@ -141,7 +161,10 @@ class Agent(Generic[Deps_contra, Out_co]):
         budget: Budget | None = None,
         hooks: Sequence[Any] = (),
         skills: Sequence[Any] = (),
-        profile: str | None = None,
+        profile: Profile | None = None,
+        workspace: "str | PathLike[str] | None" = None,
+        policy: ToolPolicy | GatePolicy | None = None,
+        approval_expiry: float = DEFAULT_EXPIRY_SECONDS,
         max_steps: int | None = None,
         planning_enabled: bool = False,
         planning_model: str | None = None,
@@ -157,16 +180,11 @@ class Agent(Generic[Deps_contra, Out_co]):
         for field in unknown:
             raise config.UnknownField(field, "Agent()", config.ARGUMENTS)
         _refuse_later(
-            hooks=bool(hooks),
             skills=bool(skills),
-            profile=profile not in (None, "chat"),
             planning_enabled=planning_enabled,
             planning_model=planning_model is not None,
             planning_instructions=planning_instructions != "",
             budget_awareness=budget_awareness is not None,
-            hitl_tools=bool(hitl_tools),
-            emit_mcp_progress=not emit_mcp_progress,
-            injected_tool_args=bool(injected_tool_args),
             allow_parallel_subagents=allow_parallel_subagents,
             max_parallel_subagents=max_parallel_subagents != 3,
         )
@@ -186,22 +204,36 @@ class Agent(Generic[Deps_contra, Out_co]):
             raise InvalidConfig(f"{who}: budget={budget!r} is not a Budget", "write Budget(model_calls=8, seconds=60)")
         if max_steps is not None and not _is_positive(max_steps):
             raise InvalidConfig(f"{who}: max_steps={max_steps!r}", "give a whole number, at least 1, or None")
+        own, sources = _tools(who, tools)
+        root = gating.checked_workspace(who, workspace)
+        chosen = gating.checked_profile(who, profile, root)
+        if root is not None and chosen != "chat":
+            sources = (LocalTools(root, chosen), *sources)
         fields: dict[str, Any] = {
             "name": name,
             "model": _model(who, "model", model),
             "instructions": instructions,
-            "tools": _tools(who, tools),
+            "tools": own,
+            "sources": sources,
             "deps_type": deps_type,
             "output_type": output_type,
             "deps": deps,
             "settings": config.checked_settings(who, settings or {}),
             "fallbacks": tuple(_model(who, "fallbacks", choice) for choice in _listed(who, "fallbacks", fallbacks)),
             "budget": budget,
-            "profile": profile,
+            "hooks": gating.checked_hooks(who, hooks),
+            "profile": chosen,
+            "workspace": root,
+            "policy": gating.checked_policy(who, policy),
+            "approval_expiry": gating.checked_expiry(who, approval_expiry),
+            "hitl_tools": gating.checked_hitl(who, hitl_tools, own, has_sources=bool(sources)),
+            "emit_mcp_progress": gating.checked_flag(who, "emit_mcp_progress", emit_mcp_progress),
+            "injected_tool_args": checked_injected_args(who, injected_tool_args),
             "max_steps": max_steps,
             "_output": OutputType(output_type),
         }
         self.__dict__.update(fields)
+        check_collisions(who, self.injected_tool_args, self.declarations)
         # Both are asked for here so that a type no model can be told about is refused now and not in a run.
         _ = self.declarations, self.output_schema
 
@@ -234,6 +266,11 @@ class Agent(Generic[Deps_contra, Out_co]):
             if tool.needs_deps:
                 return tool.name
         return "instructions" if callable(self.instructions) and _reads_deps(self.instructions) else None
+
+    @property
+    def given_sources(self) -> tuple[ToolSource, ...]:
+        """The sources that were given as tools, without the one that follows from the workspace."""
+        return tuple(source for source in self.sources if not isinstance(source, LocalTools))
 
     def tool(self, name: str) -> Tool[Any] | None:
         """The tool of that name; the last part of a name is enough where only one tool has it."""
@@ -307,10 +344,13 @@ def _listed(who: str, field: str, values: Any) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _tools(who: str, tools: Any) -> tuple[Tool[Any], ...]:
+def _tools(who: str, tools: Any) -> tuple[tuple[Tool[Any], ...], tuple[ToolSource, ...]]:
+    """What was given as tools: tools, and where tools come from."""
     listed = _listed(who, "tools", tools)
+    sources = tuple(each for each in listed if isinstance(each, ToolSource))
+    own = tuple(each for each in listed if not isinstance(each, ToolSource))
     seen: set[str] = set()
-    for tool in listed:
+    for tool in own:
         if not isinstance(tool, Tool):
             called = getattr(tool, "__name__", None) or repr(tool)
             raise InvalidConfig(
@@ -328,7 +368,7 @@ def _tools(who: str, tools: Any) -> tuple[Tool[Any], ...]:
                 f'{who}: {tool.name} says effect="probeable" and has no probe', f"add one with @{tool.name}.probe"
             )
         seen.add(tool.name)
-    return listed
+    return own, sources
 
 
 def _reads_deps(instructions: Callable[..., Any]) -> bool:

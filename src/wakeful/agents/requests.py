@@ -21,6 +21,7 @@ from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.models import ModelGlimpse
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.context import frame_of
+from wakeful.decisions.injected import shown_tools
 from wakeful.decisions.turn import AskModel
 from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Model, ModelRequest
@@ -37,6 +38,7 @@ class Requests:
         self._history = History()
         self._seen = 0
         """How many of the turn's items are in the history."""
+        self._tools = shown_tools(work.config.tools, work.config.injected_tool_args)
         self._task: asyncio.Task[None] | None = None
         self._giving_up = False
         self._frame: ProviderPromptFrame | None = None
@@ -123,7 +125,7 @@ class Requests:
                 instructions=config.instructions,
                 frame=self._frame_of_turn(),
                 history=self._history,
-                tools=config.tools if _takes_tools(model) else (),
+                tools=self._tools if _takes_tools(model) else (),
                 turn_id=work.row.turn_id,
                 step=step.step,
                 attempt=step.attempt,

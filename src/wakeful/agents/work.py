@@ -14,6 +14,7 @@ from wakeful.contracts.budgets import BudgetLeft
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import AnswerAccepted, AnswerRejected, CostRecorded, LimitChanged
 from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.state import TurnState
 from wakeful.mediation.gate import GateParts
@@ -52,6 +53,9 @@ class TurnWork:
     check_answer: CheckAnswer | None = None
     ask_caller: Callable[[], Awaitable[bool]] | None = None
     price: Callable[[str, TokenUsage], CostRecorded | None] | None = None
+    catalog: ToolCatalog = field(default_factory=lambda: ToolCatalog(entries=()))
+    """The tools of the turn, as people are shown them."""
+    emit_mcp_progress: bool = True
     gate: GateParts = field(default_factory=GateParts)
     approver: Callable[[Approval], Awaitable[Any]] | None = None
     decide_action: Callable[[Approval, Decided, str], Awaitable[Any]] | None = None

@@ -34,6 +34,7 @@ def prompt_cache_key(config: TurnConfig) -> str:
             config.agent_name,
             config.instructions,
             [[tool.name, tool.description, tool.input_schema] for tool in config.tools],
+            config.injected_tool_args,
         ],
         sort_keys=True,
     )

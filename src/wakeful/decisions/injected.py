@@ -5,7 +5,7 @@ out of the arguments again before anything else looks at the call.
 """
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wakeful.contracts.errors import InvalidConfig
@@ -62,6 +62,13 @@ def with_injected(schema: Mapping[str, Any], injected: Mapping[str, str]) -> dic
     own = shown.get("properties")
     shown["properties"] = {**(own if isinstance(own, dict) else {}), **added}
     return shown
+
+
+def shown_tools(tools: Sequence[ToolDeclaration], injected: Mapping[str, str]) -> Sequence[ToolDeclaration]:
+    """The tools as the model is shown them. Without injected fields, the very same."""
+    if not injected:
+        return tools
+    return [tool.model_copy(update={"input_schema": with_injected(tool.input_schema, injected)}) for tool in tools]
 
 
 def split(arguments: Mapping[str, Any], injected: Iterable[str]) -> Split:

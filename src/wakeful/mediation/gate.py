@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
 from wakeful.contracts.events import AnyEvent, PermissionEvaluated
 from wakeful.contracts.events.tools import HookOutcome, Said
-from wakeful.contracts.tools import Principal, ToolDeclaration
+from wakeful.contracts.tools import Confinement, Principal, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.state import Call
 from wakeful.mediation.locks import LockTable
@@ -38,6 +38,7 @@ class Proposal:
     batch_id: str
     scheduling: Literal["parallel", "serial"]
     directory: str | None = None
+    confinement: Confinement | None = None
 
 
 @dataclass(slots=True)

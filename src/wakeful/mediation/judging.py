@@ -3,8 +3,10 @@
 from typing import Any
 
 from wakeful.contracts.events.tools import ErrorCategory, Said
+from wakeful.contracts.policies import ToolPolicy
 from wakeful.contracts.tools import ToolError
 from wakeful.contracts.verdicts import Verdict, combined
+from wakeful.decisions.policy.permissions import confinement_verdict
 from wakeful.mediation.gate import Consulted, GateParts, Proposal
 
 NOTHING_AGAINST = Verdict("allow", "mode", "the tool is offered in this turn and no rule forbids it", layer="gate")
@@ -38,6 +40,14 @@ def predicate(proposal: Proposal, parts: GateParts) -> Consulted:
         return Consulted((Said(by=PREDICATE, decision="ask", reason=reason),))
     reason = f"the approval predicate of {proposal.declaration.name} returned {asks!r}, not True, False or a reason"
     return Consulted((Said(by=PREDICATE, decision="deny", reason=reason),))
+
+
+def unconfined(proposal: Proposal, policy: ToolPolicy) -> Consulted:
+    """What a command needs because nothing here can hold it: which machine this is, is not in the log."""
+    against = confinement_verdict(policy, proposal.declaration.name, proposal.confinement)
+    if against is None or against.allowed:
+        return NOBODY_SAID
+    return Consulted((Said(by=CONFINEMENT, decision=against.decision, reason=against.reason),))
 
 
 def judge(proposal: Proposal, consulted: Consulted, parts: GateParts) -> Verdict:

@@ -104,8 +104,12 @@ class Mediator:
         if proposal is None:
             assert prepared.error is not None
             return self._invalid(call, prepared, record, batch_id)
-        consulted = Consulted(said=said) if said is not None else judging.predicate(proposal, self._parts)
-        if said is None and self._parts.consult is not None:
+        if said is not None:
+            return self._conclude(proposal, Consulted(said=said))
+        consulted = judging.predicate(proposal, self._parts)
+        if proposal.confinement is not None:
+            consulted = consulted.and_then(judging.unconfined(proposal, self._config.policy.tools))
+        if self._parts.consult is not None:
             return Admission([], later=lambda: self._consult(proposal, consulted))
         return self._conclude(proposal, consulted)
 
@@ -154,9 +158,12 @@ class Mediator:
         try:
             traits = tool.traits(executable)
             directory = tool.working_directory(executable)
+            confinement = tool.confinement(executable)
         except Exception as raised:
             return _Prepared(error=_gate_broke(name, raised), declaration=declaration, arguments=executable)
-        return _Prepared(Proposal(call, tool, traits, declaration, executable, record, batch_id, scheduling, directory))
+        return _Prepared(
+            Proposal(call, tool, traits, declaration, executable, record, batch_id, scheduling, directory, confinement)
+        )
 
     # --- steps 5 to 11 ------------------------------------------------------------------------------------------------
 
@@ -174,6 +181,8 @@ class Mediator:
                 consulted = consulted.and_then(Consulted((Said(by="hook", decision="deny", reason="rewrote badly"),)))
             else:
                 proposal.arguments = rewritten
+                proposal.directory = proposal.tool.working_directory(rewritten)
+                proposal.confinement = proposal.tool.confinement(rewritten)
         verdict = judging.judge(proposal, consulted, self._parts)
         proposal.record.hook_outcomes = consulted.outcomes
         if verdict.decision == "deny":
@@ -207,7 +216,7 @@ class Mediator:
 
     def _let_through(self, proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
         call, declaration = proposal.call, proposal.declaration
-        confinement = proposal.tool.confinement(proposal.arguments)
+        confinement = proposal.confinement
         events: list[AnyEvent] = [*consulted.events, self.permission(proposal, verdict, consulted)]
         permission_at = len(events) - 1
         started = self._started(
@@ -303,7 +312,7 @@ class Mediator:
     def _approved(self, proposal: Proposal, answer: "asking.Answered") -> Admission:
         """A person let it through: what they saw is what runs."""
         call, declaration = proposal.call, proposal.declaration
-        confinement = proposal.tool.confinement(proposal.arguments)
+        confinement = proposal.confinement
         verdict = Verdict("allow", "human", answer.reason, layer="approval")
         consulted = Consulted()
         events: list[AnyEvent] = [

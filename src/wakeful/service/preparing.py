@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -28,6 +29,7 @@ from wakeful.contracts.events import (
     ContextItem,
     ContextResolved,
     MessageAdmitted,
+    ToolCatalogResolved,
     TurnConfigChanged,
     TurnStarted,
     TurnSuspended,
@@ -35,17 +37,22 @@ from wakeful.contracts.events import (
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.mediation.gate import GateParts
+from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, TurnRow
 from wakeful.service.admission import check_deps
 from wakeful.service.approvals import Outcome, decide
 from wakeful.service.requests import RunRequest, Runtime
+from wakeful.service.toolbelt import Belt, toolbelt
 from wakeful.tools.context import RunContext
 
 MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
 
 
-async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequest) -> tuple[TurnWork, Folded]:
+async def prepare(
+    runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequest, stack: AsyncExitStack
+) -> tuple[TurnWork, Folded]:
+    """The turn, ready to be run. What was opened for it stays open until the stack is left."""
     store, agent = runtime.store, request.agent
     thread = await store.turns_of_thread(row.agent_id, row.thread_id)
     # Until a turn has begun its row names itself alone; its conversation rests on the whole thread.
@@ -64,7 +71,9 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         if inspect.isawaitable(deps):
             deps = await deps
     check_deps(agent, deps, f"turn {row.turn_id}")
-    config = await _config(request, row, deps, context, principal, folded)
+    now = runtime.clock.now() / 1_000_000
+    belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
+    config = await _config(request, row, deps, context, principal, folded, belt)
     work = TurnWork(
         store=store,
         claim=claim,
@@ -72,7 +81,9 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         state=folded.state,
         config=config,
         models=[runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)],
-        tools={tool.name: tool for tool in agent.tools},
+        tools=belt.tools,
+        catalog=belt.catalog,
+        emit_mcp_progress=agent.emit_mcp_progress,
         clock=runtime.clock,
         ids=runtime.ids,
         jitter=runtime.jitter,
@@ -88,19 +99,21 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         price=runtime.price,
         approver=request.approver,
         decide_action=_decider(runtime),
-        gate=GateParts(
-            locks=runtime.locks,
-            secret=store.secret,
-            new_id=runtime.ids.new,
-            now=lambda: runtime.clock.now() / 1_000_000,
-            # A store that is gone with the process, and nobody to ask: no answer can ever come.
-            has_person=request.approver is not None or store.location != ":memory:",
-            agent=agent.name,
-            thread=row.thread_id,
-            turn_id=row.turn_id,
-            context=context,
-            principal=principal,
-        ),
+    )
+    work.gate = GateParts(
+        TurnPolicy(lambda: work.state, lambda: config, store.secret),
+        locks=runtime.locks,
+        secret=store.secret,
+        new_id=runtime.ids.new,
+        now=lambda: runtime.clock.now() / 1_000_000,
+        # A store that is gone with the process, and nobody to ask: no answer can ever come.
+        has_person=request.approver is not None or store.location != ":memory:",
+        expiry_seconds=agent.approval_expiry,
+        agent=agent.name,
+        thread=row.thread_id,
+        turn_id=row.turn_id,
+        context=context,
+        principal=principal,
     )
     return work, folded
 
@@ -119,6 +132,7 @@ async def _config(
     context: Mapping[str, Any],
     principal: Principal | None,
     folded: Folded,
+    belt: Belt,
 ) -> TurnConfig:
     """What holds for the turn: what it was begun with, and for tools and model what the code says today."""
     agent, before = request.agent, folded.state.config
@@ -143,7 +157,9 @@ async def _config(
         model_ref=_ref(agent.model),
         fallbacks=tuple(_ref(choice) for choice in agent.fallbacks),
         instructions=instructions,
-        tools=agent.declarations,
+        tools=belt.offered,
+        policy=belt.policy,
+        injected_tool_args=dict(agent.injected_tool_args),
         settings={name: value for name, value in agent.settings.items() if name != "stream"},
         output_schema=agent.output_schema,
     )
@@ -168,7 +184,7 @@ async def opening(
     if folded.started is None:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
-        return _begun(request, work, folded, ref)
+        return [*_begun(request, work, folded, ref), *await _cataloged(work)]
     missing = missing_tools(work)
     if missing:
         await _suspend(work, missing)
@@ -185,7 +201,28 @@ async def opening(
             limits=state.limits,
         )
         facts.insert(1, work.fact(changed))
+        facts[2:2] = await _cataloged(work)
     return facts
+
+
+async def _cataloged(work: TurnWork) -> list[Fact]:
+    """The turn's tools as a fact: once, and again when they changed."""
+    catalog = work.catalog
+    if not catalog.entries:
+        return []
+    before = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, ToolCatalogResolved)]
+    ref = await work.store.put_blob(catalog.model_dump_json(exclude_defaults=True).encode(), "application/json")
+    if before and before[-1].catalog_ref.digest == ref.digest:
+        return []
+    offered = len(catalog.offered)
+    event = ToolCatalogResolved(
+        revision=len(before) + 1,
+        reason="turn_resumed" if before else "turn_started",
+        catalog_ref=ref,
+        offered=offered,
+        withheld=len(catalog.entries) - offered,
+    )
+    return [work.fact(event)]
 
 
 def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: BlobRef) -> list[Fact]:

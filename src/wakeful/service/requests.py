@@ -14,6 +14,7 @@ from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.tools import Principal
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
+from wakeful.tools.source import Surroundings
 
 ResolveModel: TypeAlias = Callable[[str | Model], Model]
 
@@ -29,6 +30,7 @@ class Runtime:
     resolve_model: ResolveModel
     price: Callable[[str, TokenUsage], CostRecorded | None]
     locks: LockTable
+    surroundings: Surroundings
     linger: Callable[[Coroutine[Any, Any, None]], None]
     """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
 

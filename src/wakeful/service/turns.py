@@ -5,6 +5,7 @@ was; finished, the stored result comes back for free. The same program, run agai
 """
 
 from collections.abc import Iterable
+from contextlib import AsyncExitStack
 from typing import Any
 
 from wakeful.agents.definition import Agent
@@ -115,11 +116,12 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
             finished = await _wait_for(runtime, row)
             if finished is not None:
                 return await recall(runtime, finished, request.agent)
+    stack = AsyncExitStack()
     try:
         row = await store.turn(row.turn_id) or row
         if not row.is_open or await _still_waits(runtime, row, request):
             return await recall(runtime, row, request.agent)
-        work, folded = await prepare(runtime, row, claim, request)
+        work, folded = await prepare(runtime, row, claim, request, stack)
         if work.watcher is not None:
             work.tell(work.known())  # what is known already, before what is new
         runner = TurnRunner(work)
@@ -128,6 +130,7 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
             runtime.linger(runner.steps.calls.late_answers())
         return await report(store, row, work.state, work.known, request.agent)
     finally:
+        await stack.aclose()
         await store.release(claim)
 
 

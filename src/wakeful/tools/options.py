@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypedDict, get_args
 
 from wakeful.contracts.bindings import Binding, read_binding
@@ -45,7 +45,7 @@ class CheckedOptions:
     changes_state: bool | None
     leaves_machine: bool
     child_safe: bool
-    bind: dict[str, Binding]
+    bind: dict[str, Binding] = field(default_factory=dict)
     approval: bool | Callable[[ProposedCall], bool | str] = False
 
     def __post_init__(self) -> None:

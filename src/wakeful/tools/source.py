@@ -4,7 +4,7 @@ A source stands among an agent's tools. When a turn is taken up it is asked what
 names, with the reason, so that a catalogue shows `unavailable` and not a gap.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,16 @@ class Offer:
     withheld: Sequence[Withheld] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What of the runtime's own is around a source, for sources to keep their tools away from."""
+
+    keys: Callable[[], frozenset[str]] = frozenset
+    """The variables that hold keys of providers, found out when somebody asks."""
+    own_files: tuple[str, ...] = ()
+    """The runtime's database, configuration and tokens, by absolute path."""
+
+
 class ToolSource:
     """Where tools come from."""
 
@@ -35,6 +45,10 @@ class ToolSource:
     def name(self) -> str:
         """What a person calls it: `mcp.github`, `coding`."""
         raise NotImplementedError
+
+    def within(self, surroundings: Surroundings) -> "ToolSource":
+        """The source as it is to be used here."""
+        return self
 
     async def offer(self) -> Offer:
         """The tools there are now. Does not raise for a source that cannot be reached: it withholds and says why."""

@@ -11,9 +11,11 @@ from wakeful.contracts.content import Prompt
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
+from wakeful.decisions.policy.patterns import any_named
 from wakeful.ports import Store
 from wakeful.service.requests import RunRequest
 from wakeful.tools.function import Tool
+from wakeful.tools.source import ToolSource
 
 StorePlace: TypeAlias = "Store | str | PathLike[str] | None"
 """A path to a SQLite file, a store, or None for memory."""
@@ -35,7 +37,7 @@ class RunOptions(TypedDict, total=False):
     approver: Any
     model: ModelChoice | None
     instructions: Any
-    tools: Sequence[Tool[Any]] | None
+    tools: Sequence[Tool[Any] | ToolSource] | None
     settings: Mapping[str, Any] | None
     hooks: Sequence[Any]
 
@@ -54,7 +56,7 @@ def request_of(
     approver: Any = None,
     model: ModelChoice | None = None,
     instructions: Any = None,
-    tools: Sequence[Tool[Any]] | None = None,
+    tools: Sequence[Tool[Any] | ToolSource] | None = None,
     settings: Mapping[str, Any] | None = None,
     hooks: Sequence[Any] = (),
 ) -> RunRequest:
@@ -83,24 +85,38 @@ def _with(
     agent: Agent[Any, Any],
     model: ModelChoice | None,
     instructions: Any,
-    tools: Sequence[Tool[Any]] | None,
+    tools: Sequence[Tool[Any] | ToolSource] | None,
     settings: Mapping[str, Any] | None,
 ) -> Agent[Any, Any]:
     """The agent with this run's overrides."""
     if model is None and instructions is None and tools is None and settings is None:
         return agent
-    changed: Agent[Any, Any] = Agent(
+    given: Sequence[Any] = tools if tools is not None else (*agent.tools, *agent.given_sources)
+    make: Any = Agent
+    changed: Agent[Any, Any] = make(
         agent.name,
         model if model is not None else agent.model,
         instructions if instructions is not None else agent.instructions,
-        tools if tools is not None else agent.tools,
+        given,
         deps_type=agent.deps_type,
         output_type=agent.output_type,
         deps=agent.deps,
         settings={**agent.settings, **(settings or {})},
         fallbacks=agent.fallbacks if model is None else (),
         budget=agent.budget,
+        hooks=agent.hooks,
         profile=agent.profile,
+        workspace=agent.workspace,
+        policy=agent.policy,
+        approval_expiry=agent.approval_expiry,
+        # Whatever is still there of what needs a person goes on needing one.
+        hitl_tools=[name for name in agent.hitl_tools if tools is None or _is_among(name, given)],
+        emit_mcp_progress=agent.emit_mcp_progress,
+        injected_tool_args=agent.injected_tool_args,
         max_steps=agent.max_steps,
     )
     return changed
+
+
+def _is_among(pattern: str, tools: Sequence[Any]) -> bool:
+    return any(isinstance(each, ToolSource) or any_named((pattern,), each.name) for each in tools)

@@ -21,6 +21,7 @@ from wakeful.service.turns import cancel_turn, recall, resume_turn, run_turn
 from wakeful.surfaces.library.asking import NO_CONTEXT, RunOptions, StorePlace, request_of
 from wakeful.surfaces.library.sync import wait_for
 from wakeful.tools.function import Tool
+from wakeful.tools.source import ToolSource
 
 Deps = TypeVar("Deps")
 Out = TypeVar("Out")
@@ -51,7 +52,7 @@ async def run(
     approver: Any = None,
     model: ModelChoice | None = None,
     instructions: Any = None,
-    tools: Sequence[Tool[Any]] | None = None,
+    tools: Sequence[Tool[Any] | ToolSource] | None = None,
     settings: Mapping[str, Any] | None = None,
     hooks: Sequence[Any] = (),
 ) -> RunResult[Any]:

@@ -5,6 +5,7 @@ several files are changed together so that a kill in the middle neither loses no
 a command (`sandbox`), how a folder holds against links (`workspaces`), and whether a call may run (`mediation`).
 """
 
-from wakeful.tools.local.profiles import PROFILES, Profile, local_tools
+from wakeful.tools.local.names import Profile
+from wakeful.tools.local.profiles import PROFILES, local_tools
 
 __all__ = ["PROFILES", "Profile", "local_tools"]

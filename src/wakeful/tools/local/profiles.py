@@ -7,15 +7,14 @@ chat          no local tools
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.tools.function import Tool
+from wakeful.tools.local.names import Profile
 from wakeful.tools.local.reading import read_file_tool
 from wakeful.tools.local.writing import apply_patch_tool, edit_file_tool, write_file_tool
 from wakeful.workspaces import Workspace
-
-Profile: TypeAlias = Literal["coding", "shell_first", "chat"]
 
 _COMMANDS = ("wakeful/exec_command", "wakeful/exec_command_batch")
 PROFILES: Mapping[Profile, tuple[str, ...]] = MappingProxyType(

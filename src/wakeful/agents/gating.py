@@ -1,0 +1,86 @@
+"""What an agent says about its own gate, checked when the agent is made: workspace, profile, policy, people, hooks."""
+
+import math
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, get_args
+
+from wakeful.contracts.errors import InvalidConfig, UnknownTool
+from wakeful.contracts.policies import GatePolicy, ToolPolicy
+from wakeful.decisions.policy.patterns import any_named
+from wakeful.tools.function import Tool
+from wakeful.tools.local.names import Profile
+
+
+def checked_workspace(who: str, workspace: "str | PathLike[str] | None") -> Path | None:
+    """A folder that is there, as an absolute path."""
+    if workspace is None:
+        return None
+    try:
+        root = Path(workspace).expanduser().absolute()
+    except TypeError:
+        raise InvalidConfig(f"{who}: workspace={workspace!r}", "give the path of a folder") from None
+    if not root.is_dir():
+        raise InvalidConfig(f"{who}: the workspace {root} is not a folder", "make it first, or give another one")
+    return root
+
+
+def checked_profile(who: str, profile: Any, workspace: Path | None) -> Profile:
+    """`chat` unless there is a workspace, then `coding`."""
+    if profile is None:
+        return "coding" if workspace is not None else "chat"
+    if profile not in get_args(Profile):
+        raise InvalidConfig(f"{who}: profile={profile!r}", f"give one of: {', '.join(get_args(Profile))}")
+    if profile != "chat" and workspace is None:
+        raise InvalidConfig(f"{who}: profile={profile!r} works on files, and no workspace was given", "workspace='.'")
+    chosen: Profile = profile
+    return chosen
+
+
+def checked_policy(who: str, policy: Any) -> GatePolicy | None:
+    """None: what the surface gives by default."""
+    if policy is None or isinstance(policy, GatePolicy):
+        return policy
+    if isinstance(policy, ToolPolicy):
+        return GatePolicy(tools=policy)
+    raise InvalidConfig(f"{who}: policy={policy!r}", "give a ToolPolicy or a GatePolicy")
+
+
+def checked_expiry(who: str, seconds: Any) -> float:
+    good = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < math.inf
+    if not good:
+        raise InvalidConfig(f"{who}: approval_expiry={seconds!r}", "give a positive number of seconds")
+    return float(seconds)
+
+
+def checked_flag(who: str, field: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidConfig(f"{who}: {field}={value!r}", "give True or False")
+    return value
+
+
+def checked_hitl(who: str, names: Any, tools: Sequence[Tool[Any]], *, has_sources: bool) -> tuple[str, ...]:
+    """Names of tools that never run without a person. What a source has is known only when a turn is taken up."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidConfig(f"{who}: hitl_tools={names!r}", "give a list of names")
+    listed = tuple(names)
+    for name in listed:
+        if not isinstance(name, str) or not name:
+            raise InvalidConfig(f"{who}: hitl_tools has {name!r}", "give names of tools")
+        if not has_sources and not any(any_named((name,), tool.name) for tool in tools):
+            known = ", ".join(tool.name for tool in tools) or "none"
+            raise UnknownTool(
+                f"{who}: hitl_tools names {name!r}, which is not among its tools", f"its tools are: {known}"
+            )
+    return listed
+
+
+def checked_hooks(who: str, hooks: Any) -> tuple[Any, ...]:
+    if isinstance(hooks, str) or not isinstance(hooks, Iterable):
+        raise InvalidConfig(f"{who}: hooks={hooks!r}", "give a list: hooks=[...]")
+    listed = tuple(hooks)
+    for hook in listed:
+        if not callable(hook):
+            raise InvalidConfig(f"{who}: {hook!r} in hooks= cannot be called", "give functions of one input object")
+    return listed

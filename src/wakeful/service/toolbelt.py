@@ -1,0 +1,141 @@
+"""The tools of a turn: what the agent was given, what its sources have now, and what the policy leaves of both.
+
+Fixed when the turn is taken up, and on record as a catalogue: what is offered, asked, denied, missing, and why. A tool
+that is left out is refused like one that does not exist, whoever calls it.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from wakeful.agents.definition import Agent
+from wakeful.contracts.errors import InvalidConfig, UnknownTool
+from wakeful.contracts.policies import GatePolicy, Rule
+from wakeful.contracts.tool_catalog import ToolCatalog
+from wakeful.contracts.tools import Confinement, ToolDeclaration
+from wakeful.decisions.injected import check_collisions
+from wakeful.decisions.policy.catalog import resolve_catalog
+from wakeful.decisions.policy.judging import compile_policy
+from wakeful.decisions.policy.patterns import any_named
+from wakeful.decisions.policy.permissions import default_policy
+from wakeful.ports import RuleRow
+from wakeful.tools.function import Tool
+from wakeful.tools.source import Offer, Surroundings, ToolSource, Withheld
+
+_users: "WeakKeyDictionary[ToolSource, int]" = WeakKeyDictionary()
+"""How many runs use a source; the last one closes it."""
+
+
+class Belt(NamedTuple):
+    """What a turn works with."""
+
+    tools: dict[str, Tool[Any]]
+    """The code, of whatever is offered."""
+    offered: tuple[ToolDeclaration, ...]
+    policy: GatePolicy
+    catalog: ToolCatalog
+
+
+async def toolbelt(
+    agent: Agent[Any, Any],
+    rules: Sequence[RuleRow],
+    now: float,
+    surroundings: Surroundings,
+    stack: AsyncExitStack,
+) -> Belt:
+    """Put the belt together. Sources stay open until the stack is left."""
+    offers = await _offers([source.within(surroundings) for source in agent.sources], stack)
+    tools = _by_name(agent, offers)
+    withheld = [each for offer in offers for each in offer.withheld]
+    _check_hitl(agent, tools, withheld)
+    check_collisions(f"Agent {agent.name!r}", agent.injected_tool_args, [tool.declaration for tool in tools.values()])
+    policy = gate_policy(agent, rules, now)
+    compiled = compile_policy(policy, [tool.declaration for tool in tools.values()])
+    catalog = ToolCatalog(entries=resolve_catalog(compiled, withheld, now=now, confined=_confined(tools)))
+    offered = set(catalog.offered)
+    kept = {name: tool for name, tool in tools.items() if name in offered}
+    return Belt(kept, tuple(tool.declaration for tool in kept.values()), policy, catalog)
+
+
+def gate_policy(agent: Agent[Any, Any], rules: Sequence[RuleRow], now: float) -> GatePolicy:
+    """What the owner says about this agent's calls, with the standing answers that hold now."""
+    given = agent.policy
+    if given is None:
+        given = GatePolicy(
+            tools=default_policy(
+                "library",
+                profile=agent.profile,
+                workspace_root=str(agent.workspace) if agent.workspace is not None else None,
+                # Whoever put a server among the tools named it.
+                allowed_mcp_servers=[
+                    source.name.removeprefix("mcp.") for source in agent.sources if source.name.startswith("mcp.")
+                ],
+            )
+        )
+    standing = [Rule.model_validate(row.rule) for row in rules if row.revoked_at is None]
+    alive = [rule for rule in standing if rule.expires is None or rule.expires > now]
+    return given.model_copy(
+        update={"rules": (*given.rules, *alive), "hitl_tools": (*given.hitl_tools, *agent.hitl_tools)}
+    )
+
+
+async def _offers(sources: Sequence[ToolSource], stack: AsyncExitStack) -> list[Offer]:
+    for source in sources:
+        _users[source] = _users.get(source, 0) + 1
+        stack.push_async_callback(_give_back, source)
+    return list(await asyncio.gather(*(_offer(source) for source in sources)))
+
+
+async def _offer(source: ToolSource) -> Offer:
+    try:
+        return await source.offer()
+    except Exception as raised:  # a source that breaks its promise costs its own tools, and no turn
+        reason = f"{source.name} could not say what it has: {type(raised).__name__}: {raised}"
+        return Offer((), (Withheld(f"{source.name}/*", reason),))
+
+
+async def _give_back(source: ToolSource) -> None:
+    left = _users.get(source, 1) - 1
+    if left > 0:
+        _users[source] = left
+        return
+    _users.pop(source, None)
+    await source.close()
+
+
+def _by_name(agent: Agent[Any, Any], offers: Sequence[Offer]) -> dict[str, Tool[Any]]:
+    tools: dict[str, Tool[Any]] = {}
+    for tool in (*agent.tools, *(tool for offer in offers for tool in offer.tools)):
+        if tool.name in tools:
+            raise InvalidConfig(
+                f"Agent {agent.name!r}: two tools are called {tool.name!r}", "give one of them another name"
+            )
+        tools[tool.name] = tool
+    return tools
+
+
+def _check_hitl(agent: Agent[Any, Any], tools: dict[str, Tool[Any]], withheld: Sequence[Withheld]) -> None:
+    """A tool that needs a person and is not there any more: better to stop than to run what took its place."""
+    known = [*tools, *(each.name for each in withheld)]
+    for pattern in agent.hitl_tools:
+        if not any(any_named((pattern,), name) for name in known):
+            raise UnknownTool(
+                f"Agent {agent.name!r}: hitl_tools names {pattern!r}, which is not among its tools",
+                f"its tools are: {', '.join(tools) or 'none'}",
+            )
+
+
+def _confined(tools: dict[str, Tool[Any]]) -> dict[str, Confinement]:
+    """What calls are held to, for the catalogue; arguments may make it narrower."""
+    found: dict[str, Confinement] = {}
+    for name, tool in tools.items():
+        if tool.declaration.permission == "execute":
+            try:
+                confinement = tool.confinement({})
+            except Exception:  # it depends on the arguments
+                continue
+            if confinement is not None:
+                found[name] = confinement
+    return found
