@@ -50,15 +50,15 @@ def place_hunks(path: str, file: TextFile, hunks: list[Hunk]) -> Placed:
         index = start
         for line in hunk.lines:
             if line.sign == "+":
-                owner, lines = added.setdefault(index, (hunk.number, []))
-                if owner != hunk.number:
-                    raise _overlap(path, owner, hunk.number, index)
+                first, lines = added.setdefault(index, (hunk.number, []))
+                if first != hunk.number:
+                    raise _overlap(path, first, hunk.number, index)
                 lines.append(_Added(Line(line.text, _ending(file, line, index, start, exact)), line.open_end))
                 continue
-            mine, others = (kept, removed) if line.sign == " " else (removed, {**kept, **removed})
-            if others.get(index, hunk.number) != hunk.number:
-                raise _overlap(path, others[index], hunk.number, index)
-            mine[index] = hunk.number
+            owner = removed.get(index) or (kept.get(index) if line.sign == "-" else None)
+            if owner is not None and owner != hunk.number:
+                raise _overlap(path, owner, hunk.number, index)
+            (kept if line.sign == " " else removed)[index] = hunk.number
             stated_end = stated_end or line.open_end
             index += 1
     return Placed(_assembled(path, file, removed, added, stated_end), [start + 1 for start in at])
