@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig, StoreProblem
-from wakeful.contracts.events import CostRecorded
-from wakeful.contracts.models import TokenUsage
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
 from wakeful.system import SystemClock, UniqueIds
@@ -107,7 +105,7 @@ def _place(location: str) -> tuple[int, str]:
 def resolve_model(choice: "str | Model") -> Model:
     """`provider:model` to a model. Raises UnknownProvider with what there is."""
     if not isinstance(choice, str):
-        return choice
+        return _with_prices(choice)
     provider, _, name = choice.replace("/", ":", 1).partition(":") if ":" not in choice else choice.partition(":")
     if provider == "scripted" and name:
         from wakeful.providers.scripted import scripted_from_reference
@@ -115,22 +113,15 @@ def resolve_model(choice: "str | Model") -> Model:
         return scripted_from_reference(name)
     from wakeful.providers.resolving import model_from_reference
 
-    return model_from_reference(choice)
+    return _with_prices(model_from_reference(choice))
 
 
-def price(model_ref: str, usage: TokenUsage) -> CostRecorded | None:
-    """What an answered request cost; None when the price is not known."""
-    from wakeful.providers.prices import cost
+def _with_prices(model: Model) -> Model:
+    """The model; what is known about its price is loaded on the side, while the turn begins."""
+    from wakeful.providers.pricing import load_soon
 
-    money = cost(model_ref, usage)
-    if money is None:
-        return None
-    return CostRecorded(
-        model_ref=model_ref,
-        amount=f"{money.amount:f}",
-        currency=money.currency,
-        price_date=money.as_of.isoformat(),
-    )
+    load_soon(model)
+    return model
 
 
 def runtime(
@@ -141,13 +132,15 @@ def runtime(
     jitter: Callable[[], float] = random.random,
 ) -> Runtime:
     """Everything turns are run with, around a store. `jitter` draws which part of a backoff is waited."""
+    from wakeful.providers.pricing import ListPricing
+
     return Runtime(
         store=store,
         clock=clock if clock is not None else SystemClock(),
         ids=ids if ids is not None else UniqueIds(),
         jitter=jitter,
         resolve_model=resolve_model,
-        price=price,
+        pricing=ListPricing(),
         linger=partial(_linger, store),
     )
 
@@ -195,11 +188,12 @@ async def _probed(reference: str, timeout: float | None) -> "ModelProbe":
 async def try_model(reference: str, *, timeout: float | None = None) -> "ModelProbe":
     """One tiny live call. Raises UnknownProvider, InvalidConfig or MalformedScript before anything is sent."""
     from wakeful.providers.catalogue import model_page
+    from wakeful.providers.pricing import ListPricing
     from wakeful.service.probing import TIMEOUT, probe
 
     model = resolve_model(reference)
     provider = model_page(reference).provider
-    return await probe(model, provider, price=price, timeout=TIMEOUT if timeout is None else timeout)
+    return await probe(model, provider, pricing=ListPricing(), timeout=TIMEOUT if timeout is None else timeout)
 
 
 def model_catalogue() -> "Catalogue":

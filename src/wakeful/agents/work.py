@@ -11,11 +11,10 @@ from wakeful.agents.watching import ModelGlimpsed, ProgressGlimpsed, Watcher
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.budgets import BudgetLeft
 from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.contracts.events import AnswerAccepted, AnswerRejected, CostRecorded, LimitChanged
-from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.events import AnswerAccepted, AnswerRejected, LimitChanged
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.state import TurnState
-from wakeful.ports import Claim, Clock, Ids, Model, Store, TurnRow
+from wakeful.ports import Claim, Clock, Ids, Model, Pricing, Store, TurnRow
 from wakeful.tools.function import Tool
 
 CheckAnswer: TypeAlias = Callable[[str, int], AnswerAccepted | AnswerRejected]
@@ -49,7 +48,7 @@ class TurnWork:
     watcher: Watcher | None = None
     check_answer: CheckAnswer | None = None
     ask_caller: Callable[[], Awaitable[bool]] | None = None
-    price: Callable[[str, TokenUsage], CostRecorded | None] | None = None
+    pricing: Pricing | None = None
     on_broken: Callable[[BaseException], None] | None = None
     """Told when work on the side broke: whoever waits for its outcome would wait for ever."""
     fact: FactMaker = field(init=False)

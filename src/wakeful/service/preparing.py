@@ -82,7 +82,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         watcher=request.watcher,
         check_answer=_answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
         ask_caller=request.ask_caller,
-        price=runtime.price,
+        pricing=runtime.pricing,
     )
     return work, folded
 

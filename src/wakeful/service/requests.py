@@ -8,10 +8,9 @@ from wakeful.agents.definition import Agent
 from wakeful.agents.watching import Watcher
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
-from wakeful.contracts.events import CostRecorded, StopRule
-from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
-from wakeful.ports import Clock, Ids, Model, Store
+from wakeful.ports import Clock, Ids, Model, Pricing, Store
 
 ResolveModel: TypeAlias = Callable[[str | Model], Model]
 
@@ -25,7 +24,7 @@ class Runtime:
     ids: Ids
     jitter: Callable[[], float]
     resolve_model: ResolveModel
-    price: Callable[[str, TokenUsage], CostRecorded | None]
+    pricing: Pricing
     linger: Callable[[Coroutine[Any, Any, None]], None]
     """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
 

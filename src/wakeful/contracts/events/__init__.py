@@ -24,7 +24,7 @@ from wakeful.contracts.events.models import (
     ModelFailed,
     ModelRequested,
 )
-from wakeful.contracts.events.routing import CostRecorded, LimitState, RoutingFallbackApplied
+from wakeful.contracts.events.routing import CostEstimated, CostRecorded, LimitState, RoutingFallbackApplied
 from wakeful.contracts.events.tools import (
     ErrorCategory,
     PermissionEvaluated,
@@ -83,6 +83,7 @@ AnyEvent: TypeAlias = (
     | ModelCompleted
     | AssistantRecorded
     | RoutingFallbackApplied
+    | CostEstimated
     | CostRecorded
     | PermissionEvaluated
     | ToolStarted
@@ -124,6 +125,7 @@ __all__ = [
     "ContextItem",
     "ContextResolved",
     "ContinuationDecided",
+    "CostEstimated",
     "CostRecorded",
     "ErrorCategory",
     "EVENTS",
