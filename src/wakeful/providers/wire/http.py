@@ -119,7 +119,10 @@ class HttpResponse:
 
     async def _body(self) -> AsyncGenerator[bytes, None]:
         if self._pieces is None:
-            self._pieces = self._response.aiter_bytes()
+            response = self._response
+            # What is compressed though nobody asked for it, or is here already, takes the longer way.
+            longer = "content-encoding" in response.headers or response.is_stream_consumed
+            self._pieces = response.aiter_bytes() if longer else response.aiter_raw()
         pieces, waits, now = self._pieces, self._waits, asyncio.get_running_loop().time
         allowed = self._timeouts.first_byte
         while True:
