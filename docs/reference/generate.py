@@ -134,7 +134,8 @@ They are list prices for the service tier that answered, with cached, cache-writ
 own prices and the higher prices of long prompts. Not in them: batches, commitments, tools that the provider runs and
 bills by the call, and cache writes that are kept for longer than the provider's default.
 
-A price of the owner's wins, from code (`price=Price(...)`) over the settings file:
+A price of the owner's wins: in code, `price=Price(Decimal("0.10"), Decimal("0.40"))` with `Price` from
+`wakeful.providers`; then in the settings file:
 
     [providers.vllm.prices."qwen3"]
     input = 0.10            # US dollars for a million tokens
@@ -169,8 +170,8 @@ Agent("d", AnthropicMessages("claude-opus-4-7", api_version="2026-10-21"))
 ```
 
 A key of the environment goes to the configured address only: with a `base_url` of one's own the key is given in code,
-or there is none. Every class takes `api_key`, `base_url`, `headers`, `profile`, `timeouts`, `endpoint` and `client`
-(an `httpx2.AsyncClient`).
+or there is none. Every class takes `api_key`, `base_url`, `headers`, `profile`, `price`, `timeouts`, `endpoint` and
+`client` (an `httpx2.AsyncClient`).
 """
 
 
