@@ -105,7 +105,7 @@ def _place(location: str) -> tuple[int, str]:
 def resolve_model(choice: "str | Model") -> Model:
     """`provider:model` to a model. Raises UnknownProvider with what there is."""
     if not isinstance(choice, str):
-        return _with_prices(choice)
+        return choice
     provider, _, name = choice.replace("/", ":", 1).partition(":") if ":" not in choice else choice.partition(":")
     if provider == "scripted" and name:
         from wakeful.providers.scripted import scripted_from_reference
@@ -113,15 +113,7 @@ def resolve_model(choice: "str | Model") -> Model:
         return scripted_from_reference(name)
     from wakeful.providers.resolving import model_from_reference
 
-    return _with_prices(model_from_reference(choice))
-
-
-def _with_prices(model: Model) -> Model:
-    """The model; what is known about its price is loaded on the side, while the turn begins."""
-    from wakeful.providers.pricing import load_soon
-
-    load_soon(model)
-    return model
+    return model_from_reference(choice)
 
 
 def runtime(

@@ -279,7 +279,11 @@ class Model(Protocol):
 
 
 class Pricing(Protocol):
-    """What asking a model costs. None from either: nobody knows, which is not the same as nothing."""
+    """What asking a model costs. None from it: nobody knows, which is not the same as nothing."""
+
+    async def ready(self, models: "Sequence[Model]") -> None:
+        """Told which models a turn may ask, before it asks one."""
+        ...
 
     def estimate(
         self, model: Model, input_tokens: Callable[[], int], most_output: int | None, at: int

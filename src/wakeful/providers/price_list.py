@@ -72,10 +72,14 @@ def _lists() -> _Lists:
     return _loaded
 
 
-def load_soon() -> None:
-    """Load the data on the side: it is about to be needed."""
-    if _loaded is None:
-        threading.Thread(target=_lists, name="wakeful-prices", daemon=True).start()
+def is_loaded() -> bool:
+    """Whether the data is here."""
+    return _loaded is not None
+
+
+def load() -> None:
+    """Load the data, if it is not here."""
+    _lists()
 
 
 def listed(provider: str, name: str, tier: str | None, when: datetime) -> Listed | None:

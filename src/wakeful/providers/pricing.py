@@ -3,7 +3,8 @@
 Rule: what nobody knows is not written. A scripted model, or one that no list has, costs no event and loads no list.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 
 from wakeful.contracts.events import CostEstimated, CostRecorded
 from wakeful.contracts.models import TokenUsage
@@ -11,17 +12,16 @@ from wakeful.ports import Model
 from wakeful.providers.prices import SELLERS, Listed, Money, cost, price_of
 
 
-def load_soon(model: Model) -> None:
-    """Load the list that has the model's price on the side, so that its first request need not wait for it."""
-    provider = model.ref.partition(":")[0]
-    if provider in SELLERS and _own(model) is None:
-        from wakeful.providers.price_list import load_soon
-
-        load_soon()
-
-
 class ListPricing:
     """By what a model's owner says it costs, or else its seller's list."""
+
+    async def ready(self, models: Sequence[Model]) -> None:
+        """Load the list, off the event loop, when one of the models may be in it and nobody has needed it before."""
+        if any(model.ref.partition(":")[0] in SELLERS and _own(model) is None for model in models):
+            from wakeful.providers import price_list
+
+            if not price_list.is_loaded():
+                await asyncio.to_thread(price_list.load)
 
     def estimate(
         self, model: Model, input_tokens: Callable[[], int], most_output: int | None, at: int

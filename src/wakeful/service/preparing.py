@@ -62,13 +62,15 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
             deps = await deps
     check_deps(agent, deps, f"turn {row.turn_id}")
     config = await _config(request, row, deps, context, principal, folded)
+    models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
+    await runtime.pricing.ready(models)
     work = TurnWork(
         store=store,
         claim=claim,
         row=row,
         state=folded.state,
         config=config,
-        models=[runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)],
+        models=models,
         tools={tool.name: tool for tool in agent.tools},
         clock=runtime.clock,
         ids=runtime.ids,

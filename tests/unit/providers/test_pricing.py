@@ -1,5 +1,7 @@
 """What a request may cost and what attempts cost, as facts of a turn."""
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -93,3 +95,16 @@ def test_a_model_carries_the_price_its_owner_gives_it() -> None:
     assert model.price == Listed(MINE, IN_CODE)
     assert OpenAIChat("qwen3", base_url="http://127.0.0.1:1/v1").price is None
     assert model.most_output({}) is None and model.most_output({"max_tokens": 7}) == 7
+
+
+@pytest.mark.parametrize(("ref", "loads"), [("openai:gpt-5.5", True), ("scripted:demo", False), ("vllm:m", False)])
+def test_a_turn_loads_the_list_once_and_only_for_a_model_that_a_seller_lists(ref: str, loads: bool) -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from types import SimpleNamespace as Some\n"
+        "from wakeful.providers.pricing import ListPricing\n"
+        f"asyncio.run(ListPricing().ready([Some(ref='scripted:x'), Some(ref={ref!r})]))\n"
+        "print('genai_prices.data' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == str(loads)

@@ -1,6 +1,6 @@
 """What came of one tiny call, and what a person is told to do about it."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import get_args
 
 import pytest
@@ -49,6 +49,9 @@ class Once:
 
 class PerToken:
     """A millionth for each token."""
+
+    async def ready(self, models: Sequence[Model]) -> None:
+        raise AssertionError("a probe is no turn")
 
     def estimate(self, model: Model, input_tokens: Callable[[], int], most_output: int | None, at: int) -> None:
         raise AssertionError("a probe is not estimated")
