@@ -286,7 +286,7 @@ class Pricing(Protocol):
         ...
 
     def estimate(
-        self, model: Model, input_tokens: Callable[[], int], most_output: int | None, at: int
+        self, model: Model, input_tokens: Callable[[], int], most_output: int, at: int
     ) -> "CostEstimated | None":
         """The most a request can cost. `input_tokens` is called only when the price is known."""
         ...

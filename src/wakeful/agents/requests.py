@@ -58,8 +58,8 @@ class Requests:
             backoff_ms=wait_ms,
         )
         facts = [work.fact(event, step.step)]
-        if work.pricing is not None:
-            most = _most_output(model, work.config.settings)
+        most = _most_output(model, work.config.settings)
+        if most is not None and work.pricing is not None:  # without a limit there is no most it can cost
             estimate = work.pricing.estimate(model, self._prompt_tokens, most, work.clock.now())
             if estimate is not None:
                 facts.insert(0, work.fact(estimate, step.step))

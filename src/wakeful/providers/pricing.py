@@ -24,11 +24,9 @@ class ListPricing:
                 await asyncio.to_thread(price_list.load)
 
     def estimate(
-        self, model: Model, input_tokens: Callable[[], int], most_output: int | None, at: int
+        self, model: Model, input_tokens: Callable[[], int], most_output: int, at: int
     ) -> CostEstimated | None:
         """The most a request can cost. The input is asked for only when the price is known."""
-        if most_output is None:
-            return None  # without a limit there is no most
         listed = price_of(model.ref, _own(model), at=at)
         if listed is None:
             return None

@@ -53,7 +53,7 @@ class PerToken:
     async def ready(self, models: Sequence[Model]) -> None:
         raise AssertionError("a probe is no turn")
 
-    def estimate(self, model: Model, input_tokens: Callable[[], int], most_output: int | None, at: int) -> None:
+    def estimate(self, model: Model, input_tokens: Callable[[], int], most_output: int, at: int) -> None:
         raise AssertionError("a probe is not estimated")
 
     def spent(
