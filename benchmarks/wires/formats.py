@@ -41,7 +41,7 @@ def _reading(make: Callable[[], Any]) -> Callable[[Any], Any]:
 
     def decode(response: Any) -> Any:
         parser, decoder = SseParser(), make()
-        for piece in response.iter_bytes():
+        for piece in response.iter_raw():  # as the transport reads an answer that is not compressed
             for event in parser.feed(piece):
                 decoder.feed(event)
         return decoder.finish()
@@ -53,21 +53,24 @@ def _chat_decoder() -> Callable[[Any], Any]:
     from wakeful.providers.openai_chat.decode import StreamDecoder
     from wakeful.providers.wire.names import WireNames
 
-    return _reading(lambda: StreamDecoder(WireNames(())))
+    names = WireNames(())  # one for a set of tools, as the encoder has it
+    return _reading(lambda: StreamDecoder(names))
 
 
 def _responses_decoder() -> Callable[[Any], Any]:
     from wakeful.providers.openai_responses.decode import StreamDecoder
     from wakeful.providers.wire.names import WireNames
 
-    return _reading(lambda: StreamDecoder(WireNames(())))
+    names = WireNames(())  # one for a set of tools, as the encoder has it
+    return _reading(lambda: StreamDecoder(names))
 
 
 def _anthropic_decoder() -> Callable[[Any], Any]:
     from wakeful.providers.anthropic.decode import StreamDecoder
     from wakeful.providers.wire.names import WireNames
 
-    return _reading(lambda: StreamDecoder(WireNames(())))
+    names = WireNames(())  # one for a set of tools, as the encoder has it
+    return _reading(lambda: StreamDecoder(names))
 
 
 def _chat_encoder(tools: Any) -> Any:

@@ -26,7 +26,9 @@ from wakeful.providers.endpoint_settings import KNOWN, SETTINGS_FILE
 from wakeful.providers.endpoints import BUILT_IN, TRANSPORTS, Endpoint
 from wakeful.providers.openai_chat.dialect import Dialect
 from wakeful.providers.openai_responses.client import QUIRKS
-from wakeful.providers.profiles import UNKNOWN, ModelProfile
+from wakeful.providers.price_list import list_date, list_name
+from wakeful.providers.prices import SELLERS
+from wakeful.providers.profiles import CHECKED, UNKNOWN, ModelProfile
 from wakeful.providers.wire.http import Timeouts
 
 HERE = Path(__file__).parent
@@ -120,7 +122,37 @@ SETTINGS = {
     "headers": "A table of headers for every request. Their values are shown nowhere.",
     "quirks": "A table: where it differs from its format (below).",
     "profile": "A table: what is known better about its models (below).",
+    "prices": "Tables by model: what its owner says a model costs (below).",
 }
+PROFILES_CHECKED = """
+Windows and limits of the models that are described were checked against the sellers' pages and `genai-prices` on {day}.
+Where they differ, the smaller number that is documented stands here; where nothing confirms one, there is none.
+"""
+PRICES = """
+## Prices
+
+What an attempt cost is computed from the tokens its provider reported and a price list, and written with the list's
+name, version and day: `cost.recorded` after an attempt, lost ones included when they used tokens, `cost.estimated`
+(the most it can cost) before a request whose answer has a limit. `RunResult.cost_usd` is their sum. What nobody knows
+the price of has neither event, and a `cost_usd` of `None`: unknown is not zero.
+
+Lists of the sellers ({sellers}) come with the package `genai-prices`, installed version {version}, last checked against
+a seller's page on {day}. They are read from the installed package and never fetched; a newer list is a newer package.
+They are list prices for the service tier that answered, with cached, cache-writing, audio and reasoning tokens at their
+own prices and the higher prices of long prompts. Not in them: batches, commitments, tools that the provider runs and
+bills by the call, and cache writes that are kept for longer than the provider's default.
+
+A price of the owner's wins: in code, `price=Price(Decimal("0.10"), Decimal("0.40"))` with `Price` from
+`wakeful.providers`; then in the settings file:
+
+    [providers.vllm.prices."qwen3"]
+    input = 0.10            # US dollars for a million tokens
+    output = 0.40
+    cached_input = 0.01     # left out: as other input; so is cache_write
+    audio_input = 1.00      # left out: a request with audio has no known cost
+    reasoning = 0.40        # left out: as other output
+    as_of = 2026-11-01
+"""
 RESPONSES_QUIRKS = """
 ## Quirks of `openai_responses`
 
@@ -146,8 +178,8 @@ Agent("d", AnthropicMessages("claude-opus-4-7", api_version="2026-10-21"))
 ```
 
 A key of the environment goes to the configured address only: with a `base_url` of one's own the key is given in code,
-or there is none. Every class takes `api_key`, `base_url`, `headers`, `profile`, `timeouts`, `endpoint` and `client`
-(an `httpx2.AsyncClient`).
+or there is none. Every class takes `api_key`, `base_url`, `headers`, `profile`, `price`, `timeouts`, `endpoint` and
+`client` (an `httpx2.AsyncClient`).
 """
 
 
@@ -171,6 +203,10 @@ def providers_page() -> str:
             SETTINGS_INTRO,
             settings,
             fields_section("Profiles", ModelProfile, UNKNOWN, "a model nobody described"),
+            PROFILES_CHECKED.format(day=CHECKED),
+            PRICES.format(
+                sellers=", ".join(f"`{name}`" for name in sorted(SELLERS)), version=_version(), day=list_date()
+            ),
             fields_section("Quirks of `openai_chat_completions`", Dialect, Dialect(), "default"),
             RESPONSES_QUIRKS,
             *(f"| `{name}` | {RESPONSES_QUIRK[name]} |\n" for name in QUIRKS),
@@ -178,6 +214,10 @@ def providers_page() -> str:
             CLASSES,
         )
     )
+
+
+def _version() -> str:
+    return list_name().rpartition(" ")[2]
 
 
 def provider_row(endpoint: Endpoint) -> str:

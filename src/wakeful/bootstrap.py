@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig, StoreProblem
-from wakeful.contracts.events import CostRecorded
-from wakeful.contracts.models import TokenUsage
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
@@ -143,21 +141,6 @@ def resolve_model(choice: "str | Model") -> Model:
     return model_from_reference(choice)
 
 
-def price(model_ref: str, usage: TokenUsage) -> CostRecorded | None:
-    """What an answered request cost; None when the price is not known."""
-    from wakeful.providers.prices import cost
-
-    money = cost(model_ref, usage)
-    if money is None:
-        return None
-    return CostRecorded(
-        model_ref=model_ref,
-        amount=f"{money.amount:f}",
-        currency=money.currency,
-        price_date=money.as_of.isoformat(),
-    )
-
-
 def runtime(
     store: Store,
     *,
@@ -166,13 +149,15 @@ def runtime(
     jitter: Callable[[], float] = random.random,
 ) -> Runtime:
     """Everything turns are run with, around a store. `jitter` draws which part of a backoff is waited."""
+    from wakeful.providers.pricing import ListPricing
+
     return Runtime(
         store=store,
         clock=clock if clock is not None else SystemClock(),
         ids=ids if ids is not None else UniqueIds(),
         jitter=jitter,
         resolve_model=resolve_model,
-        price=price,
+        pricing=ListPricing(),
         locks=_locks_of_this_loop(),
         surroundings=_surroundings(store),
         linger=partial(_linger, store),
@@ -222,11 +207,12 @@ async def _probed(reference: str, timeout: float | None) -> "ModelProbe":
 async def try_model(reference: str, *, timeout: float | None = None) -> "ModelProbe":
     """One tiny live call. Raises UnknownProvider, InvalidConfig or MalformedScript before anything is sent."""
     from wakeful.providers.catalogue import model_page
+    from wakeful.providers.pricing import ListPricing
     from wakeful.service.probing import TIMEOUT, probe
 
     model = resolve_model(reference)
     provider = model_page(reference).provider
-    return await probe(model, provider, price=price, timeout=TIMEOUT if timeout is None else timeout)
+    return await probe(model, provider, pricing=ListPricing(), timeout=TIMEOUT if timeout is None else timeout)
 
 
 def model_catalogue() -> "Catalogue":

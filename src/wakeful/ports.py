@@ -11,7 +11,7 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import History
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.frames import ProviderPromptFrame
-from wakeful.contracts.models import AgentTokenUsageSummary, ModelGlimpse, Reply, ToolChoice
+from wakeful.contracts.models import AgentTokenUsageSummary, ModelGlimpse, Reply, TokenUsage, ToolChoice
 from wakeful.contracts.tools import ToolDeclaration
 
 if TYPE_CHECKING:  # what only the conversation loop needs is not loaded for everybody
@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # what only the conversation loop needs is not loaded for eve
 
     from wakeful.contracts.conversation_result import ConversationResult
     from wakeful.contracts.declarations import RuntimeToolDeclaration
+    from wakeful.contracts.events import CostEstimated, CostRecorded
     from wakeful.contracts.pending_actions import PendingAction
     from wakeful.contracts.requests import ConversationRequest
     from wakeful.contracts.runtime_tools import RuntimeToolRequest, RuntimeToolResult
@@ -333,6 +334,26 @@ class Model(Protocol):
 
     def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
         """Glimpses, then exactly one Reply, last. Raises ModelFailure; never a reply that may not be whole."""
+        ...
+
+
+class Pricing(Protocol):
+    """What asking a model costs. None from it: nobody knows, which is not the same as nothing."""
+
+    async def ready(self, models: "Sequence[Model]") -> None:
+        """Told which models a turn may ask, before it asks one."""
+        ...
+
+    def estimate(
+        self, model: Model, input_tokens: Callable[[], int], most_output: int, at: int
+    ) -> "CostEstimated | None":
+        """The most a request can cost. `input_tokens` is called only when the price is known."""
+        ...
+
+    def spent(
+        self, model: Model, usage: TokenUsage, *, tier: str | None, at: int, attempt: int = 1, lost: bool = False
+    ) -> "CostRecorded | None":
+        """What an attempt cost that used these tokens, at a time in Unix microseconds."""
         ...
 
 

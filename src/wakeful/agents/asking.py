@@ -7,7 +7,6 @@ are unique in the turn, and it is stored before anything acts on it. Whatever a 
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TypeAlias
 
 from pydantic_core import to_json
 
@@ -22,14 +21,12 @@ from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.retries import MAX_ATTEMPTS, dispose
 from wakeful.mediation.offloading import Keep, offload
-from wakeful.ports import Clock, Model, ModelRequest
+from wakeful.ports import Clock, Model, ModelRequest, Pricing
 from wakeful.tools.results import clean
 
 MAX_CALLS_PER_REPLY = 256
 _WORDS = (Text, Thinking)
 _assistant_recorded, _asked = unchecked(AssistantRecorded), unchecked(CallAsked)
-Price: TypeAlias = Callable[[str, TokenUsage], CostRecorded | None]
-"""What an answered request cost; None when nobody knows."""
 
 
 class Attempt:
@@ -42,7 +39,7 @@ class Attempt:
         "keep",
         "model",
         "more_candidates",
-        "price",
+        "pricing",
         "request",
         "show",
         "waited_ms",
@@ -59,7 +56,7 @@ class Attempt:
         clock: Clock,
         keep: Keep,
         show: Callable[[ModelGlimpse], None] | None,
-        price: Price | None = None,
+        pricing: Pricing | None = None,
     ) -> None:
         self.model = model
         self.request = request
@@ -69,7 +66,7 @@ class Attempt:
         self.clock = clock
         self.keep = keep
         self.show = show
-        self.price = price
+        self.pricing = pricing
         self.waited_ms = 0
         """How long was waited before it was sent."""
 
@@ -95,7 +92,7 @@ class Attempt:
         except (asyncio.CancelledError, StoreProblem):
             raise  # nothing the provider did
         except ModelFailure as failure:
-            return [self._lost(failure, started_at, began)], None
+            return self._lost_facts(failure, started_at, began), None
         except Exception as bug:  # a provider that breaks is a lost attempt, not a lost turn
             broken = ModelFailure(f"{type(bug).__name__}: {bug}", kind="unknown", stage="decode", retryable=False)
             return [self._lost(broken, started_at, began)], None
@@ -111,15 +108,29 @@ class Attempt:
             request_metadata=reply.request_metadata,
             timeline=self._timeline(lost, reply, started_at, began) if lost else None,
         )
-        cost = self.price(self.model.ref, reply.usage) if self.price is not None and reply.usage is not None else None
-        if cost is None:
-            return [completed, recorded], item  # unknown is unknown, not nothing
-        return [completed, cost, recorded], item
+        tier = reply.request_metadata.get("service_tier")
+        costs = self._cost(reply.usage, tier if isinstance(tier, str) else None, started_at)
+        return [completed, *costs, recorded], item
 
     def cancelled(self, started_at: int) -> ModelFailed:
         """The turn is to end: the request was given up."""
         failure = ModelFailure("the turn was told to stop", kind="cancelled", stage="body")
         return self._lost(failure, started_at, None)
+
+    def _cost(
+        self, usage: TokenUsage | None, tier: str | None, started_at: int, *, lost: bool = False
+    ) -> list[CostRecorded]:
+        """What it cost; nothing where that is unknown, which is not the same as nothing spent."""
+        if self.pricing is None or usage is None:
+            return []
+        attempt = self.request.attempt
+        cost = self.pricing.spent(self.model, usage, tier=tier, at=started_at, attempt=attempt, lost=lost)
+        return [] if cost is None else [cost]
+
+    def _lost_facts(self, failure: ModelFailure, started_at: int, began: float) -> list[AnyEvent]:
+        """An attempt that gave nothing may have cost something."""
+        lost = self._lost(failure, started_at, began)
+        return [lost, *self._cost(failure.usage, None, started_at, lost=True)]
 
     async def _reply(self) -> Reply:
         reply: Reply | None = None

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from wakeful.agents.asking import Attempt
@@ -22,6 +22,7 @@ from wakeful.contracts.models import ModelGlimpse
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.context import frame_of
 from wakeful.decisions.injected import shown_tools
+from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.turn import AskModel
 from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Model, ModelRequest
@@ -42,6 +43,9 @@ class Requests:
         self._task: asyncio.Task[None] | None = None
         self._giving_up = False
         self._frame: ProviderPromptFrame | None = None
+        self._sized = 0
+        """How many of the turn's items are counted in `_characters`."""
+        self._characters = 0
         self.arguments: dict[str, dict[str, Any] | None] = {}
         """Arguments of the newest reply, as they came: in the log, long ones stand behind references."""
 
@@ -59,6 +63,11 @@ class Requests:
             backoff_ms=wait_ms,
         )
         facts = [work.fact(event, step.step)]
+        most = _most_output(model, work.config.settings)
+        if most is not None and work.pricing is not None:  # without a limit there is no most it can cost
+            estimate = work.pricing.estimate(model, self._prompt_tokens, most, work.clock.now())
+            if estimate is not None:
+                facts.insert(0, work.fact(estimate, step.step))
         failure = work.state.asked.failure if work.state.asked is not None else None
         # Not when a crash cut the candidate's first attempt off: the move to it is in the log already.
         if step.candidate > 0 and step.attempt == 1 and failure is not None and failure.disposition == "fallback":
@@ -141,8 +150,20 @@ class Requests:
             clock=work.clock,
             keep=work.store.put_blob,
             show=self._show(step) if work.watcher is not None else None,
-            price=work.price,
+            pricing=work.pricing,
         )
+
+    def _prompt_tokens(self) -> int:
+        """A guess at how long the next prompt is; only what is new is looked at."""
+        work = self._work
+        if not self._sized:
+            self._characters = len(work.config.instructions) + sum(
+                len(tool.name) + len(tool.description) + len(str(tool.input_schema)) for tool in work.config.tools
+            )
+        items = work.state.items
+        self._characters += characters(items[self._sized :])
+        self._sized = len(items)
+        return tokens(self._characters)
 
     def _frame_of_turn(self) -> ProviderPromptFrame:
         """Made once: every request of a turn begins the same."""
@@ -171,6 +192,12 @@ class Requests:
             self._work.glimpse(ModelGlimpsed(step.step, step.attempt, piece))
 
         return show
+
+
+def _most_output(model: Model, settings: Mapping[str, Any]) -> int | None:
+    """As many tokens as an answer may have; a model that does not say has no limit that is known."""
+    most = getattr(model, "most_output", None)
+    return most(settings) if most is not None else None
 
 
 def _takes_tools(model: Model) -> bool:

@@ -12,13 +12,12 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import BudgetLeft
 from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.contracts.events import AnswerAccepted, AnswerRejected, CostRecorded, LimitChanged
-from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.events import AnswerAccepted, AnswerRejected, LimitChanged
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.state import TurnState
 from wakeful.mediation.gate import GateParts
-from wakeful.ports import Claim, Clock, Ids, Model, Store, TurnRow
+from wakeful.ports import Claim, Clock, Ids, Model, Pricing, Store, TurnRow
 from wakeful.tools.function import Tool
 
 CheckAnswer: TypeAlias = Callable[[str, int], AnswerAccepted | AnswerRejected]
@@ -52,7 +51,7 @@ class TurnWork:
     watcher: Watcher | None = None
     check_answer: CheckAnswer | None = None
     ask_caller: Callable[[], Awaitable[bool]] | None = None
-    price: Callable[[str, TokenUsage], CostRecorded | None] | None = None
+    pricing: Pricing | None = None
     catalog: ToolCatalog = field(default_factory=lambda: ToolCatalog(entries=()))
     """The tools of the turn, as people are shown them."""
     emit_mcp_progress: bool = True

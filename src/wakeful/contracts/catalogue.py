@@ -74,10 +74,13 @@ class ListPrice(Value):
     cache_write: str | None = None
     """None: nothing extra."""
     long_from: int | None = None
-    """Above so many input tokens a request costs `long_input` and `long_output` times as much."""
+    """Above so many input tokens the whole request costs `long_input` and `long_output`."""
     long_input: str | None = None
     long_output: str | None = None
-    as_of: str
+    price_list: str
+    """Which list: a package and its version, `settings` or `code`."""
+    as_of: str | None = None
+    """The day of the list, where it is known."""
 
 
 class ModelState(Value):
@@ -99,7 +102,10 @@ class Catalogue(Value):
 
     settings_file: str
     """The owner's file, whether it is there or not."""
-    prices_as_of: str
+    price_list: str
+    """The list that prices are from, where the owner's file has none."""
+    prices_as_of: str | None
+    """Its day, where it is known."""
     providers: tuple[ProviderState, ...]
     models: tuple[ModelState, ...]
 
@@ -125,6 +131,7 @@ class ModelProbe(Value):
     cost: str | None = None
     """None: the price is not known, or no tokens were reported."""
     currency: str | None = None
+    price_list: str | None = None
     price_date: str | None = None
     request_id: str | None = None
     failure_kind: FailureKind | None = None

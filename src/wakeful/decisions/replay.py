@@ -19,6 +19,7 @@ from wakeful.contracts.events import (
     AnswerRejected,
     AnyEvent,
     ContinuationDecided,
+    CostEstimated,
     HookCompleted,
     HookFailed,
     HookStarted,
@@ -153,7 +154,7 @@ class Replay:
                 return self._repeated(fact, event)
             case ModelFailed():
                 return self._lost(fact, event)
-            case RoutingFallbackApplied():
+            case RoutingFallbackApplied() | CostEstimated():
                 return None  # the request it explains follows, and is held to the decision
         self._decided = []  # an outcome: what is decided from here on is decided anew
         return None

@@ -24,6 +24,7 @@ from wakeful.contracts.events import (
     AssistantRecorded,
     ContextResolved,
     ContinuationDecided,
+    CostEstimated,
     CostRecorded,
     HistoryImported,
     HookCompleted,
@@ -212,9 +213,9 @@ class TurnState:
     usage: TokenUsage = field(default_factory=TokenUsage)
     usage_reported: bool = False
     cost: Decimal = Decimal(0)
-    """Of the answered requests whose price is known."""
+    """Of the attempts whose price is known, lost ones included."""
     priced: int = 0
-    """How many those are."""
+    """How many answered ones those are."""
     derived_from: str = "operator_instruction"
     """The lowest authority among the turn's messages."""
     exposure: Exposure = NOTHING_SEEN
@@ -260,13 +261,13 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _recorded(state, fact, event)
         case ToolStarted():
             _started_call(state, fact, event)
-        case PermissionEvaluated() | ToolProgress() | ToolArgs() | ContextResolved():
+        case PermissionEvaluated() | ToolProgress() | ToolArgs() | ContextResolved() | CostEstimated():
             pass  # facts for readers: nothing is decided from them
         case ToolFailed():
             _failed_call(state, fact, event)
         case CostRecorded():
             state.cost += Decimal(event.amount)
-            state.priced += 1
+            state.priced += not event.lost
         case RoutingFallbackApplied():
             pass  # says why; that it is so follows from the lost attempt before it
         case ModelFailed():

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from wakeful.providers.anthropic.client import AnthropicMessages as AnthropicMessages
     from wakeful.providers.openai_chat.client import OpenAIChat as OpenAIChat
     from wakeful.providers.openai_responses.client import OpenAIResponses as OpenAIResponses
+    from wakeful.providers.prices import Price as Price
     from wakeful.providers.profiles import ModelProfile as ModelProfile
     from wakeful.providers.wire.http import Timeouts as Timeouts
 
@@ -22,6 +23,7 @@ _WHERE = {
     "ModelProfile": "wakeful.providers.profiles",
     "OpenAIChat": "wakeful.providers.openai_chat.client",
     "OpenAIResponses": "wakeful.providers.openai_responses.client",
+    "Price": "wakeful.providers.prices",
     "Timeouts": "wakeful.providers.wire.http",
 }
 

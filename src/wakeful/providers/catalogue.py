@@ -5,6 +5,7 @@ Rule: of a key nothing is said but the variable that holds it, and of an address
 
 import os
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
@@ -24,7 +25,8 @@ from wakeful.contracts.models import RETRYABLE
 from wakeful.decisions import retries
 from wakeful.providers.endpoint_settings import provider_settings, settings_path
 from wakeful.providers.endpoints import BUILT_IN, TRANSPORTS, Endpoint, endpoints, resolve, split
-from wakeful.providers.prices import AS_OF, PRICES, Price, price_of
+from wakeful.providers.price_list import list_date, list_name
+from wakeful.providers.prices import Listed, price_of
 from wakeful.providers.profiles import UNKNOWN, ModelProfile, known_models, named_profile, profile_of
 from wakeful.providers.wire.redact import public_url
 
@@ -45,9 +47,10 @@ def catalogue(environ: Mapping[str, str] | None = None) -> Catalogue:
     known = endpoints(environ=environ)
     return Catalogue(
         settings_file=str(settings_path(environ)),
-        prices_as_of=AS_OF.isoformat(),
+        price_list=list_name(),
+        prices_as_of=_day(list_date()),
         providers=provider_states(environ),
-        models=tuple(_model(ref, *split(ref), _profile_settings(known.get(split(ref)[0]))) for ref in _references()),
+        models=tuple(_model(ref, *split(ref), known.get(split(ref)[0])) for ref in _references(known)),
     )
 
 
@@ -71,9 +74,7 @@ def model_page(reference: str, environ: Mapping[str, str] | None = None) -> Mode
         state = ModelState(ref=":".join(split(reference)), provider=SCRIPTED, declared=True)
         return ModelPage(model=state, provider=_SCRIPTED_STATE)
     there, name = resolve(reference, environ=environ)
-    page = ModelPage(
-        model=_model(f"{there.name}:{name}", there.name, name, there.profile), provider=_state(there, environ)
-    )
+    page = ModelPage(model=_model(f"{there.name}:{name}", there.name, name, there), provider=_state(there, environ))
     known = known_models(there.wire or "openai_chat")
     if name in known or page.model.price is not None:
         return page
@@ -140,9 +141,12 @@ def _words(problem: InvalidConfig) -> str:
 # --- models -----------------------------------------------------------------------------------------------------------
 
 
-def _references() -> list[str]:
+def _references(known: Mapping[str, Endpoint | InvalidConfig]) -> list[str]:
     """Models that a table knows together with who offers them. Other providers have whatever their server has."""
-    found = dict.fromkeys(PRICES)
+    found: dict[str, None] = {}
+    for there in known.values():
+        if isinstance(there, Endpoint):
+            found.update(dict.fromkeys(f"{there.name}:{name}" for name in there.prices))
     for provider, wire in (("openai", "openai_responses"), ("anthropic", "anthropic")):
         found.update(dict.fromkeys(f"{provider}:{name}" for name in known_models(wire)))
     for provider in BUILT_IN:
@@ -162,8 +166,9 @@ def _profile_settings(there: Endpoint | InvalidConfig | None) -> Mapping[str, An
     return there.profile
 
 
-def _model(ref: str, provider: str, name: str, settings: Mapping[str, Any]) -> ModelState:
-    price = price_of(ref)
+def _model(ref: str, provider: str, name: str, there: Endpoint | InvalidConfig | None) -> ModelState:
+    settings = _profile_settings(there)
+    price = price_of(ref, there.prices.get(name) if isinstance(there, Endpoint) else None)
     return ModelState(
         ref=ref,
         provider=provider,
@@ -189,19 +194,25 @@ def _capabilities(profile: ModelProfile) -> Capabilities:
     )
 
 
-def _listed(price: Price) -> ListPrice:
-    long = price.long_from is not None
+def _listed(listed: Listed) -> ListPrice:
+    price = listed.price
+    start, long = price.beyond[0] if price.beyond else (None, None)
     return ListPrice(
         input=f"{price.input:f}",
         output=f"{price.output:f}",
         cached_input=_amount(price.cached_input),
         cache_write=_amount(price.cache_write),
-        long_from=price.long_from,
-        long_input=_amount(price.long_input) if long else None,
-        long_output=_amount(price.long_output) if long else None,
-        as_of=AS_OF.isoformat(),
+        long_from=start,
+        long_input=_amount(long.input) if long is not None else None,
+        long_output=_amount(long.output) if long is not None else None,
+        price_list=listed.list_name,
+        as_of=_day(listed.as_of),
     )
 
 
 def _amount(value: Decimal | None) -> str | None:
     return None if value is None else f"{value:f}"
+
+
+def _day(day: date | None) -> str | None:
+    return None if day is None else day.isoformat()

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from wakeful.contracts.errors import InvalidConfig
+from wakeful.providers.prices import own_prices
 from wakeful.providers.wire.redact import public_url
 
 SETTINGS_FILE = "wakeful.toml"
@@ -27,6 +28,7 @@ KNOWN = (
     "headers",
     "quirks",
     "profile",
+    "prices",
 )
 
 
@@ -100,6 +102,8 @@ def setting(name: str, value: Any, where: str) -> Any:
         ):
             raise InvalidConfig(f"{where}: {name} is no table", f"Write [providers.NAME.{name}] above its lines.")
         return dict(value)
+    if name == "prices":
+        return own_prices(value, where)
     if name == "key_required":
         if not isinstance(value, bool):
             raise InvalidConfig(f"{where}: key_required is {value!r}", "Write true or false.")

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.errors import InvalidConfig, UnknownProvider
 from wakeful.providers.endpoint_settings import SETTINGS_FILE, address, provider_settings, setting, tables
+from wakeful.providers.prices import Listed
 from wakeful.providers.wire.redact import RequestHeaders, Secret, public_url
 
 Wire: TypeAlias = Literal["openai_responses", "openai_chat", "anthropic"]
@@ -48,6 +49,8 @@ class Endpoint:
     """Where it differs from its wire format, in that format's own words."""
     profile: Mapping[str, Any] = field(default_factory=dict)
     """What is known better about its models' capabilities."""
+    prices: Mapping[str, Listed] = field(default_factory=dict)
+    """What the owner says its models cost, by their names."""
     source: str = "built in"
     """Where the address came from."""
 
@@ -223,7 +226,7 @@ def _with_settings(known: Endpoint, table: Mapping[str, Any], where: str) -> End
         changed["key_required"] = bool(changed["key_env"])  # who names a variable means it
     if TRANSPORTS.get(changed.get("transport", known.transport)) == "anthropic" and not version:
         changed["api_version"] = ANTHROPIC_FIRST
-    for name in ("headers", "quirks", "profile"):
+    for name in ("headers", "quirks", "profile", "prices"):
         if name in changed:
             changed[name] = {**getattr(known, name), **changed[name]}
     if "base_url" in changed:

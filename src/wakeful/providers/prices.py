@@ -1,30 +1,26 @@
-"""What an attempt cost, by the price lists of the providers on a date. A price that is not known is not zero.
+"""What tokens cost. A price that is not known is not zero.
 
-Prices are US dollars for a million tokens, list prices without discounts for batches or commitments. Only who sells a
-model has a price for it: the same model from another provider, or on one's own machine, has none here.
+Prices are US dollars for a million tokens. What the owner says wins: in code, then in the settings file; otherwise the
+seller's list counts, without discounts for batches or commitments. Only who sells a model has a price for it: the same
+model from another provider, or on one's own machine, has none unless its owner gives it one.
 """
 
 from collections.abc import Mapping
-from datetime import date
-from decimal import Decimal
-from typing import NamedTuple
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple
 
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.models import TokenUsage
 
-AS_OF = date(2026, 11, 6)
-"""When the table was put together. What no list of the seller was found for is not in it: unknown is unknown."""
 MILLION = Decimal(1_000_000)
-
-
-class Money(NamedTuple):
-    """An amount, and the day of the price list it was computed from."""
-
-    amount: Decimal
-    currency: str
-    as_of: date
-
-    def __str__(self) -> str:
-        return f"{self.amount:f} {self.currency}"
+SELLERS = frozenset({"openai", "anthropic", "openrouter", "groq", "deepseek", "together", "mistral"})
+"""The providers whose lists are read."""
+IN_CODE = "code"
+IN_SETTINGS = "settings"
+"""What the lists of the owner are called."""
+USUAL_TIERS = frozenset({"", "default", "standard", "auto"})
+"""Service tiers that cost what the list says."""
 
 
 class Price(NamedTuple):
@@ -36,71 +32,118 @@ class Price(NamedTuple):
     """None: cached tokens cost what others do."""
     cache_write: Decimal | None = None
     """None: writing to the cache costs nothing extra."""
-    long_from: int | None = None
-    """Above so many input tokens the whole request costs more."""
-    long_input: Decimal = Decimal(1)
-    """How many times as much its input then costs, cached input included."""
-    long_output: Decimal = Decimal(1)
+    audio_input: Decimal | None = None
+    """None: nobody knows what audio costs, so a request with audio has no cost here."""
+    reasoning: Decimal | None = None
+    """None: thoughts cost what other output does."""
+    beyond: tuple[tuple[int, "Price"], ...] = ()
+    """Above so many input tokens the whole request goes by another price; in order."""
 
 
-def _price(input: str, output: str, cached: str | None = None, write: str | None = None) -> Price:
-    return Price(Decimal(input), Decimal(output), _maybe(cached), _maybe(write))
+class Listed(NamedTuple):
+    """A price, and where it stands."""
+
+    price: Price
+    list_name: str
+    as_of: date | None = None
+    """The day of the list, where it is known."""
 
 
-def _maybe(text: str | None) -> Decimal | None:
-    return None if text is None else Decimal(text)
+class Money(NamedTuple):
+    """An amount, and the list it was computed from."""
+
+    amount: Decimal
+    list_name: str
+    as_of: date | None = None
+    currency: str = "USD"
+
+    def __str__(self) -> str:
+        return f"{self.amount:f} {self.currency}"
 
 
-_OPUS = _price("5", "25", "0.50", "6.25")
-_OPUS_4 = _price("15", "75", "1.50", "18.75")
-_SONNET = _price("3", "15", "0.30", "3.75")
-
-PRICES: dict[str, Price] = {
-    "anthropic:claude-fable-5": _price("10", "50", "1", "12.50"),
-    "anthropic:claude-fable-5-1": _price("10", "50", "0.25", "12.50"),
-    "anthropic:claude-opus-4": _OPUS_4,
-    "anthropic:claude-opus-4-1": _OPUS_4,
-    "anthropic:claude-opus-4-5": _OPUS,
-    "anthropic:claude-opus-4-6": _OPUS,
-    "anthropic:claude-opus-4-7": _OPUS,
-    "anthropic:claude-opus-4-8": _OPUS,
-    "anthropic:claude-opus-5": _OPUS,
-    "anthropic:claude-opus-5-5": _price("4", "20", "0.20", "5"),
-    "anthropic:claude-sonnet-4": _SONNET,
-    "anthropic:claude-sonnet-4-5": _SONNET,
-    "anthropic:claude-sonnet-4-6": _SONNET,
-    "anthropic:claude-haiku-4-5": _price("1", "5", "0.10", "1.25"),
-}
-
-
-def price_of(model_ref: str, prices: Mapping[str, Price] = PRICES) -> Price | None:
-    """The price of a model, also under the name of one of its dated snapshots; None when it is not in the list."""
-    found = prices.get(model_ref)
-    return found if found is not None else prices.get(_undated(model_ref))
-
-
-def cost(
-    model_ref: str, usage: TokenUsage, prices: Mapping[str, Price] = PRICES, *, as_of: date = AS_OF
-) -> Money | None:
-    """What the tokens cost; None when nobody knows. `input_tokens` counts cached and cache-writing tokens too."""
-    price = price_of(model_ref, prices)
-    if price is None:
+def price_of(model_ref: str, own: Listed | None = None, *, tier: str | None = None, at: int = 0) -> Listed | None:
+    """The price of `provider:model` for a service tier at a time (Unix microseconds); None when nobody knows it."""
+    usual = (tier or "") in USUAL_TIERS
+    if own is not None:
+        return own if usual else None
+    provider, _, name = model_ref.partition(":")
+    if provider not in SELLERS:
         return None
-    cached, written = usage.cached_input_tokens, usage.cache_write_tokens
-    fresh = max(0, usage.input_tokens - cached - written)
-    heard = fresh * price.input
-    heard += cached * (price.input if price.cached_input is None else price.cached_input)
-    heard += written * (price.input if price.cache_write is None else price.cache_write)
-    said = usage.output_tokens * price.output
-    if price.long_from is not None and usage.input_tokens > price.long_from:
-        heard, said = heard * price.long_input, said * price.long_output
-    return Money((heard + said) / MILLION, "USD", as_of)
+    from wakeful.providers import price_list  # its data comes with the first model that it may have
+
+    when = datetime.fromtimestamp(at / 1_000_000, UTC) if at else datetime.now(UTC)
+    return price_list.listed(provider, name, None if usual else tier, when)
 
 
-def _undated(model_ref: str) -> str:
-    """Without `-20260423`, `-2026-04-23` or `-latest`; a version such as `-4-5` stays."""
-    for size in (9, 11):
-        tail = model_ref[-size:]
-        if tail.startswith("-20") and tail.replace("-", "").isdigit() and len(tail.replace("-", "")) == 8:
-            return model_ref[:-size]
-    return model_ref.removesuffix("-latest")
+def cost(listed: Listed | None, usage: TokenUsage) -> Money | None:
+    """What the tokens cost; None when nobody knows."""
+    amount = None if listed is None else amount_of(listed.price, usage)
+    return None if listed is None or amount is None else Money(amount, listed.list_name, listed.as_of)
+
+
+def amount_of(price: Price, usage: TokenUsage) -> Decimal | None:
+    """Dollars. `input_tokens` counts cached, cache-writing and audio tokens too, `output_tokens` the thoughts."""
+    for start, higher in reversed(price.beyond):
+        if usage.input_tokens > start:
+            price = higher
+            break
+    if usage.audio_tokens and price.audio_input is None:
+        return None
+    cached, written, heard = usage.cached_input_tokens, usage.cache_write_tokens, usage.audio_tokens
+    thought = min(usage.reasoning_tokens, usage.output_tokens)
+    total = max(0, usage.input_tokens - cached - written - heard) * price.input
+    total += cached * (price.input if price.cached_input is None else price.cached_input)
+    total += written * (price.input if price.cache_write is None else price.cache_write)
+    total += heard * (price.audio_input or 0)
+    total += (usage.output_tokens - thought) * price.output
+    total += thought * (price.output if price.reasoning is None else price.reasoning)
+    return total / MILLION
+
+
+# --- what the owner says ----------------------------------------------------------------------------------------------
+
+_AMOUNTS = ("input", "output", "cached_input", "cache_write", "audio_input", "reasoning")
+
+
+def own_prices(table: object, where: str) -> dict[str, Listed]:
+    """`[providers.NAME.prices.MODEL]` tables, checked. Raises InvalidConfig with the place."""
+    if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
+        raise InvalidConfig(f"{where}: prices is no table", 'Write [providers.NAME.prices."MODEL"] above its lines.')
+    return {str(model): _own_price(each, f"{where} prices.{model}") for model, each in table.items()}
+
+
+def _own_price(table: Mapping[str, Any], where: str) -> Listed:
+    for name in table:
+        if name not in (*_AMOUNTS, "as_of"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, (*_AMOUNTS, "as_of"), n=1)
+            raise InvalidConfig(
+                f"{where}: there is no price {name!r}",
+                f"Did you mean {near[0]}?" if near else f"There are: {', '.join(_AMOUNTS)}, as_of.",
+            )
+    missing = [name for name in ("input", "output") if name not in table]
+    if missing:
+        raise InvalidConfig(f"{where}: {missing[0]} is missing", "Write both: dollars for a million tokens in and out.")
+    amounts: dict[str, Any] = {name: _amount(table[name], f"{where}.{name}") for name in _AMOUNTS if name in table}
+    return Listed(Price(**amounts), IN_SETTINGS, _day(table["as_of"], where) if "as_of" in table else None)
+
+
+def _amount(value: Any, where: str) -> Decimal:
+    try:
+        # A number of TOML is a float here: its shortest text is what was written.
+        amount = Decimal(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+    except InvalidOperation:
+        amount = None
+    if amount is None or not amount.is_finite() or amount < 0:
+        raise InvalidConfig(f"{where} is {value!r}", 'Write dollars for a million tokens, such as "0.25".')
+    return amount
+
+
+def _day(value: Any, where: str) -> date:
+    if isinstance(value, date):
+        return value.date() if isinstance(value, datetime) else value
+    try:
+        return date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise InvalidConfig(f"{where}: as_of is {value!r}", "Write a day, such as 2026-11-01.") from None

@@ -1,11 +1,13 @@
 """What a model can do. Capabilities are declared for each model; what is not declared counts as not there.
 
-The table goes by the beginning of the model's name, the longest that fits. A name nobody has heard of gets a profile
+Windows and limits are the sellers' own, as of `CHECKED`; where nothing confirms a number, there is none. The table goes
+by the beginning of the model's name, the longest that fits. A name nobody has heard of gets a profile
 that every server understands. A profile can be changed in the settings file or in code, field by field.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from datetime import date
 from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +17,8 @@ PromptCapability: TypeAlias = Literal[
     "full_request_only", "prompt_cache_key", "prompt_cache_blocks", "incremental_responses", "context_management"
 ]
 
+CHECKED = date(2026, 11, 15)
+"""When the table was held against the sellers' pages and the windows in the price list."""
 SAMPLING = frozenset({"temperature", "top_p"})
 OPEN_SAMPLING = SAMPLING | {"top_k", "min_p", "presence_penalty", "frequency_penalty", "seed", "logit_bias"}
 """What servers of open models take."""
@@ -76,6 +80,7 @@ _GPT = ModelProfile(
     prompt=_OPENAI,
 )
 _GPT_5 = replace(_GPT, reasoning=True, sampling=NO_SAMPLING, context_window=400_000, max_output=128_000)
+_GPT_5_CHAT = replace(_GPT_5, context_window=128_000, max_output=16_384)
 _O = replace(_GPT, reasoning=True, sampling=NO_SAMPLING, context_window=200_000, max_output=100_000)
 _CLAUDE = ModelProfile(
     tools=True,
@@ -101,12 +106,20 @@ PROFILES: dict[str, ModelProfile] = {
     "gpt-4o": _GPT,
     "gpt-4.1": replace(_GPT, context_window=1_047_576, max_output=32_768),
     "gpt-5": _GPT_5,
+    "gpt-5-chat": _GPT_5_CHAT,
+    "gpt-5.1-chat": _GPT_5_CHAT,
+    "gpt-5.3": _GPT_5_CHAT,
+    "gpt-5.3-codex": _GPT_5,
     "gpt-5.4": replace(_GPT_5, context_window=1_050_000),
     "gpt-5.4-mini": replace(_GPT_5, context_window=400_000),
     "gpt-5.4-nano": replace(_GPT_5, context_window=400_000),
     "gpt-5.5": replace(_GPT_5, context_window=1_050_000),
     "gpt-5.6": replace(_GPT_5, context_window=1_050_000),
+    "gpt-6": replace(_GPT_5, context_window=1_050_000),
+    "gpt-6.1": replace(_GPT_5, context_window=1_050_000),
     "o1": replace(_O, parallel_tool_calls=False),
+    "o1-mini": replace(_O, tools=False, parallel_tool_calls=False, context_window=128_000, max_output=65_536),
+    "o1-preview": replace(_O, tools=False, parallel_tool_calls=False, context_window=128_000, max_output=32_768),
     "o3": replace(_O, parallel_tool_calls=False),
     "o4-mini": replace(_O, parallel_tool_calls=False),
     "gpt-oss": replace(_OPEN, reasoning=True, context_window=131_072),
@@ -126,15 +139,17 @@ PROFILES: dict[str, ModelProfile] = {
     "claude-sonnet-4-5": _CLAUDE_45,
     "claude-sonnet-4-6": replace(_CLAUDE_45, context_window=1_000_000, max_output=128_000),
     "claude-sonnet-5": _CLAUDE_47,
+    "claude-sonnet-5-5": _CLAUDE_47,
     "claude-haiku-4-5": _CLAUDE_45,
     "claude-haiku-5-5": _CLAUDE_47,
     "claude-fable-5": replace(_CLAUDE_47, forced_tool_choice=False),
     # Open models, wherever they run
-    "deepseek-chat": replace(_OPEN, context_window=128_000, max_output=8_192),
-    "deepseek-reasoner": replace(
-        _OPEN, reasoning=True, sampling=NO_SAMPLING, context_window=128_000, max_output=65_536
-    ),
-    "llama-3": replace(_OPEN, context_window=131_072),
+    "deepseek-chat": replace(_OPEN, context_window=64_000, max_output=8_192),
+    "deepseek-reasoner": replace(_OPEN, reasoning=True, sampling=NO_SAMPLING, context_window=64_000, max_output=8_192),
+    "llama-3": _OPEN,
+    "llama-3.1": replace(_OPEN, context_window=131_072),
+    "llama-3.2": replace(_OPEN, context_window=131_072),
+    "llama-3.3": replace(_OPEN, context_window=131_072),
     "llama3": _OPEN,
     "mistral-large": replace(_OPEN, context_window=131_072),
     "mistral-small": replace(_OPEN, context_window=131_072),

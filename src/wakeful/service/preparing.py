@@ -74,13 +74,15 @@ async def prepare(
     now = runtime.clock.now() / 1_000_000
     belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
     config = await _config(request, row, deps, context, principal, folded, belt)
+    models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
+    await runtime.pricing.ready(models)
     work = TurnWork(
         store=store,
         claim=claim,
         row=row,
         state=folded.state,
         config=config,
-        models=[runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)],
+        models=models,
         tools=belt.tools,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
@@ -96,7 +98,7 @@ async def prepare(
         watcher=request.watcher,
         check_answer=_answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
         ask_caller=request.ask_caller,
-        price=runtime.price,
+        pricing=runtime.pricing,
         approver=request.approver,
         decide_action=_decider(runtime),
     )

@@ -6,13 +6,12 @@ Sent once, as a run would send it, and stored nowhere. What goes wrong is part o
 import asyncio
 import time
 
-from wakeful.agents.asking import Price
 from wakeful.contracts.catalogue import ModelProbe, ProviderState
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import History, UserItem
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import Reply
-from wakeful.ports import Model, ModelRequest
+from wakeful.ports import Model, ModelRequest, Pricing
 
 PROMPT = "Reply with the single word: hello"
 MAX_TOKENS = 64
@@ -22,7 +21,7 @@ MAX_SAID = 200
 
 
 async def probe(
-    model: Model, provider: ProviderState, *, price: Price | None = None, timeout: float = TIMEOUT
+    model: Model, provider: ProviderState, *, pricing: Pricing | None = None, timeout: float = TIMEOUT
 ) -> ModelProbe:
     """Ask the model for one word. Cancelling it closes the connection."""
     began = time.perf_counter()
@@ -37,7 +36,11 @@ async def probe(
     except Exception as bug:  # as in a run: a provider that breaks is a lost attempt
         broken = ModelFailure(f"{type(bug).__name__}: {bug}", kind="unknown", stage="decode")
         return _lost(model, provider, broken, began)
-    cost = price(model.ref, reply.usage) if price is not None and reply.usage is not None else None
+    cost = None
+    if pricing is not None and reply.usage is not None:
+        tier = reply.request_metadata.get("service_tier")
+        asked_at = time.time_ns() // 1000
+        cost = pricing.spent(model, reply.usage, tier=tier if isinstance(tier, str) else None, at=asked_at)
     request_id = reply.request_metadata.get("request_id")
     return ModelProbe(
         model_ref=model.ref,
@@ -48,6 +51,7 @@ async def probe(
         usage=reply.usage,
         cost=cost.amount if cost is not None else None,
         currency=cost.currency if cost is not None else None,
+        price_list=cost.price_list if cost is not None else None,
         price_date=cost.price_date if cost is not None else None,
         request_id=request_id if isinstance(request_id, str) else None,
     )

@@ -9,11 +9,10 @@ from wakeful.agents.watching import Watcher
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
-from wakeful.contracts.events import CostRecorded, StopRule
-from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
 from wakeful.mediation.locks import LockTable
-from wakeful.ports import Clock, Ids, Model, Store
+from wakeful.ports import Clock, Ids, Model, Pricing, Store
 from wakeful.tools.source import Surroundings
 
 ResolveModel: TypeAlias = Callable[[str | Model], Model]
@@ -28,7 +27,7 @@ class Runtime:
     ids: Ids
     jitter: Callable[[], float]
     resolve_model: ResolveModel
-    price: Callable[[str, TokenUsage], CostRecorded | None]
+    pricing: Pricing
     locks: LockTable
     surroundings: Surroundings
     linger: Callable[[Coroutine[Any, Any, None]], None]

@@ -19,9 +19,10 @@ from provider_server import (
 from wakeful.contracts.models import RETRYABLE
 from wakeful.decisions import retries
 from wakeful.providers.endpoints import BUILT_IN
-from wakeful.providers.prices import AS_OF
+from wakeful.providers.price_list import list_date, list_name
 
 KEY = "sk-canary-0123456789abcdef"
+LIST = f"{list_name()} of {list_date()}"
 CLAUDE = "anthropic:claude-opus-4-7"
 
 
@@ -57,8 +58,9 @@ def test_the_list_says_where_each_key_is_and_what_each_model_can_do_and_costs(
     assert lines["anthropic"] == "anthropic missing: set ANTHROPIC_API_KEY https://api.anthropic.com"
     assert lines["ollama"] == "ollama not needed http://127.0.0.1:11434/v1"
     assert lines[CLAUDE].startswith(f"{CLAUDE} 1M 128k 5 25 0.5 tools parallel forced images")
-    assert lines["openai:o3"].startswith("openai:o3 200k 100k ? ? ? tools forced"), "an unknown price is not zero"
-    assert f"by the lists of {AS_OF}" in lines["prices"]
+    assert lines["openai:o3"].startswith("openai:o3 200k 100k 2 8 0.5 tools forced")
+    assert lines["mistral:mistral-small"].split()[3:6] != ["0", "0", "0"], "an unknown price is not zero"
+    assert f"by {LIST}" in lines["prices"]
     assert "groq" in lines["any"]
     assert KEY not in done.out + done.err
 
@@ -81,7 +83,8 @@ def test_the_list_for_programs_has_every_provider_and_every_capability(
         assert isinstance(each["capabilities"]["tools"], bool)
         assert isinstance(each["capabilities"]["parallel_tool_calls"], bool)
     assert models["openai:o3"]["capabilities"]["parallel_tool_calls"] is False
-    assert models[CLAUDE]["price"]["as_of"] == AS_OF.isoformat()
+    assert models[CLAUDE]["price"]["price_list"] == found["price_list"] == list_name()
+    assert models[CLAUDE]["price"]["as_of"] == found["prices_as_of"]
     assert KEY not in done.out
 
 
@@ -107,7 +110,7 @@ def test_one_model_is_shown_with_endpoint_transport_key_profile_and_price(
         "retry        3 attempts",
         "window       1M tokens, answers of 128k at most",
         "sampling     takes no sampling parameters",
-        f"price        5 in, 25 out, 0.5 cached, 6.25 to write the cache: USD for a million tokens, list of {AS_OF}",
+        f"price        5 in, 25 out, 0.5 cached, 6.25 to write the cache: USD for a million tokens, by {LIST}",
         f"next         wakeful models test {CLAUDE}",
     ):
         assert line in done.out
@@ -161,7 +164,7 @@ def test_a_tiny_call_tells_what_came_back_how_long_it_took_and_what_it_cost(
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f'{CLAUDE} answered "hello" in ')
     # 10 fresh, 3 written to the cache and 5 read from it; 7 out: 10*5 + 3*6.25 + 5*0.5 + 7*25, for a million.
-    assert f"  18 tokens in, 7 out; 0.00024625 USD by the prices of {AS_OF}" in done.out
+    assert f"  18 tokens in, 7 out; 0.00024625 USD by {LIST}" in done.out
     asked = claude.asked[0]
     assert asked.body["max_tokens"] <= 100
     assert len(asked.body["messages"]) == 1
@@ -297,7 +300,7 @@ def test_which_candidate_is_asked_is_visible_and_one_with_a_foreign_transport_is
     shown = wakeful("events", result["turn_id"]).out
     assert "unsupported_transport, fallback: acme is configured with the transport 'grpc'" in shown
     assert f"acme:m → {CLAUDE}: unsupported_transport" in shown
-    assert f"0.00024625 USD, prices of {AS_OF}" in shown
+    assert f"0.00024625 USD, {list_name()}" in shown
 
 
 @pytest.mark.spec("HOL-RETRY-10")

@@ -9,7 +9,7 @@ from wakeful.contracts.catalogue import Capabilities
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.providers.catalogue import catalogue, key_variables, model_page, provider_states
 from wakeful.providers.endpoints import BUILT_IN
-from wakeful.providers.prices import PRICES
+from wakeful.providers.prices import price_of
 from wakeful.providers.profiles import PROFILES, ModelProfile, profile_of
 
 KEY = "sk-canary-0123456789"
@@ -25,9 +25,8 @@ def test_every_field_of_a_profile_is_told() -> None:
     assert list(Capabilities.model_fields) == [field.name for field in fields(ModelProfile)]
 
 
-def test_every_price_and_every_model_of_a_vendor_is_listed_with_its_own_profile(tmp_path: Path) -> None:
+def test_every_model_of_a_vendor_is_listed_with_its_own_profile(tmp_path: Path) -> None:
     found = {each.ref: each for each in catalogue(environ(tmp_path)).models}
-    assert set(PRICES) <= found.keys()
     vendors = ("openai:gpt-5.6", "anthropic:claude-sonnet-5", "deepseek:deepseek-chat", "mistral:mistral-small")
     assert set(vendors) <= found.keys()
     for each in found.values():
@@ -38,7 +37,7 @@ def test_every_price_and_every_model_of_a_vendor_is_listed_with_its_own_profile(
             profile.context_window,
             profile.sampling,
         )
-        assert (each.price is None) == (each.ref not in PRICES)
+        assert (each.price is None) == (price_of(each.ref) is None)
     assert not [ref for ref in found if ref.endswith("-")], "a beginning of names is no model"
     assert len(PROFILES) > 10
 
@@ -78,8 +77,20 @@ def test_a_file_that_cannot_be_read_is_an_error_and_still_no_child_gets_a_key(tm
     assert {variable for known in BUILT_IN.values() for variable in known.key_env} <= key_variables(given)
 
 
-def test_a_price_is_found_for_a_dated_snapshot_and_not_for_the_same_model_elsewhere(tmp_path: Path) -> None:
+def test_a_price_is_found_for_a_dated_snapshot_and_not_for_the_same_model_on_ones_own_machine(tmp_path: Path) -> None:
     given = environ(tmp_path, ANTHROPIC_API_KEY=KEY)
     dated = model_page("anthropic:claude-haiku-4-5-20251001", given)
     assert dated.model.price is not None and (dated.model.price.input, dated.near) == ("1", ())
-    assert model_page("openrouter:anthropic/claude-haiku-4-5", given).model.price is None
+    assert dated.model.price.price_list.startswith("genai-prices ")
+    assert model_page("vllm:anthropic/claude-haiku-4-5", given).model.price is None
+
+
+def test_the_owners_price_is_listed_as_the_owners(tmp_path: Path) -> None:
+    text = '[providers.vllm.prices.qwen3]\ninput = 0.1\noutput = 0.2\n[providers.openai.prices."gpt-5.5"]\n'
+    given = environ(tmp_path, text + "input = 1\noutput = 2\nas_of = 2026-11-01\n", OPENAI_API_KEY=KEY)
+    found = {each.ref: each.price for each in catalogue(given).models}
+    mine, theirs = found["vllm:qwen3"], found["openai:gpt-5.5"]
+    assert mine is not None and (mine.input, mine.price_list, mine.as_of) == ("0.1", "settings", None)
+    assert theirs is not None and (theirs.output, theirs.price_list, theirs.as_of) == ("2", "settings", "2026-11-01")
+    page = model_page("openai:gpt-5.5", given).model.price
+    assert page == theirs

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from wakeful.contracts.errors import InvalidConfig
+from wakeful.providers.price_list import context_window
 from wakeful.providers.profiles import PROFILES, UNKNOWN, ModelProfile, known_models, named_profile, profile_of
 
 
@@ -114,3 +115,25 @@ def test_a_profile_is_overridden_field_by_field() -> None:
 def test_a_mistake_in_an_override_is_told(settings: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidConfig, match=told):
         profile_of("qwen3", settings)
+
+
+DOCUMENTED = {"openai:gpt-4.1": 1_047_576, "openai:gpt-5.5": 1_050_000}
+"""Windows that the seller's own page gives, where the price list has a round number."""
+
+
+def test_no_window_is_larger_than_the_one_the_price_list_gives() -> None:
+    compared = 0
+    for provider, names in (("openai", known_models("openai_responses")), ("anthropic", known_models("anthropic"))):
+        for name in names:
+            listed = context_window(provider, name)
+            ours = profile_of(name).context_window
+            if listed is not None and ours is not None:
+                assert ours <= DOCUMENTED.get(f"{provider}:{name}", listed), name
+                compared += 1
+    assert compared > 20
+
+
+def test_an_answer_is_never_longer_than_the_window() -> None:
+    for name, profile in PROFILES.items():
+        if profile.context_window is not None and profile.max_output is not None:
+            assert profile.max_output < profile.context_window, name

@@ -1,6 +1,6 @@
 """What came of one tiny call, and what a person is told to do about it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import get_args
 
 import pytest
@@ -10,7 +10,7 @@ from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import CostRecorded
 from wakeful.contracts.models import FailureKind, ModelGlimpse, Reply, TokenUsage
-from wakeful.ports import ModelRequest
+from wakeful.ports import Model, ModelRequest
 from wakeful.service.probing import advice, probe
 
 RETRY = RetryPolicy(
@@ -47,17 +47,28 @@ class Once:
             yield self.said
 
 
-def price(ref: str, usage: TokenUsage) -> CostRecorded:
-    return CostRecorded(model_ref=ref, amount=f"0.{usage.total_tokens:06}", price_date="2026-11-06")
+class PerToken:
+    """A millionth for each token."""
+
+    async def ready(self, models: Sequence[Model]) -> None:
+        raise AssertionError("a probe is no turn")
+
+    def estimate(self, model: Model, input_tokens: Callable[[], int], most_output: int, at: int) -> None:
+        raise AssertionError("a probe is not estimated")
+
+    def spent(
+        self, model: Model, usage: TokenUsage, *, tier: str | None, at: int, attempt: int = 1, lost: bool = False
+    ) -> CostRecorded:
+        return CostRecorded(model_ref=model.ref, amount=f"0.{usage.total_tokens:06}", price_list="mine")
 
 
 async def test_an_answer_without_words_is_an_answer_and_no_tokens_are_no_cost() -> None:
     thinking = Once(Reply(item=AssistantItem(parts=()), stop_reason="length", usage=TokenUsage(total_tokens=64)))
-    done = await probe(thinking, ACME, price=price)
+    done = await probe(thinking, ACME, pricing=PerToken())
     assert (done.ok, done.said, done.stop_reason, done.cost) == (True, "", "length", "0.000064")
     assert thinking.requests[0].settings["max_tokens"] <= 100
     assert len(thinking.requests) == 1
-    untold = await probe(Once(Reply(item=AssistantItem(parts=()))), ACME, price=price)
+    untold = await probe(Once(Reply(item=AssistantItem(parts=()))), ACME, pricing=PerToken())
     assert (untold.ok, untold.usage, untold.cost) == (True, None, None)
 
 

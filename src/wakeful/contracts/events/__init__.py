@@ -41,7 +41,7 @@ from wakeful.contracts.events.models import (
     ModelFailed,
     ModelRequested,
 )
-from wakeful.contracts.events.routing import CostRecorded, LimitState, RoutingFallbackApplied
+from wakeful.contracts.events.routing import CostEstimated, CostRecorded, LimitState, RoutingFallbackApplied
 from wakeful.contracts.events.tools import (
     ErrorCategory,
     PermissionEvaluated,
@@ -100,6 +100,7 @@ AnyEvent: TypeAlias = (
     | ModelCompleted
     | AssistantRecorded
     | RoutingFallbackApplied
+    | CostEstimated
     | CostRecorded
     | PermissionEvaluated
     | ToolStarted
@@ -160,6 +161,7 @@ __all__ = [
     "ContextItem",
     "ContextResolved",
     "ContinuationDecided",
+    "CostEstimated",
     "CostRecorded",
     "ErrorCategory",
     "Event",

@@ -35,8 +35,27 @@ class RoutingFallbackApplied(Event):
     limit_state: LimitState = LimitState()
 
 
+class CostEstimated(Event):
+    """The most that a request to come can cost. Written where the price is known and the answer has a limit."""
+
+    kind: ClassVar[str] = "cost.estimated"
+    needs: ClassVar[tuple[Need, ...]] = STEP
+
+    model_ref: str
+    amount: str
+    """A decimal number."""
+    currency: str = "USD"
+    priced: bool = True
+    price_list: str
+    price_date: str | None = None
+    input_tokens: int
+    """Guessed from the length of the prompt: no tokenizer is asked."""
+    output_tokens: int
+    """As many as the request allows."""
+
+
 class CostRecorded(Event):
-    """What an answered request cost, by the price list of a date."""
+    """What an attempt cost, by a price list."""
 
     kind: ClassVar[str] = "cost.recorded"
     needs: ClassVar[tuple[Need, ...]] = STEP
@@ -46,4 +65,10 @@ class CostRecorded(Event):
     """A decimal number."""
     currency: str = "USD"
     priced: bool = True
-    price_date: str
+    price_list: str
+    """Which list, and its version: `settings` and `code` are prices of the owner's."""
+    price_date: str | None = None
+    """The day of the list, where it is known."""
+    attempt: int = 1
+    lost: bool = False
+    """The attempt gave no answer, and had used tokens all the same."""

@@ -18,6 +18,7 @@ TEXT_FIELDS = "text_fields"
 """The key under which what came with a text (citations) stands, in the part that follows it."""
 _MAIN = {"text": "text", "thinking": "thinking"}
 """The field of a block that its glimpses grow."""
+_KNOWN = frozenset({*_MAIN, "tool_use"})
 
 
 class Block:
@@ -46,27 +47,28 @@ class Block:
 
     def grow(self, delta: dict[str, Any]) -> list[ModelGlimpse] | None:
         """Take a delta in. None: it means nothing to a block of this kind, and was not taken."""
-        match delta.get("type"), self.kind:
-            case "text_delta", "text":
-                self._pieces.append(delta["text"])
-                return [TextDelta(text=delta["text"])]
-            case "thinking_delta", "thinking":
-                self._pieces.append(delta["thinking"])
-                return [ReasoningDelta(text=delta["thinking"])]
-            case "input_json_delta", kind if kind not in _MAIN:
-                written = delta["partial_json"]
-                self._json.append(written)
-                if kind != "tool_use" or not written:
-                    return []
-                return [ArgumentsDelta(call_id=self._id, name=self._name, text=written)]
-            case "signature_delta", "thinking":
-                self._start["signature"] = delta["signature"]  # whole, not a piece of one
+        kind, what = self.kind, delta.get("type")
+        if what == "text_delta" and kind == "text":
+            words = delta["text"]
+            self._pieces.append(words)
+            return [TextDelta(text=words)]
+        if what == "input_json_delta" and kind not in _MAIN:
+            written = delta["partial_json"]
+            self._json.append(written)
+            if kind != "tool_use" or not written:
                 return []
-            case "citations_delta", "text":
-                self._citations.append(delta["citation"])
-                return []
-            case _, "text" | "thinking" | "tool_use":
-                return None
+            return [ArgumentsDelta(call_id=self._id, name=self._name, text=written)]
+        if kind == "thinking" and what == "thinking_delta":
+            self._pieces.append(delta["thinking"])
+            return [ReasoningDelta(text=delta["thinking"])]
+        if kind == "thinking" and what == "signature_delta":
+            self._start["signature"] = delta["signature"]  # whole, not a piece of one
+            return []
+        if kind == "text" and what == "citations_delta":
+            self._citations.append(delta["citation"])
+            return []
+        if kind in _KNOWN:
+            return None
         self._merge(delta)
         return []
 

@@ -1,41 +1,35 @@
-"""Claude, or whatever else answers at a Messages endpoint, as a Model.
-
-Thin: the request is `encode`'s, the reply is `decode`'s, the connection is the transport's. A stream is left as soon as
-its last event came, and a reply is given only when the decoder says that it is whole. Rule: a key is read when a
-request is made, and one that belongs to an address is never sent to another.
-"""
+"""Claude, or whatever else answers at a Messages endpoint, as a Model."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from wakeful.contracts.content import Text
-from wakeful.contracts.errors import InvalidConfig, ModelFailure
-from wakeful.contracts.models import ModelGlimpse, Reply
+from wakeful.contracts.models import Reply
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
 from wakeful.providers.anthropic.decode import StreamDecoder, decode_response
-from wakeful.providers.anthropic.encode import Encoder
-from wakeful.providers.endpoints import ANTHROPIC_BEARER, Auth, Endpoint, Key, endpoint
-from wakeful.providers.profiles import PROFILES, ModelProfile, profile_of
+from wakeful.providers.anthropic.encode import Encoder, most_tokens
+from wakeful.providers.endpoints import ANTHROPIC_BEARER, Auth, Endpoint, endpoint
+from wakeful.providers.prices import Price
+from wakeful.providers.profiles import ModelProfile
 from wakeful.providers.wire.failures import Peer
-from wakeful.providers.wire.http import HttpTransport, Timeouts
-from wakeful.providers.wire.redact import Secret, secrets_of
+from wakeful.providers.wire.http import Timeouts
+from wakeful.providers.wire.http_model import HttpModel
+from wakeful.providers.wire.names import WireNames
+from wakeful.providers.wire.redact import Secret
 from wakeful.providers.wire.schema_answers import without_added_nulls
-from wakeful.providers.wire.sse import SseEvent
 
 if TYPE_CHECKING:
     import httpx2
 
-MAX_REPORTED = 20
-_ENCODERS_KEPT = 8
-_KNOWN_MODELS = [name for name in PROFILES if name.startswith("claude-") and not name.endswith("-")]
 
-
-class AnthropicMessages:
+class AnthropicMessages(HttpModel[Encoder]):
     """`AnthropicMessages("claude-opus-4-7")`; `base_url=` for another server, `endpoint=` for a configured provider."""
+
+    path = "/v1/messages"
+    request_id_header = "request-id"
 
     def __init__(
         self,
@@ -47,98 +41,31 @@ class AnthropicMessages:
         auth: Auth | None = None,
         headers: Mapping[str, str] | None = None,
         profile: ModelProfile | Mapping[str, Any] | None = None,
+        price: Price | None = None,
         timeouts: Timeouts | None = None,
         endpoint: Endpoint | None = None,
         client: "httpx2.AsyncClient | None" = None,
     ) -> None:
-        found = _endpoint(endpoint, base_url, api_version, auth, headers)
-        self._model = model
-        self._ref = f"{found.name}:{model}"
-        self._endpoint = found
-        self._key = Secret(api_key) if isinstance(api_key, str) and api_key else api_key or None
-        self._url = f"{found.base_url.removesuffix('/v1')}/v1/messages"
-        self._profile = (
-            profile if isinstance(profile, ModelProfile) else profile_of(model, {**found.profile, **(profile or {})})
-        )
-        self._timeouts = timeouts
-        self._client = client
-        self._encoders: list[tuple[Sequence[ToolDeclaration], Encoder]] = []
+        there = _endpoint(endpoint, base_url, api_version, auth, headers)
+        super().__init__(model, there, api_key=api_key, profile=profile, price=price, timeouts=timeouts, client=client)
+        self._url = f"{there.base_url.removesuffix('/v1')}{self.path}"
 
-    def __repr__(self) -> str:
-        return f"AnthropicMessages({self._ref!r} at {self._endpoint.host})"
+    def most_output(self, settings: Mapping[str, Any]) -> int | None:
+        """Every request names a limit; without one of the caller's, the encoder's."""
+        return super().most_output(settings) if "max_tokens" in settings else most_tokens(self._profile)
 
-    @property
-    def ref(self) -> str:
-        return self._ref
+    def _new_encoder(self, tools: Sequence[ToolDeclaration]) -> Encoder:
+        there = self._endpoint
+        return Encoder(self._model, self._profile, tools, provider=there.name, refuses_sampling=there.refuses_sampling)
 
-    @property
-    def profile(self) -> ModelProfile:
-        """What this model can do, as far as it is known."""
-        return self._profile
+    def _decoder(self, names: WireNames, peer: Peer) -> StreamDecoder:
+        return StreamDecoder(names, peer)
 
-    async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
-        """Glimpses, when the request streams; then the reply, the same one either way."""
-        encoder = self._encoder(request.tools)
-        chunks = encoder.body(request)
-        key = self._key_now()
-        headers = self._endpoint.auth_headers(key.secret)
-        peer = Peer(self._endpoint.name, self._ref, self._url, key.variable, _KNOWN_MODELS, secrets_of(headers))
-        transport = HttpTransport(
-            self._endpoint.name,
-            timeouts=self._timeouts,
-            client=self._client,
-            key_variable=key.variable,
-            known_models=_KNOWN_MODELS,
-        )
-        async with transport.send(self._url, headers, chunks, model_ref=self._ref) as response:
-            # What came counts, not what was asked for: some servers stream always, some never.
-            kind = response.headers.get("content-type", "")
-            if "text/event-stream" in kind or (request.stream and not kind):
-                decoder = StreamDecoder(encoder.names, peer)
-                async with aclosing(cast("AsyncGenerator[SseEvent, None]", response.events())) as events:
-                    async for event in events:
-                        for glimpse in decoder.feed(event):
-                            if request.stream:
-                                yield glimpse
-                        if decoder.ended:
-                            break
-                reply = decoder.finish()
-            else:
-                reply = decode_response(await response.read(), encoder.names, peer)
-            request_id = response.headers.get("request-id")
-        if request.output_schema is not None:
-            reply = _as_asked(reply, request.output_schema)
-        said = {
-            "request_id": request_id,
-            "left_out": list(encoder.left_out(request)),
-            "schema_changes": list(encoder.schema_changes(request))[:MAX_REPORTED],
-        }
-        more = {name: value for name, value in said.items() if value}
-        yield reply.model_copy(update={"request_metadata": {**reply.request_metadata, **more}}) if more else reply
+    def _whole(self, body: bytes, names: WireNames, peer: Peer) -> Reply:
+        return decode_response(body, names, peer)
 
-    def _key_now(self) -> Key:
-        if self._key is not None:
-            return Key(self._key, next(iter(self._endpoint.key_env), None))
-        try:
-            return self._endpoint.key()
-        except InvalidConfig as missing:
-            words = f"{missing.message}. {missing.hint}"
-            raise ModelFailure(words, kind="auth_error", stage="connect") from None
-
-    def _encoder(self, tools: Sequence[ToolDeclaration]) -> Encoder:
-        """The encoder of these tools: a turn's requests all have the same ones, and share what was encoded for them."""
-        for known, encoder in self._encoders:
-            if known is tools or known == tools:
-                return encoder
-        encoder = Encoder(
-            self._model,
-            self._profile,
-            tools,
-            provider=self._endpoint.name,
-            refuses_sampling=self._endpoint.refuses_sampling,
-        )
-        self._encoders = [(tools, encoder), *self._encoders[: _ENCODERS_KEPT - 1]]
-        return encoder
+    def _in_our_terms(self, reply: Reply, request: ModelRequest) -> Reply:
+        return reply if request.output_schema is None else _as_asked(reply, request.output_schema)
 
 
 def _endpoint(

@@ -6,10 +6,12 @@ fields) is kept and never fatal.
 """
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from pydantic_core import from_json
 
+from wakeful.contracts.content import Part
 from wakeful.contracts.conversation import AssistantItem, CallPart, UserItem
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import ModelGlimpse, Reply, Stage, StopReason, TokenUsage
@@ -40,6 +42,8 @@ was, and the round is not the last."""
 class StreamDecoder:
     """Takes events in as they come and shows what can be seen of them; `finish` gives the reply, or says it is lost."""
 
+    __slots__ = ("_blocks", "_ended", "_message", "_names", "_peer", "_stop", "_unknown", "_unknown_count")
+
     def __init__(self, names: WireNames, peer: Peer = ANTHROPIC) -> None:
         self._names = names
         self._peer = peer
@@ -57,18 +61,21 @@ class StreamDecoder:
 
     def feed(self, event: SseEvent) -> list[ModelGlimpse]:
         """What this event shows. Raises ModelFailure for an error event and for what is no event of this protocol."""
-        data = event.data
-        if self._ended or not data or data == b"[DONE]":
+        name, data = event
+        if self._ended or name == "ping":
             return []
         try:
             said = from_json(data)
         except ValueError:
+            if not data or data == b"[DONE]":
+                return []
             said = self._leniently(data)
         if not isinstance(said, dict):
             raise self._broken(f"an event is not an object: {_shown(data)}")
-        kind = said.get("type") or event.event
+        kind = said.get("type") or name
         try:
-            return self._take(kind, said)
+            take = _TAKERS.get(kind)
+            return self._keep(said) if take is None else take(self, said)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             why = f"an event of type {kind} has another shape ({type(error).__name__}: {error}): {_shown(data)}"
             raise self._broken(why) from None
@@ -79,38 +86,59 @@ class StreamDecoder:
         if missing or self._message is None or self._stop is None:
             raise self._with_usage(interrupted(self._peer, f"the stream ended before its end: {missing}"))
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
-        unknown = {"unknown_events": self._unknown, "unknown_event_count": self._unknown_count}
-        return _reply(self._message, blocks, self._peer, unknown if self._unknown_count else {})
+        unknown = {}
+        if self._unknown_count:
+            unknown = {"unknown_events": self._unknown, "unknown_event_count": self._unknown_count}
+        return _reply(self._message, blocks, self._peer, unknown)
 
     @property
     def usage(self) -> TokenUsage | None:
         """As far as it was reported."""
         return usage_of(self._message.get("usage")) if self._message is not None else None
 
-    def _take(self, kind: str, said: dict[str, Any]) -> list[ModelGlimpse]:
-        match kind:
-            case "content_block_delta":
-                glimpses = self._open_block(said["index"]).grow(said["delta"])
-                return self._keep(said) if glimpses is None else glimpses
-            case "content_block_start":
-                return self._begin(said["index"], dict(said["content_block"]))
-            case "content_block_stop":
-                self._open_block(said["index"]).closed = True
-            case "message_start":
-                if self._message is not None:
-                    raise self._broken("a second message_start came: these are two answers")
-                self._message = dict(said["message"])
-            case "message_delta":
-                self._message_delta(self._started(kind), said)
-            case "message_stop":
-                self._started(kind)
-                self._ended = True
-            case "error":
-                raise self._with_usage(_error(said, self._peer, "body"))
-            case "ping":
-                pass
-            case _:
-                return self._keep(said)
+    def _delta(self, said: dict[str, Any]) -> list[ModelGlimpse]:
+        glimpses = self._open_block(said["index"]).grow(said["delta"])
+        return self._keep(said) if glimpses is None else glimpses
+
+    def _block_start(self, said: dict[str, Any]) -> list[ModelGlimpse]:
+        self._started("content_block_start")
+        index = said["index"]
+        if not isinstance(index, int) or index in self._blocks:
+            raise self._broken(f"content block {index!r} has no place of its own")
+        block = self._blocks[index] = Block(said["content_block"], self._names)
+        return block.opening()
+
+    def _block_stop(self, said: dict[str, Any]) -> list[ModelGlimpse]:
+        self._open_block(said["index"]).closed = True
+        return []
+
+    def _message_start(self, said: dict[str, Any]) -> list[ModelGlimpse]:
+        if self._message is not None:
+            raise self._broken("a second message_start came: these are two answers")
+        message = said["message"]
+        if not isinstance(message, dict):
+            raise TypeError("message is not an object")
+        self._message = message
+        return []
+
+    def _message_delta(self, said: dict[str, Any]) -> list[ModelGlimpse]:
+        message = self._started("message_delta")
+        message.update({key: value for key, value in said["delta"].items() if value is not None})
+        self._stop = message.get("stop_reason")
+        # Counts are totals so far: they replace, and what is left out stays as message_start said.
+        told = {key: value for key, value in (said.get("usage") or {}).items() if value is not None}
+        message["usage"] = {**(message.get("usage") or {}), **told}
+        return []
+
+    def _message_stop(self, said: dict[str, Any]) -> list[ModelGlimpse]:
+        self._started("message_stop")
+        self._ended = True
+        return []
+
+    def _error(self, said: dict[str, Any]) -> list[ModelGlimpse]:
+        raise self._with_usage(_error(said, self._peer, "body"))
+
+    def _nothing(self, said: dict[str, Any]) -> list[ModelGlimpse]:
         return []
 
     def _started(self, kind: str) -> dict[str, Any]:
@@ -118,25 +146,11 @@ class StreamDecoder:
             raise self._broken(f"{kind} came before message_start")
         return self._message
 
-    def _begin(self, index: object, block: dict[str, Any]) -> list[ModelGlimpse]:
-        self._started("content_block_start")
-        if not isinstance(index, int) or index in self._blocks:
-            raise self._broken(f"content block {index!r} has no place of its own")
-        self._blocks[index] = Block(block, self._names)
-        return self._blocks[index].opening()
-
     def _open_block(self, index: int) -> Block:
         block = self._blocks.get(index)
         if block is None or block.closed:
             raise self._broken(f"content block {index} is not open: an event before this one was lost")
         return block
-
-    def _message_delta(self, message: dict[str, Any], said: dict[str, Any]) -> None:
-        message.update({key: value for key, value in said["delta"].items() if value is not None})
-        self._stop = message.get("stop_reason")
-        # Counts are totals so far: they replace, and what is left out stays as message_start said.
-        told = {key: value for key, value in (said.get("usage") or {}).items() if value is not None}
-        message["usage"] = {**(message.get("usage") or {}), **told}
 
     def _missing(self) -> str:
         if self._message is None:
@@ -167,6 +181,19 @@ class StreamDecoder:
     def _with_usage(self, failure: ModelFailure) -> ModelFailure:
         failure.usage = self.usage
         return failure
+
+
+_TAKERS: dict[str, Callable[[StreamDecoder, dict[str, Any]], list[ModelGlimpse]]] = {
+    "content_block_delta": StreamDecoder._delta,
+    "content_block_start": StreamDecoder._block_start,
+    "content_block_stop": StreamDecoder._block_stop,
+    "message_start": StreamDecoder._message_start,
+    "message_delta": StreamDecoder._message_delta,
+    "message_stop": StreamDecoder._message_stop,
+    "error": StreamDecoder._error,
+    "ping": StreamDecoder._nothing,
+}
+"""What takes in an event of each type; others are kept."""
 
 
 def decode_response(body: bytes, names: WireNames, peer: Peer = ANTHROPIC) -> Reply:
@@ -207,9 +234,9 @@ def usage_of(usage: Any) -> TokenUsage | None:
     """Tokens in our words: all input together, and what of it was read from or written to the cache."""
     if not isinstance(usage, dict) or not usage:
         return None
-    read, written = _count(usage, "cache_read_input_tokens"), _count(usage, "cache_creation_input_tokens")
-    taken = _count(usage, "input_tokens") + read + written
-    given = _count(usage, "output_tokens")
+    read, written = _count(usage.get("cache_read_input_tokens")), _count(usage.get("cache_creation_input_tokens"))
+    taken = _count(usage.get("input_tokens")) + read + written
+    given = _count(usage.get("output_tokens"))
     details = usage.get("output_tokens_details")
     return TokenUsage(
         input_tokens=taken,
@@ -217,26 +244,28 @@ def usage_of(usage: Any) -> TokenUsage | None:
         total_tokens=taken + given,
         cached_input_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, dict) else 0,
+        reasoning_tokens=_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0,
     )
 
 
 def _reply(message: dict[str, Any], blocks: list[Block], peer: Peer, more: dict[str, Any]) -> Reply:
-    parts = tuple(part for block in blocks for part in block.parts(peer.provider))
-    item = AssistantItem(parts=parts, provider=peer.provider)
+    parts: list[Part | CallPart] = []
+    for block in blocks:
+        parts += block.parts(peer.provider)
+    item = AssistantItem(parts=tuple(parts), provider=peer.provider)
     raw = str(message["stop_reason"])
     stop = _STOPS.get(raw, "other")
     usage = usage_of(message.get("usage"))
-    calls = any(isinstance(part, CallPart) for part in parts)
-    if stop == "refusal" and (calls or not item.text):
+    if stop == "refusal" and (item.calls or not item.text):
         raise _refused(message, peer, usage)
+    paused = stop == "pause"
     return Reply(
         item=item,
         stop_reason=stop,
         usage=usage,
-        request_metadata={**_metadata(message), **more},
-        continuation=GO_ON if stop == "pause" and not calls else (),
-        may_be_empty=stop == "pause",  # it may have been in the middle of a search, before any word
+        request_metadata={**_metadata(message), **more} if more else _metadata(message),
+        continuation=GO_ON if paused and not item.calls else (),
+        may_be_empty=paused,  # it may have been in the middle of a search, before any word
     )
 
 
@@ -253,16 +282,17 @@ def _refused(message: dict[str, Any], peer: Peer, usage: TokenUsage | None) -> M
 def _metadata(message: dict[str, Any]) -> dict[str, Any]:
     """What is kept for replay: ids, the model that answered, the reason in the provider's own word, and what is new."""
     usage = message.get("usage")
-    found = {
+    told = {
         "response_id": message.get("id"),
         "model": message.get("model"),
         "provider_stop_reason": message.get("stop_reason"),
         "service_tier": usage.get("service_tier") if isinstance(usage, dict) else None,
-        **{key: value for key, value in message.items() if key not in _MESSAGE_FIELDS},
     }
-    told = {key: value for key, value in found.items() if value is not None}
-    kept = {key: value for key, value in told.items() if _can_be_kept(value)}
-    return kept if len(kept) == len(told) else {**kept, "not_kept": sorted(map(str, told.keys() - kept.keys()))[:16]}
+    for key in message.keys() - _MESSAGE_FIELDS:
+        told[key] = message[key]
+    kept = {key: value for key, value in told.items() if value is not None and _can_be_kept(value)}
+    lost = [key for key, value in told.items() if value is not None and key not in kept]
+    return {**kept, "not_kept": sorted(map(str, lost))[:16]} if lost else kept
 
 
 def _can_be_kept(value: Any) -> bool:
@@ -275,8 +305,7 @@ def _can_be_kept(value: Any) -> bool:
         return False
 
 
-def _count(counts: dict[str, Any], name: str) -> int:
-    value = counts.get(name)
+def _count(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 

@@ -72,7 +72,7 @@ class Encoder:
         inside = messages(request.history, self._wire, self._writer, mark=self._caches)
         return [self._head(tuple(blocks)), *inside, self._tail(request, form)]
 
-    def schema_changes(self, request: ModelRequest) -> tuple[str, ...]:
+    def changes(self, request: ModelRequest) -> tuple[str, ...]:
         """What of the tools' schemas and of the answer's had to be rewritten for this provider."""
         form = self._answer_form(request.output_schema)
         return (*self._changes, *(f"answer: {change}" for change in form.changes)) if form else self._changes
@@ -143,7 +143,7 @@ class Encoder:
             output["effort"] = given.pop("effort")
         if form is not None:
             output["format"] = {"type": "json_schema", "schema": form.schema}
-        fields = {"max_tokens": min(self._profile.max_output or FEW_TOKENS, MANY_TOKENS), **given}
+        fields = {"max_tokens": most_tokens(self._profile), **given}
         if isinstance(fields.get("stop_sequences"), str):
             fields["stop_sequences"] = [fields["stop_sequences"]]
         unforced = request.tool_choice == "required" and not self._can_force(settings)
@@ -178,6 +178,11 @@ class Encoder:
         writer = [[tool.name, self.names.to_wire(tool.name)] for tool in self._tools]
         known = dump([writer, self._profile.images, self._profile.files])
         return f"anthropic_messages/{self._writer.provider}/{hashlib.sha256(known).hexdigest()[:16]}"
+
+
+def most_tokens(profile: ModelProfile) -> int:
+    """How long an answer may be when the caller does not say."""
+    return min(profile.max_output or FEW_TOKENS, MANY_TOKENS)
 
 
 def _prompt(request: ModelRequest) -> list[tuple[str, bool]]:

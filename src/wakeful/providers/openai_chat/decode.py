@@ -38,7 +38,7 @@ class StreamDecoder:
         "_others",
         "_peer",
         "_usage",
-        "done",
+        "ended",
     )
 
     def __init__(self, names: WireNames, peer: Peer = _UNKNOWN_PEER, *, needs_done: bool = True) -> None:
@@ -50,16 +50,16 @@ class StreamDecoder:
         self._metadata: dict[str, Any] = {}
         self._others: dict[str, Any] = {}
         self._events = 0
-        self.done = False
+        self.ended = False
         """`[DONE]` has come: what follows is not read."""
 
     def feed(self, event: SseEvent) -> list[ModelGlimpse]:
         """What can be shown of one event. Raises ModelFailure when it is an error or no event of this format."""
         data = event.data
-        if self.done or not data:
+        if self.ended or not data:
             return []
         if len(data) < _LONGEST_DONE and data.strip() == DONE:
-            self.done = True
+            self.ended = True
             return []
         self._events += 1
         chunk = self._object(data)
@@ -75,7 +75,7 @@ class StreamDecoder:
         if self._finish_reason is None:
             after = f"after {self._events} events" if self._events else "before its first event"
             raise self._lost(interrupted(self._peer, f"the stream ended {after}, without a finish reason"))
-        if self._needs_done and not self.done:
+        if self._needs_done and not self.ended:
             raise self._lost(
                 interrupted(
                     self._peer,

@@ -38,16 +38,16 @@ class Encoder:
 
     __slots__ = (
         "_after",
+        "_changes",
         "_dialect",
         "_head",
         "_head_of",
         "_messages",
         "_model",
-        "_names",
         "_profile",
         "_shared",
         "_wire",
-        "changes",
+        "names",
     )
 
     def __init__(
@@ -61,7 +61,7 @@ class Encoder:
     ) -> None:
         self._model = model
         self._profile = profile
-        self._names = names
+        self.names = names
         self._dialect = dialect
         self._messages = Messages(
             model, provider=provider, names=names, dialect=dialect, images=profile.images, files=profile.files
@@ -70,8 +70,7 @@ class Encoder:
         self._wire = self._after = ""
         self._head = b""
         self._head_of: tuple[str, Sequence[ToolDeclaration], dict[str, Any] | None] | None = None
-        self.changes: tuple[str, ...] = ()
-        """What of the tools' schemas had to be written differently for this provider."""
+        self._changes: tuple[str, ...] = ()
 
     def body(self, request: ModelRequest) -> list[bytes]:
         """The request's JSON, as chunks. Raises ModelFailure for a request that this format or model cannot take."""
@@ -84,6 +83,11 @@ class Encoder:
         if messages and head.endswith(b"["):
             messages[0] = messages[0][1:]  # nothing stands before it, so its comma goes
         return [head, *messages, self._tail(request)]
+
+    def changes(self, request: ModelRequest) -> tuple[str, ...]:
+        """What of the tools' schemas had to be written differently for this provider."""
+        self._head_for(request)
+        return self._changes
 
     def left_out(self, request: ModelRequest) -> list[str]:
         """What was asked for and this model does not take."""
@@ -109,7 +113,7 @@ class Encoder:
         if said:
             head += dumps({"role": self._dialect.system_role, "content": said})
         # The names of earlier calls depend on the tools: messages of another set of tools are not the same bytes.
-        names = [self._names.to_wire(tool.name) for tool in request.tools]
+        names = [self.names.to_wire(tool.name) for tool in request.tools]
         digest = hashlib.sha256(f"{self._shared}{names}".encode()).hexdigest()[:16]
         self._wire, self._after = f"openai_chat/{digest}", f"openai_chat.after/{digest}"
         self._head, self._head_of = head, (guidance, request.tools, spoken)
@@ -126,14 +130,14 @@ class Encoder:
             except InvalidConfig as error:
                 raise _refused(f"the tool {tool.name}: {error.message}") from None
             changes += [f"{tool.name}: {change}" for change in emitted.changes]
-            function: dict[str, Any] = {"name": self._names.to_wire(tool.name)}
+            function: dict[str, Any] = {"name": self.names.to_wire(tool.name)}
             if tool.description:
                 function["description"] = tool.description
             function["parameters"] = emitted.schema
             if self._dialect.strict_field:
                 function["strict"] = emitted.strict
             tools.append({"type": "function", "function": function})
-        self.changes = tuple(changes)
+        self._changes = tuple(changes)
         return tools
 
     # --- tail -------------------------------------------------------------------------------------------------------
@@ -196,10 +200,10 @@ class Encoder:
         """One tool by its name, or a choice in the provider's own words, which is the caller's to answer for."""
         if not isinstance(choice, str):
             return choice
-        named = [tool.name for tool in request.tools if choice in (tool.name, self._names.to_wire(tool.name))]
+        named = [tool.name for tool in request.tools if choice in (tool.name, self.names.to_wire(tool.name))]
         if not named:
             raise _refused(f"tool_choice is {choice!r}, and no tool has that name")
-        return {"type": "function", "function": {"name": self._names.to_wire(named[0])}}
+        return {"type": "function", "function": {"name": self.names.to_wire(named[0])}}
 
     def _speaks_schema(self, request: ModelRequest) -> bool:
         """The answer's schema goes into words where the wire cannot say it: only objects, and not everywhere."""

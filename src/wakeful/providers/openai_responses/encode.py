@@ -100,12 +100,12 @@ class Encoder:
         "_head_of",
         "_items",
         "_model",
-        "_names",
         "_profile",
         "_rules",
         "_store",
         "_tools_digest",
         "_wire",
+        "names",
     )
 
     def __init__(
@@ -120,7 +120,7 @@ class Encoder:
     ) -> None:
         self._model = model
         self._profile = profile
-        self._names = names
+        self.names = names
         self._rules = rules
         self._store = store
         self._items = {
@@ -216,7 +216,7 @@ class Encoder:
             tools.append(
                 {
                     "type": "function",
-                    "name": self._names.to_wire(tool.name),
+                    "name": self.names.to_wire(tool.name),
                     "description": tool.description,
                     "parameters": emitted.schema,
                     "strict": False,

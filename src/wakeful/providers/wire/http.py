@@ -18,6 +18,7 @@ from wakeful.providers.wire.failures import Peer, from_exception, from_status, i
 from wakeful.providers.wire.loop_client import close_shared_client, shared_client
 from wakeful.providers.wire.redact import secrets_of, secrets_of_url
 from wakeful.providers.wire.sse import EventTooLarge, SseEvent, SseParser
+from wakeful.providers.wire.waiting import Waits
 
 if TYPE_CHECKING:
     import httpx2
@@ -46,17 +47,19 @@ class Timeouts:
 class HttpResponse:
     """An answer that has begun, and is 2xx. Read it once: whole, or as events."""
 
-    __slots__ = ("_deadline", "_ended", "_peer", "_pieces", "_response", "_timeouts", "headers", "status")
+    __slots__ = ("_deadline", "_ended", "_pieces", "_response", "_timeouts", "_waits", "headers", "peer", "status")
 
     def __init__(self, response: "httpx2.Response", peer: Peer, timeouts: Timeouts, deadline: float) -> None:
         self._response = response
-        self._peer = peer
         self._timeouts = timeouts
         self._deadline = deadline
+        self._waits = Waits()
         self._ended = False
         self._pieces: AsyncGenerator[bytes, None] | None = None
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
+        self.peer = peer
+        """Who answers, as failures name it."""
 
     async def read(self) -> bytes:
         """The whole body."""
@@ -65,21 +68,24 @@ class HttpResponse:
         async for piece in self._body():
             size += len(piece)
             if size > MAX_BODY_BYTES:
-                raise invalid(self._peer, f"the answer is larger than {MAX_BODY_BYTES} bytes", stage="body")
+                raise invalid(self.peer, f"the answer is larger than {MAX_BODY_BYTES} bytes", stage="body")
             pieces.append(piece)
         return b"".join(pieces)
 
-    async def events(self) -> AsyncIterator[SseEvent]:
-        """Events as they come. That they end says nothing: the decoder knows whether the terminal event was there."""
+    async def events(self) -> AsyncGenerator[list[SseEvent], None]:
+        """Events as they come, those of one piece together.
+
+        That they end says nothing: the decoder knows whether the terminal event was there.
+        """
         parser = SseParser()
         async with aclosing(self._body()) as pieces:
             async for piece in pieces:
                 try:
                     events = parser.feed(piece)
                 except EventTooLarge as error:
-                    raise invalid(self._peer, str(error), stage="body") from None
-                for event in events:
-                    yield event
+                    raise invalid(self.peer, str(error), stage="body") from None
+                if events:
+                    yield events
 
     async def start_of_body(self, most: int) -> bytes:
         """As much of the body as there is, up to a limit; what cannot be read is left out."""
@@ -106,30 +112,42 @@ class HttpResponse:
         except Exception:
             pass  # what was wanted is here; the connection is closed instead of kept
 
+    async def close(self) -> None:
+        """Nobody reads on."""
+        self._waits.close()
+        await self._response.aclose()
+
     async def _body(self) -> AsyncGenerator[bytes, None]:
         if self._pieces is None:
-            self._pieces = aiter(self._response.aiter_bytes())  # type: ignore[assignment]
-        assert self._pieces is not None
+            response = self._response
+            # What is compressed though nobody asked for it, or is here already, takes the longer way.
+            longer = "content-encoding" in response.headers or response.is_stream_consumed
+            self._pieces = response.aiter_bytes() if longer else response.aiter_raw()
+        pieces, waits, now = self._pieces, self._waits, asyncio.get_running_loop().time
         allowed = self._timeouts.first_byte
         while True:
-            problem: BaseException
+            problem: BaseException | None = None
+            waits.begin(min(now() + allowed, self._deadline))
             try:
-                # The timeout is entered and left within one step, so it does not matter which task asks for the next.
-                async with asyncio.timeout(min(allowed, self._deadline - time.monotonic())):
-                    piece = await anext(self._pieces)
+                piece = await anext(pieces)
             except StopAsyncIteration:
                 self._ended = True
                 return
+            except asyncio.CancelledError:
+                if not waits.was_too_long():
+                    raise
+                problem = TimeoutError()
             except Exception as error:
-                self._ended = True
                 problem = error
-            else:
-                yield piece
-                allowed = self._timeouts.between_chunks
-                continue
-            break
+            finally:
+                waits.end()
+            if problem is not None:
+                break
+            yield piece
+            allowed = self._timeouts.between_chunks
+        self._ended = True
         # Raised outside the handler: the exception holds the request, and the request holds the key.
-        raise from_exception(self._peer.provider, self._peer.model_ref, problem, stage="body", peer=self._peer)
+        raise from_exception(self.peer.provider, self.peer.model_ref, problem, stage="body", peer=self.peer)
 
 
 class HttpTransport:
@@ -175,7 +193,7 @@ class HttpTransport:
             self._known_models,
             (*secrets_of(headers), *secrets_of_url(url)),
         )
-        deadline = time.monotonic() + self._timeouts.whole
+        deadline = asyncio.get_running_loop().time() + self._timeouts.whole
         response = await self._begun(peer, method, url, headers, chunks)
         answer = HttpResponse(response, peer, self._timeouts, deadline)
         try:
@@ -193,7 +211,7 @@ class HttpTransport:
             yield answer
             await answer.end()
         finally:
-            await response.aclose()
+            await answer.close()
 
     async def _begun(
         self, peer: Peer, method: str, url: str, headers: Mapping[str, str], chunks: Sequence[bytes]

@@ -58,8 +58,10 @@ def _about(event: RuntimeEvent) -> str:
             return one_line(what, FAILURE_WIDTH)
         case "routing.fallback.applied":
             return one_line(f"{has.get('from_model_ref')} → {has.get('to_model_ref')}: {has.get('reason')}")
+        case "cost.estimated":
+            return one_line(f"at most {has.get('amount')} {has.get('currency')}, {has.get('price_list')}")
         case "cost.recorded":
-            return one_line(f"{has.get('amount')} {has.get('currency')}, prices of {has.get('price_date')}")
+            return one_line(f"{has.get('amount')} {has.get('currency')}, {has.get('price_list')}")
         case "assistant.recorded":
             calls = ", ".join(str(call.get("name")) for call in has.get("calls", []))
             return one_line(f"{has.get('text_preview', '')} {f'→ {calls}' if calls else ''}".strip())

@@ -72,4 +72,5 @@ def probe_lines(probe: ModelProbe) -> list[str]:
 def _cost(probe: ModelProbe) -> str:
     if probe.cost is None:
         return "what it cost is unknown: no price is listed here"
-    return f"{million(probe.cost)} {probe.currency} by the prices of {probe.price_date}"
+    day = f" of {probe.price_date}" if probe.price_date else ""
+    return f"{million(probe.cost)} {probe.currency} by {probe.price_list}{day}"

@@ -56,7 +56,8 @@ def _tell(found: Catalogue) -> None:
         titles = ("MODEL", "WINDOW", "OUTPUT", "IN $/M", "OUT $/M", "CACHED $/M", "CAN")
         out(columns([_row(each) for each in found.models], titles))
         out("")
-        out(f"prices       US dollars for a million tokens, by the lists of {found.prices_as_of}; {UNKNOWN} is unknown")
+        day = f" of {found.prices_as_of}" if found.prices_as_of else ""
+        out(f"prices       US dollars for a million tokens, by {found.price_list}{day}; {UNKNOWN} is unknown")
     listed = {each.provider for each in found.models}
     others = [each.name for each in found.providers if each.name not in listed and each.endpoint]
     if others:

@@ -46,9 +46,9 @@ def _price(price: ListPrice | None) -> str:
     parts = [f"{million(price.input)} in", f"{million(price.output)} out"]
     parts += [f"{million(price.cached_input)} cached"] if price.cached_input is not None else []
     parts += [f"{million(price.cache_write)} to write the cache"] if price.cache_write is not None else []
-    long = (
-        f"; above {tokens(price.long_from)} tokens in: input x{price.long_input}, output x{price.long_output}"
-        if price.long_from is not None
-        else ""
-    )
-    return f"{', '.join(parts)}: {price.currency} for a million tokens, list of {price.as_of}{long}"
+    long = ""
+    if price.long_from is not None and price.long_input is not None and price.long_output is not None:
+        higher = f"{million(price.long_input)} in, {million(price.long_output)} out"
+        long = f"; above {tokens(price.long_from)} tokens in: {higher}"
+    day = f" of {price.as_of}" if price.as_of else ""
+    return f"{', '.join(parts)}: {price.currency} for a million tokens, by {plain(price.price_list)}{day}{long}"

@@ -487,7 +487,7 @@ def test_an_output_schema_goes_together_with_tools() -> None:
     assert "minimum" not in form["schema"]["properties"]["n"]  # refused by the API; checked here in any case
     assert body["tools"][0]["name"] == "client__get_weather"
     assert "system" not in body
-    (change,) = Encoder("m", BARE).schema_changes(a_request(output_schema=SCHEMA))
+    (change,) = Encoder("m", BARE).changes(a_request(output_schema=SCHEMA))
     assert change.startswith("answer: #/properties/n") and "minimum" in change
 
 

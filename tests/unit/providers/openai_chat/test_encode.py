@@ -174,8 +174,7 @@ def test_parallel_calls_are_spoken_of_only_when_somebody_asks() -> None:
 def test_what_a_schema_had_to_be_changed_to_is_reported() -> None:
     odd = ToolDeclaration(name="odd", input_schema={"type": "object", "properties": {"a": {"type": "array"}}})
     encoder = an_encoder((odd,))
-    encoder.body(a_request(tools=(odd,)))
-    assert [change.partition(":")[0] for change in encoder.changes] == ["odd"]
+    assert [change.partition(":")[0] for change in encoder.changes(a_request(tools=(odd,)))] == ["odd"]
 
 
 def test_a_tool_that_takes_no_object_is_refused() -> None:

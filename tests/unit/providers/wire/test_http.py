@@ -34,7 +34,7 @@ async def asked(url: str, sender: HttpTransport | None = None, chunks: tuple[byt
 
 async def events(url: str, sender: HttpTransport | None = None) -> list[bytes]:
     async with (sender or transport()).send(url, HEADERS, [b"{}"], model_ref=REF) as response:
-        return [event.data async for event in response.events()]
+        return [event.data async for batch in response.events() for event in batch]
 
 
 async def failure_of(attempt: object) -> ModelFailure:
@@ -78,9 +78,9 @@ async def test_events_come_as_they_are_sent_not_when_the_answer_ends() -> None:
         assert response.status == 200
         assert response.headers["content-type"] == "text/event-stream"
         coming = response.events()
-        assert await anext(coming) == ("a", b"1")
+        assert await anext(coming) == [("a", b"1")]
         go_on.set()
-        assert [event async for event in coming] == [("message", b"2")]
+        assert [batch async for batch in coming] == [[("message", b"2")]]
 
 
 async def test_a_connection_is_used_again_also_when_reading_stopped_at_the_last_event() -> None:
@@ -93,8 +93,8 @@ async def test_a_connection_is_used_again_also_when_reading_stopped_at_the_last_
     async with serving(talk) as server:
         for _ in range(3):
             async with transport().send(server.url, HEADERS, [b"{}"]) as response:
-                async for event in response.events():
-                    assert event.data == b"[DONE]"
+                async for batch in response.events():
+                    assert [event.data for event in batch] == [b"[DONE]"]
                     break
         assert server.connections == 1
 
@@ -107,7 +107,7 @@ async def test_a_server_that_holds_its_stream_open_after_the_last_event_holds_up
 
     async with serving(talk) as server:
         async with transport().send(server.url, HEADERS, [b"{}"]) as response:
-            assert (await anext(response.events())).data == b"[DONE]"
+            assert [event.data for event in await anext(response.events())] == [b"[DONE]"]
         await server.left.wait()
 
 
@@ -378,8 +378,9 @@ async def test_a_key_with_a_line_end_in_it_is_refused_without_being_shown() -> N
 
 async def _begun(server: Server, sender: HttpTransport) -> AsyncIterator[bytes]:
     async with sender.send(server.url, HEADERS, [b"{}"]) as response:
-        async for event in response.events():
-            yield event.data
+        async for batch in response.events():
+            for event in batch:
+                yield event.data
 
 
 @pytest.mark.parametrize("when", ["before the answer", "in the middle of it"])

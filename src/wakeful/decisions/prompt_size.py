@@ -1,0 +1,41 @@
+"""How many tokens a prompt may have, from its length alone. A guess on the safe side, for estimates only."""
+
+from collections.abc import Iterable
+
+from wakeful.contracts.content import File, Image, Text, Thinking
+from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
+
+CHARS_A_TOKEN = 3
+"""Most text has more characters to a token."""
+PICTURE_CHARS = 4_800
+"""What a picture or a document behind an address counts as."""
+_FRAME_CHARS = 12
+"""What stands around every item."""
+
+
+def tokens(characters: int) -> int:
+    """Tokens of so many characters, rounded up."""
+    return -(-characters // CHARS_A_TOKEN)
+
+
+def characters(items: Iterable[UserItem | AssistantItem | ToolItem]) -> int:
+    """What the items would be long, with everything that stands behind references."""
+    return sum(_FRAME_CHARS + sum(map(_part, item.parts)) for item in items)
+
+
+def _part(part: Text | Image | File | Thinking | CallPart) -> int:
+    match part:
+        case Text():
+            return part.ref.size if part.ref is not None else len(part.text)
+        case CallPart():
+            if part.arguments_ref is not None:
+                return part.arguments_ref.size
+            return len(part.name) + len(part.raw_arguments or str(part.arguments))
+        case Thinking():
+            return part.ref.size if part.ref is not None else len(part.text)
+        case Image():
+            return PICTURE_CHARS
+        case File():
+            if part.ref is not None:
+                return part.ref.size
+            return len(part.data) if part.data is not None else PICTURE_CHARS

@@ -1,0 +1,139 @@
+"""The sellers' price lists, as the package `genai-prices` bundles them.
+
+Its data is large, so it is loaded once a process, and only when a model of one of the sellers is asked for. Rule: it is
+read where it was installed and never fetched; what another library of this process may have downloaded is not used, so
+that a version of the package always says the same.
+"""
+
+import threading
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from wakeful.providers.prices import Listed, Price
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, ModelPrice
+
+LIST = "genai-prices"
+DATED = {"0.2.1": date(2026, 10, 26)}
+"""The newest day on which a version of the package says that a seller's list was looked at: it has no date itself."""
+_KEYS = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "cached_input": "cache_read_mtok",
+    "cache_write": "cache_write_mtok",
+    "audio_input": "input_audio_mtok",
+    "reasoning": "output_reasoning_mtok",
+}
+
+
+class _Lists:
+    """The loaded data, and what was looked up in it."""
+
+    def __init__(self) -> None:
+        from importlib.metadata import version
+
+        from genai_prices.data import providers
+        from genai_prices.data_snapshot import DataSnapshot
+
+        self.version = version(LIST)
+        self.name = f"{LIST} {self.version}"
+        self.as_of = DATED.get(self.version)
+        self._snapshot = DataSnapshot(providers=providers, from_auto_update=False)
+        self._models: dict[tuple[str, str], ModelInfo | None] = {}
+        self._prices: dict[int, Price | None] = {}
+
+    def model(self, provider: str, name: str) -> "ModelInfo | None":
+        key = provider, name
+        if key not in self._models:
+            seller = self._snapshot.find_provider(None, provider, None)
+            # Only what the seller itself lists: the package would look among other sellers, too.
+            self._models[key] = seller.find_model(name.lower())
+        return self._models[key]
+
+    def price(self, listed: "ModelPrice") -> Price | None:
+        """As ours; made once, because the data stays as long as the process."""
+        if id(listed) not in self._prices:
+            self._prices[id(listed)] = _converted(listed)
+        return self._prices[id(listed)]
+
+
+_loaded: _Lists | None = None
+_loading = threading.Lock()
+
+
+def _lists() -> _Lists:
+    global _loaded
+    if _loaded is None:
+        with _loading:
+            if _loaded is None:  # another thread may have been faster
+                _loaded = _Lists()
+    return _loaded
+
+
+def is_loaded() -> bool:
+    """Whether the data is here."""
+    return _loaded is not None
+
+
+def load() -> None:
+    """Load the data, if it is not here."""
+    _lists()
+
+
+def listed(provider: str, name: str, tier: str | None, when: datetime) -> Listed | None:
+    """The price of a seller's model at a time; None when it is not in the list, or not for this service tier."""
+    lists = _lists()
+    model = lists.model(provider, name)
+    if model is None:
+        return None
+    if tier is None:
+        price = lists.price(model.get_prices(when))
+    else:
+        context = {"service_tier": tier}
+        if not any(variant.when == context for variant in model.price_variants or ()):
+            return None
+        price = _converted(model.get_prices(when, context))
+    return None if price is None else Listed(price, lists.name, lists.as_of)
+
+
+def context_window(provider: str, name: str) -> int | None:
+    """The window that the list gives for a model; None when it gives none."""
+    model = _lists().model(provider, name)
+    return None if model is None else model.context_window
+
+
+def list_name() -> str:
+    """The package and its version."""
+    return _lists().name
+
+
+def list_date() -> date | None:
+    """The day of the list, where it is known."""
+    return _lists().as_of
+
+
+def _converted(listed: "ModelPrice") -> Price | None:
+    """None for what is not sold by tokens in and out."""
+    found: dict[str, Any] = {name: getattr(listed, key) for name, key in _KEYS.items()}
+    if found["input"] is None or found["output"] is None:
+        return None
+    starts = sorted({tier.start for value in found.values() for tier in getattr(value, "tiers", ())})
+    beyond = tuple((start, _from(found, start)) for start in starts)
+    return _from(found, -1)._replace(beyond=beyond)
+
+
+def _from(found: dict[str, Any], start: int) -> Price:
+    """The price for requests with more input tokens than `start`."""
+    return Price(**{name: _rate(value, start) for name, value in found.items()})
+
+
+def _rate(value: Any, start: int) -> Any:
+    if value is None or isinstance(value, Decimal):
+        return value
+    rate = value.base
+    for tier in value.tiers:
+        if tier.start <= start:
+            rate = tier.price
+    return rate
