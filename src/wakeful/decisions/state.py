@@ -508,7 +508,10 @@ def _asked_outside(state: TurnState, fact: Fact, event: ActionRequired | Runtime
     if isinstance(event, ActionRequired):
         call.pending = Pending(event.action_id, event.expires_at, event, fact.at)
     else:
+        # A client that is asked may do it: the request is the call's intent.
         call.pending = Pending(event.request_id, event.timeout_at, event, fact.at)
+        state.tool_calls += 1
+        _expose(state, call)
 
 
 def _said_outside(state: TurnState, fact: Fact, event: ActionResolved | RuntimeToolResolved) -> None:

@@ -5,10 +5,12 @@ is bound to the tool as it was declared, its arguments and its directory; if any
 answer is there, nothing runs and the person is asked anew.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from wakeful.contracts.content import BlobRef
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -16,16 +18,19 @@ from wakeful.contracts.events import (
     RuntimeToolRequested,
     RuntimeToolResolved,
     ToolArgs,
+    ToolFailed,
 )
 from wakeful.contracts.events.gate import Decision
-from wakeful.contracts.tools import ToolError
+from wakeful.contracts.runtime_tools import request_id
+from wakeful.contracts.tools import Effect, Effects, ToolError
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.redaction import redact_parameters, stable_hash
-from wakeful.decisions.state import Pending
+from wakeful.decisions.state import Call
 from wakeful.mediation.binding import bind, holds
 from wakeful.mediation.gate import Admission, Consulted, Proposal
-from wakeful.mediation.outcomes import CallRecord, failed, succeeded
-from wakeful.tools.results import ResultRefused, show
+from wakeful.mediation.outcomes import UNKNOWN_HINT, CallRecord, failed
+from wakeful.mediation.shaping import at_once, makes_short_text, shaped
+from wakeful.tools.results import ResultRefused
 
 if TYPE_CHECKING:
     from wakeful.mediation.mediator import Mediator
@@ -63,6 +68,18 @@ def asked(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: Con
     return Admission([*consulted.events, permission, gate.started(proposal, "ask", hooks=consulted), required])
 
 
+def asked_again(gate: "Mediator", proposal: Proposal, answer: "Answered") -> Admission:
+    """A person let it through, and somebody else outside has to produce the result."""
+    verdict = Verdict("allow", "human", answer.reason, layer="approval")
+    events: list[AnyEvent] = [
+        gate.permission(proposal, verdict, Consulted(), approval_action_id=answer.action_id),
+        *rewritten(proposal, answer),
+    ]
+    if proposal.declaration.answered_by == "client":
+        return Admission([*events, _request(gate, proposal)])
+    return Admission([*events, _question(gate, proposal)])
+
+
 def asked_anew(gate: "Mediator", proposal: Proposal, answer: "Answered") -> Admission:
     """What was approved is not what would run now."""
     reason = "what was approved is not what would run now: the tool, its arguments or its directory changed"
@@ -80,9 +97,8 @@ def replaced(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: 
         *consulted.events,
         gate.permission(proposal, verdict, consulted),
         gate.started(proposal, "allowed", hooks=consulted),
-        _result(proposal.record, consulted.result, gate.parts.now()),
     ]
-    return Admission(events, permission_at=len(events) - 3)
+    return given(gate, proposal.record, Given(consulted.result), before=events)
 
 
 def rewritten(proposal: Proposal, answer: "Answered") -> list[AnyEvent]:
@@ -95,6 +111,35 @@ def rewritten(proposal: Proposal, answer: "Answered") -> list[AnyEvent]:
 # --- the answer ----------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A result that no tool of this process produced."""
+
+    value: Any = None
+    ref: BlobRef | None = None
+    """Where the value is, as JSON, when it was too large for its event."""
+
+
+def given(gate: "Mediator", record: CallRecord, result: Given, before: Sequence[AnyEvent] = ()) -> Admission:
+    """The call ends with this result, which goes the way of every result. A large one has to be waited for."""
+    parts = gate.parts
+    if result.ref is None and makes_short_text(result.value):
+        return Admission([*before, at_once(record, result.value, parts.now())])
+
+    async def shape() -> Admission:
+        value = result.value if result.ref is None else json.loads(await parts.fetch(result.ref.digest))
+        try:
+            return Admission([*before, *await shaped(record, value, now=parts.now, keep=parts.keep)])
+        except ResultRefused as refused:
+            error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
+            outcome = failed(
+                record, error, now=parts.now(), status="failed", category="execution_failed", effects="none"
+            )
+            return Admission([*before, outcome])
+
+    return Admission([], later=shape)
+
+
 @dataclass(slots=True)
 class Answered:
     """What was said, read."""
@@ -104,7 +149,9 @@ class Answered:
     binding: str
     edited: bool = False
     outcome: Callable[[float], AnyEvent] | None = None
-    """The call ends with it, at this time; None: the call is to run."""
+    """The call ends with it, at this time."""
+    given: "Given | None" = None
+    """The call ends with this result. Neither: the call is to run."""
 
     def is_bound(self, proposal: Proposal, secret: bytes) -> bool:
         # Whoever edits may do so where the tool's code is not: the arguments they wrote say where it works.
@@ -113,11 +160,15 @@ class Answered:
         return holds(self.binding, expected)
 
 
-def answer_of(pending: Pending, record: CallRecord) -> Answered:
+def answer_of(call: Call, record: CallRecord) -> Answered:
     """The answer to what a call asked, and what it means for the record."""
+    pending = call.pending
+    assert pending is not None
     said, asked_for = pending.said, pending.asked
     if isinstance(said, RuntimeToolResolved):
-        return Answered(said.request_id, "", "", outcome=lambda now: _from_client(record, said, now))
+        if said.status == "runtime_tool_completed" and said.success:
+            return Answered(said.request_id, "", "", given=Given(said.result, said.result_ref))
+        return Answered(said.request_id, "", "", outcome=lambda now: unanswered(record, said, call.effect, now))
     assert isinstance(said, ActionResolved) and isinstance(asked_for, ActionRequired)
     record.approval_id = said.action_id
     record.approval_status = said.status
@@ -125,21 +176,12 @@ def answer_of(pending: Pending, record: CallRecord) -> Answered:
     binding = said.binding if said.decision == "edit" and said.binding is not None else asked_for.binding
     answer = Answered(said.action_id, f"approved by {by}", binding, edited=said.decision == "edit")
     if said.status == "approved" and said.decision == "answer":
-        answer.outcome = lambda now: _result(record, said.answer, now)
+        answer.given = Given(said.answer)
     elif said.status == "rejected":
         answer.outcome = lambda now: _rejected(record, asked_for, said, now)
     elif said.status == "timed_out":
         answer.outcome = lambda now: _timed_out(record, asked_for, now)
     return answer
-
-
-def _result(record: CallRecord, content: Any, now: float) -> AnyEvent:
-    try:
-        shown = show(content)
-    except ResultRefused as refused:
-        error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
-        return failed(record, error, now=now, status="failed", category="execution_failed", effects="none")
-    return succeeded(record, now=now, parts=shown.parts, size_bytes=shown.size, whole=None)
 
 
 def _rejected(record: CallRecord, asked_for: ActionRequired, said: ActionResolved, now: float) -> AnyEvent:
@@ -179,27 +221,37 @@ def _timed_out(record: CallRecord, asked_for: ActionRequired, now: float) -> Any
     )
 
 
-def _from_client(record: CallRecord, said: RuntimeToolResolved, now: float) -> AnyEvent:
-    if said.status == "runtime_tool_completed" and said.success:
-        return _result(record, said.result, now)
-    timed_out = said.status == "runtime_tool_timeout" and not said.cancelled
-    message = said.error or (
-        f"the client did not answer {record.tool_name} in time" if timed_out else f"{record.tool_name} failed"
-    )
+def unanswered(record: CallRecord, said: RuntimeToolResolved, effect: Effect, now: float) -> ToolFailed:
+    """The client said that it failed, or it said nothing.
+
+    A client that was asked and said nothing may have done it all the same: unless the tool is pure, nobody knows.
+    """
+    if said.status == "runtime_tool_completed":
+        kind = said.metadata.get("error_type")
+        error = ToolError(
+            kind=kind if isinstance(kind, str) and kind else "executor_exception",
+            message=said.error or f"{record.tool_name} failed",
+        )
+        effects: Effects = "none" if effect == "pure" or said.not_sent else "possible"
+        return failed(record, error, now=now, status="failed", category="execution_failed", effects=effects)
+    name, known = record.tool_name, effect == "pure"
+    told = f"Nobody wants {name} any more" if said.cancelled else f"The client did not answer {name} in time"
+    why = f" ({said.error})" if said.cancelled and said.error else ""
+    doubt = "" if known else f" It was asked for, and it is unknown whether {name} took effect."
     error = ToolError(
-        kind="client_timeout" if timed_out else "cancelled" if said.cancelled else "executor_exception",
-        message=message,
-        retryable=timed_out,
+        kind="cancelled" if said.cancelled else "client_timeout",
+        message=f"{told}{why}.{doubt}",
+        recovery_hint=None if known else UNKNOWN_HINT,
+        retryable=known and not said.cancelled,
     )
     return failed(
         record,
         error,
         now=now,
-        status="timed_out" if timed_out else "cancelled" if said.cancelled else "failed",
-        category="timeout" if timed_out else "canceled" if said.cancelled else "execution_failed",
-        # A client that was asked may have done it all the same.
-        effects="possible",
-        abort_reason="timeout" if timed_out else "user_interrupt" if said.cancelled else None,
+        status="cancelled" if said.cancelled else "timed_out",
+        category="canceled" if said.cancelled else "timeout",
+        effects="none" if known else "unknown",
+        abort_reason="user_interrupt" if said.cancelled else "timeout",
     )
 
 
@@ -264,12 +316,16 @@ def _request(gate: "Mediator", proposal: Proposal) -> RuntimeToolRequested:
     parts, declaration = gate.parts, proposal.declaration
     safe = _safe(proposal)
     seconds = declaration.timeout if declaration.timeout is not None else parts.client_seconds
+    more: dict[str, Any] = {}
+    if proposal.is_rewritten:
+        more["arguments"] = proposal.arguments
     return RuntimeToolRequested(
-        request_id=f"runtime-tool-{stable_hash([parts.turn_id, declaration.name, proposal.call.call_id])[7:]}",
+        request_id=request_id(parts.turn_id, declaration.name, proposal.call.call_id),
         tool_name=declaration.name,
         safe_args=safe,
         args_sha256=stable_hash(safe),
         timeout_at=int((parts.now() + seconds) * 1_000_000),
+        **more,
     )
 
 

@@ -12,6 +12,7 @@ from wakeful.contracts.tools import Confinement, Principal, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.state import Call
 from wakeful.mediation.locks import LockTable
+from wakeful.mediation.offloading import Fetch, Keep
 from wakeful.mediation.outcomes import CallRecord
 from wakeful.tools.function import Tool
 from wakeful.tools.proposal import ProposedCall
@@ -21,6 +22,10 @@ ALLOWED = PermissionEvaluated(
 )
 LOCK_SECONDS = 60.0
 """How long a call waits for its locks."""
+
+
+async def _no_store(*given: Any) -> Any:
+    raise RuntimeError("this gate was made without a store")
 
 
 @dataclass(slots=True)
@@ -39,6 +44,8 @@ class Proposal:
     scheduling: Literal["parallel", "serial"]
     directory: str | None = None
     confinement: Confinement | None = None
+    is_rewritten: bool = False
+    """The arguments are not what the model wrote: a person or a hook changed them."""
 
 
 @dataclass(slots=True)
@@ -112,8 +119,11 @@ class GateParts:
     now: Callable[[], float] = field(default=time.time)
     """Unix seconds."""
     expiry_seconds: float = DEFAULT_EXPIRY_SECONDS
-    client_seconds: float = 30.0
-    """How long a client may take to run a tool."""
+    client_seconds: float = DEFAULT_EXPIRY_SECONDS
+    """How long a client may take to run a tool that does not say so itself."""
+    keep: Keep = field(default=_no_store)
+    """Where what is too large for an event goes."""
+    fetch: Fetch = field(default=_no_store)
     has_person: bool = True
     """Is there anybody who could ever answer?"""
     agent: str = ""

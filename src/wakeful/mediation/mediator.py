@@ -162,7 +162,10 @@ class Mediator:
         except Exception as raised:
             return _Prepared(error=_gate_broke(name, raised), declaration=declaration, arguments=executable)
         return _Prepared(
-            Proposal(call, tool, traits, declaration, executable, record, batch_id, scheduling, directory, confinement)
+            Proposal(
+                *(call, tool, traits, declaration, executable, record, batch_id, scheduling, directory, confinement),
+                is_rewritten=call.edited is not None,
+            )
         )
 
     # --- steps 5 to 11 ------------------------------------------------------------------------------------------------
@@ -180,7 +183,7 @@ class Mediator:
             if violations:
                 consulted = consulted.and_then(Consulted((Said(by="hook", decision="deny", reason="rewrote badly"),)))
             else:
-                proposal.arguments = rewritten
+                proposal.arguments, proposal.is_rewritten = rewritten, True
                 proposal.directory = proposal.tool.working_directory(rewritten)
                 proposal.confinement = proposal.tool.confinement(rewritten)
         verdict = judging.judge(proposal, consulted, self._parts)
@@ -289,10 +292,13 @@ class Mediator:
     ) -> Admission:
         assert call.pending is not None and call.pending.said is not None
         record.taken_up_at = call.started_at / 1_000_000 if call.started_at else record.taken_up_at
-        answer = asking.answer_of(call.pending, record)
-        if answer.outcome is not None:
+        answer = asking.answer_of(call, record)
+        if answer.outcome is not None or answer.given is not None:
             record.injected_args = split(arguments or {}, self._injected).injected_args
+        if answer.outcome is not None:
             return Admission([answer.outcome(self._parts.now())])
+        if answer.given is not None:
+            return asking.given(self, record, answer.given)
         given = call.edited if call.edited is not None else arguments
         prepared = self._prepare(call, given, record, batch_id, scheduling)
         proposal = prepared.proposal
@@ -307,6 +313,8 @@ class Mediator:
             return Admission([event for event in denied.events if not isinstance(event, ToolStarted)])
         if not answer.is_bound(proposal, self._parts.secret):
             return asking.asked_anew(self, proposal, answer)
+        if proposal.declaration.answered_by != "code":
+            return asking.asked_again(self, proposal, answer)
         return self._locked(proposal, lambda: self._approved(proposal, answer))
 
     def _approved(self, proposal: Proposal, answer: "asking.Answered") -> Admission:

@@ -24,10 +24,10 @@ from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
 from wakeful.contracts.tools import Effects, ToolError
 from wakeful.mediation.gate import Dispatch
-from wakeful.mediation.offloading import INLINE_BYTES, offload
-from wakeful.mediation.outcomes import failed, spills, succeeded, unknown_error
+from wakeful.mediation.outcomes import failed, unknown_error
+from wakeful.mediation.shaping import at_once, makes_short_text, shaped
 from wakeful.tools.context import RunContext
-from wakeful.tools.results import ResultRefused, Shown, ToolOutput, clean, show
+from wakeful.tools.results import ResultRefused, clean, show
 from wakeful.tools.running import Running
 from wakeful.tools.schema import ArgumentsRefused
 
@@ -226,38 +226,17 @@ class RunningCall:
 
     def _finish_at_once(self, value: Any) -> bool:
         """The common case, without a task: what makes a short text needs no artifact. False when it is another."""
-        if not _makes_short_text(value):
+        if not makes_short_text(value):
             return False
-        parts, _, size = show(value)
-        self._finish([succeeded(self.dispatch.record, now=self.around.now(), parts=parts, size_bytes=size, whole=None)])
+        self._finish([at_once(self.dispatch.record, value, self.around.now())])
         return True
 
     async def _shape_and_finish(self, value: Any) -> None:
-        extra = value if isinstance(value, ToolOutput) else None
-        if extra is not None:
-            value = extra.content
         try:
-            # A large result is turned to JSON and measured off the loop: other turns go on meanwhile.
-            shown: Shown = show(value) if _light(value) else await asyncio.to_thread(show, value)
+            self._finish(await shaped(self.dispatch.record, value, now=self.around.now, keep=self.around.keep))
         except ResultRefused as refused:
             error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
             self._finish([self._failed(error, self._effects_of_failure())])
-            return
-        media = "text/plain; charset=utf-8"
-        whole = await self.around.keep(shown.whole, media) if shown.whole is not None else None
-        event = succeeded(
-            self.dispatch.record,
-            now=self.around.now(),
-            parts=shown.parts,
-            size_bytes=shown.size,
-            whole=whole,
-            extra=extra,
-        )
-        item = await offload(event.item, self.around.keep)
-        if item is not event.item:
-            event = event.model_copy(update={"item": item})
-        spilled = spills(self.dispatch.call_id, shown, whole) if whole is not None else ()
-        self._finish([*spilled, event])
 
     # --- the one outcome ----------------------------------------------------------------------------------------
 
@@ -436,23 +415,6 @@ def _violations(raised: BaseException) -> list[AnyEvent]:
     details = raised.error.details or {}
     boundary, target = details.get("boundary", raised.error.kind), details.get("target", details.get("path", ""))
     return [SandboxViolation(boundary=clean(str(boundary))[:200], target=clean(str(target))[:500])]
-
-
-def _makes_short_text(value: Any) -> bool:
-    """One short text, whatever is done to it: nothing to walk over, nothing to keep apart, nothing that can fail."""
-    kind = type(value)
-    if kind is str:
-        return len(value) * 6 < INLINE_BYTES
-    return kind is bool or kind is float or value is None or (kind is int and value.bit_length() <= 64)
-
-
-def _light(value: Any) -> bool:
-    """Cheap to turn into text?"""
-    return (
-        value is None
-        or isinstance(value, (int, float, bool))
-        or (isinstance(value, (str, bytes, list, tuple, dict)) and len(value) < 1_000)
-    )
 
 
 def _said(raised: BaseException) -> str:

@@ -111,6 +111,9 @@ async def prepare(
         # A store that is gone with the process, and nobody to ask: no answer can ever come.
         has_person=request.approver is not None or store.location != ":memory:",
         expiry_seconds=agent.approval_expiry,
+        client_seconds=agent.approval_expiry,
+        keep=store.put_blob,
+        fetch=store.get_blob,
         agent=agent.name,
         thread=row.thread_id,
         turn_id=row.turn_id,

@@ -14,6 +14,7 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.errors import AgentMissing, ToolMissing, WakefulError
 from wakeful.ports import TurnRow
 from wakeful.service.requests import Runtime
+from wakeful.tools.client import ClientTool
 from wakeful.tools.function import Tool
 
 UNCHANGED = "nothing was changed; "
@@ -72,7 +73,12 @@ def _reference(runtime: Runtime, who: str, config: TurnConfig) -> str:
 
 
 def _tools(who: str, config: TurnConfig, supplied: Sequence[Tool[Any]]) -> list[Tool[Any]]:
-    found = {declared.name: find_tool(declared.name, supplied) for declared in config.tools}
+    found: dict[str, Tool[Any] | None] = {
+        # What a client runs needs no code here: its declaration is all there is to it.
+        declared.name: find_tool(declared.name, supplied)
+        or (ClientTool(declared) if declared.answered_by == "client" else None)
+        for declared in config.tools
+    }
     missing = [name for name, tool in found.items() if tool is None]
     if missing:
         raise ToolsNotSupplied(who, missing)

@@ -93,7 +93,7 @@ class ActionResolved(Event):
 
 
 class RuntimeToolRequested(Event):
-    """A client is to run the call."""
+    """A client is to run the call. From here on it may have happened, whatever is heard of it."""
 
     kind: ClassVar[str] = "runtime_tool.requested"
     aliases: ClassVar[tuple[str, ...]] = ("runtime_tool_request_created", "client_tool_call")
@@ -103,6 +103,8 @@ class RuntimeToolRequested(Event):
     tool_name: str
     safe_args: dict[str, Any] = {}
     args_sha256: str
+    arguments: dict[str, Any] | None = None
+    """What the client is to run it with, where that is not what the model wrote."""
     timeout_at: int
     """Microseconds since the epoch."""
     runtime: dict[str, Any] = {}
@@ -130,6 +132,8 @@ class RuntimeToolResolved(Event):
     """The result as JSON, when it is too large to stand here."""
     error: str | None = None
     cancelled: bool = False
+    not_sent: bool = False
+    """The request never left for a client: nothing can have happened."""
     submitted_by: str = "client"
     metadata: dict[str, Any] = {}
     runtime: dict[str, Any] = {}
