@@ -17,6 +17,8 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
+    ActionSettled,
+    ActionStaged,
     AnswerAccepted,
     AnswerRejected,
     ApprovalRuleAdded,
@@ -40,6 +42,7 @@ from wakeful.contracts.events import (
     OutputTruncated,
     PermissionEvaluated,
     RoutingFallbackApplied,
+    RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
     SandboxApplied,
@@ -349,6 +352,9 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | ToolMediationDisabled()
             | TranscriptClosed()
             | ToolCatalogResolved()
+            | RuntimeToolContinued()
+            | ActionStaged()
+            | ActionSettled()
             | ApprovalRuleAdded()
             | ApprovalRuleRevoked()
             | SandboxApplied()

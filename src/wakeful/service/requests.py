@@ -54,5 +54,7 @@ class RunRequest:
     ask_caller: Callable[[], Awaitable[bool]] | None = None
     approver: Callable[[Approval], Awaitable[Any]] | None = None
     """Asked about what a person has to decide; without one the turn rests on it."""
+    announce_requests: bool = True
+    """Tell the hooks of the process what clients are asked; a caller that keeps requests elsewhere tells its own."""
     on_turn: Callable[[str, str], None] | None = None
     """Told the turn's and the agent's id as soon as the turn is safe."""

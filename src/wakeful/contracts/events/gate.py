@@ -15,6 +15,8 @@ ApprovalStatus: TypeAlias = Literal["approved", "rejected", "timed_out"]
 Decision: TypeAlias = Literal["approve", "reject", "edit", "answer", "always", "expire", "cancel"]
 """What was done about it. expire and cancel are the runtime's own."""
 
+StagedType: TypeAlias = Literal["pending_action", "client_tool"]
+
 ACTION: tuple[Need, ...] = (*CALL, "action_id")
 
 
@@ -137,6 +139,52 @@ class RuntimeToolResolved(Event):
     submitted_by: str = "client"
     metadata: dict[str, Any] = {}
     runtime: dict[str, Any] = {}
+
+
+class RuntimeToolContinued(Event):
+    """Whoever continues runs was told that the request is answered, and said what it made of it."""
+
+    kind: ClassVar[str] = "runtime_tool.continued"
+    aliases: ClassVar[tuple[str, ...]] = ("runtime_tool_request_resumed",)
+    needs: ClassVar[tuple[Need, ...]] = ("action_id",)
+    outsider: ClassVar[bool] = True
+
+    request_id: str
+    tool_name: str
+    run_id: str = ""
+
+
+class ActionStaged(Event):
+    """A host keeps something here that waits for somebody, and that is no call of a turn."""
+
+    kind: ClassVar[str] = "action.staged"
+    needs: ClassVar[tuple[Need, ...]] = ("action_id",)
+    outsider: ClassVar[bool] = True
+
+    action_id: str
+    action_type: StagedType
+    name: str
+    """The tool, or what kind of action it is."""
+    expires_at: int
+    """Microseconds since the epoch."""
+    record: dict[str, Any] | None = None
+    record_ref: BlobRef | None = None
+    """The record as JSON, when it is too large to stand here."""
+
+
+class ActionSettled(Event):
+    """It was decided or answered, once."""
+
+    kind: ClassVar[str] = "action.settled"
+    needs: ClassVar[tuple[Need, ...]] = ("action_id",)
+    outsider: ClassVar[bool] = True
+
+    action_id: str
+    action_type: StagedType
+    status: str
+    settled_by: str
+    record: dict[str, Any] | None = None
+    record_ref: BlobRef | None = None
 
 
 class ApprovalRuleAdded(Event):

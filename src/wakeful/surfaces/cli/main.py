@@ -18,6 +18,7 @@ class Command(NamedTuple):
     module: str
     usage: str
     says: str
+    function: str = "command"
 
 
 COMMANDS = {
@@ -28,6 +29,12 @@ COMMANDS = {
     "cancel": Command("cancel", "cancel TURN", "ask a turn to stop, wherever it runs"),
     "unknown": Command("unknown", "unknown", "calls of which nobody knows whether they happened"),
     "resolve": Command("resolve", "resolve CALL", "say whether such a call happened"),
+    "requests": Command("requests", "requests", "calls that a client has to run"),
+    "requests list": Command("requests", "requests list", "the same as requests"),
+    "requests show": Command("requests", "requests show ID", "all about one of them", "show"),
+    "requests submit": Command("requests_end", "requests submit ID JSON", "give the client's answer", "submit"),
+    "requests timeout": Command("requests_end", "requests timeout ID", "no client will answer it", "timeout"),
+    "requests cancel": Command("requests_end", "requests cancel ID", "nobody wants the answer any more", "cancel"),
     "events": Command("events", "events [TURN]", "the newest turns, or the log of one (--follow)"),
     "events validate": Command("events_validate", "events validate [FILE]", "hold a log to the published schema"),
     "replay": Command("replay", "replay TURN", "decide a turn again and prove that nothing comes out differently"),
@@ -42,6 +49,9 @@ COMMANDS = {
 GROUPS = {
     "Begin": ("demo crash", "run", "resume", "cancel"),
     "What needs a person": ("unknown", "resolve"),
+    "What a client has to do": (
+        *("requests", "requests show", "requests submit", "requests timeout", "requests cancel"),
+    ),
     "Models": ("models list", "models show", "models test"),
     "Look": ("events", "events validate", "replay", "debug latency", "doctor", "schema"),
 }
@@ -121,7 +131,8 @@ def _invoke(name: str, arguments: list[str]) -> int:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     try:
-        app.command()(import_module(f"wakeful.surfaces.cli.{COMMANDS[name].module}").command)
+        module = import_module(f"wakeful.surfaces.cli.{COMMANDS[name].module}")
+        app.command()(getattr(module, COMMANDS[name].function))
         app(arguments, prog_name=f"wakeful {name}")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 1

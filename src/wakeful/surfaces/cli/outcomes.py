@@ -8,6 +8,7 @@ from wakeful.ports import UnknownRow
 from wakeful.service.results import RunResult
 from wakeful.surfaces.cli.places import Place
 from wakeful.surfaces.cli.problems import note
+from wakeful.surfaces.cli.request_words import how_to_end, line
 from wakeful.surfaces.cli.shown import arguments_text, duration, json_text, one_line, plain
 
 COMPLETED, FAILED, NEEDS_PERSON, INTERRUPTED = 0, 1, 3, 130
@@ -33,6 +34,9 @@ def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *,
     if mine:
         note(f"{len(mine)} outcome{'s are' if len(mine) > 1 else ' is'} unknown, and somebody has to find out:")
         note("\n".join(unknown_lines(mine, unknown, place)))
+    if result.runtime_tools:
+        note("\n".join(["a client has to run:", *(f"  {line(request)}" for request in result.runtime_tools)]))
+        note("\n".join(how_to_end(result.runtime_tools[0], place)))
     if not result.completed:
         note(f"what happened: wakeful events {result.turn_id}{place.flag}")
     elif sys.stderr.isatty() and not quiet:
