@@ -24,6 +24,7 @@ from wakeful.contracts.events.gate import Decision
 from wakeful.contracts.runtime_tools import request_id
 from wakeful.contracts.tools import Effect, Effects, ToolError
 from wakeful.contracts.verdicts import Verdict
+from wakeful.decisions.receipts import bounded
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Call
 from wakeful.mediation.binding import bind, holds
@@ -270,7 +271,7 @@ def _approval(gate: "Mediator", proposal: Proposal, verdict: Verdict) -> ActionR
         prompt=_words(declaration.name, safe),
         reason=verdict.reason,
         decisions=APPROVAL_DECISIONS,
-        safe_args=safe,
+        safe_args=_shown(proposal, safe),
         args_sha256=stable_hash(safe),
         binding=bind(parts.secret, proposal.declared, proposal.arguments, proposal.directory),
         working_directory=proposal.directory,
@@ -322,7 +323,7 @@ def _request(gate: "Mediator", proposal: Proposal) -> RuntimeToolRequested:
     return RuntimeToolRequested(
         request_id=request_id(parts.turn_id, declaration.name, proposal.call.call_id),
         tool_name=declaration.name,
-        safe_args=safe,
+        safe_args=_shown(proposal, safe),
         args_sha256=stable_hash(safe),
         timeout_at=int((parts.now() + seconds) * 1_000_000),
         **more,
@@ -335,6 +336,11 @@ def _safe(proposal: Proposal) -> dict[str, Any]:
         proposal.arguments, declaration.input_schema, declaration.sensitive_parameters
     )
     return safe
+
+
+def _shown(proposal: Proposal, safe: dict[str, Any]) -> dict[str, Any]:
+    """What stands in the event: of arguments that are kept elsewhere because of their size, a preview and a digest."""
+    return safe if proposal.call.part.arguments_ref is None else bounded(safe)
 
 
 def _words(name: str, safe: dict[str, Any]) -> str:
