@@ -36,16 +36,18 @@ def request_view(
 ) -> RuntimeToolRequest:
     """The request. `written` is what the model wrote, `injected` the fields among it that no tool gets."""
     sent = asked.arguments if asked.arguments is not None else split(written, frozenset(injected)).executable
+    metadata = dict(asked.metadata)
+    run_id = metadata.pop("run_id", "") or turn.turn_id
     return RuntimeToolRequest(
         status=status,
         request_id=asked.request_id,
         tool_name=asked.tool_name,
         tool_call_id=call_id,
         parameters=sent,
-        run_id=turn.turn_id,
+        run_id=run_id,
         timeout_at=iso(asked.timeout_at),
         runtime=asked.runtime,
-        metadata={**asked.metadata, "turn_count": step, "agent": turn.agent_name, "thread": turn.thread_id},
+        metadata={**metadata, "turn_count": step, "agent": turn.agent_name, "thread": turn.thread_id},
     )
 
 

@@ -317,9 +317,10 @@ def _request(gate: "Mediator", proposal: Proposal) -> RuntimeToolRequested:
     parts, declaration = gate.parts, proposal.declaration
     safe = _safe(proposal)
     seconds = declaration.timeout if declaration.timeout is not None else parts.client_seconds
-    more: dict[str, Any] = {}
+    sent = proposal.tool.for_client(proposal.arguments)
+    more: dict[str, Any] = {name: value for name, value in sent._asdict().items() if value}
     if proposal.is_rewritten:
-        more["arguments"] = proposal.arguments
+        more.setdefault("arguments", proposal.arguments)
     return RuntimeToolRequested(
         request_id=request_id(parts.turn_id, declaration.name, proposal.call.call_id),
         tool_name=declaration.name,

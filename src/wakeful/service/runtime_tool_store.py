@@ -77,18 +77,18 @@ class OwnRequestStore:
 
     async def recent_pending(self, query: Mapping[str, Any]) -> list[RuntimeToolRequest]:
         run_id, tool_name, before = query.get("run_id"), query.get("tool_name"), query.get("before")
+        # A run that is a turn of this store has its own rows; any other name is the caller's, and in the requests.
+        turn_id = run_id if run_id is not None and await self._store.turn(run_id) is not None else None
         rows = [
             row
-            for row in await self._store.actions(pending_only=True)
-            if row.kind == KIND
-            and tool_name in (None, row.tool_name)
-            and (not row.turn_id or run_id in (None, row.turn_id))
+            for row in await self._store.actions(pending_only=True, turn_id=turn_id)
+            if row.kind == KIND and tool_name in (None, row.tool_name)
             if before is None or (row.expires_at < NEVER and row.expires_at < micros(before))
         ]
         found: list[RuntimeToolRequest] = []
         for row in reversed(rows):
             request = await self._request(row)
-            if run_id in (None, request.run_id):
+            if turn_id is not None or run_id in (None, request.run_id):
                 found.append(request)
             if len(found) == query.get("limit"):
                 break

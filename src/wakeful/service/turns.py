@@ -83,6 +83,13 @@ async def resume_turn(
     return await _run(runtime, row, RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream))
 
 
+async def continue_turn(runtime: Runtime, turn_id: str, request: RunRequest) -> RunResult[Any]:
+    """Go on with a turn that this request began and that rested on something which is there now."""
+    row = await runtime.store.turn(turn_id)
+    assert row is not None, f"{turn_id} was begun here"
+    return await _run(runtime, row, request)
+
+
 async def cancel_turn(runtime: Runtime, turn_id: str, *, requested_by: str = "caller") -> bool:
     """Ask a turn to stop. False when it is over already."""
     row = await runtime.store.turn(turn_id)

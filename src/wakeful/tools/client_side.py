@@ -3,12 +3,26 @@ here. The gate writes such a call down as a request; the client's answer is its 
 """
 
 import re
+from typing import Any, NamedTuple
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.tools import ToolDeclaration
 
 CLIENT = "client"
 SLUG = re.compile(r"[a-z][a-z0-9_-]*")
+
+
+class ForClient(NamedTuple):
+    """What a client is sent beyond the call itself."""
+
+    arguments: dict[str, Any] | None = None
+    """What it runs the call with, where that is not what the model wrote."""
+    runtime: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    """`run_id`: what the caller calls the run."""
+
+
+NOTHING_MORE = ForClient()
 
 
 def client_name(name: str) -> str:

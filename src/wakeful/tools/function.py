@@ -21,7 +21,7 @@ from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillU
 from wakeful.contracts.tools import Confinement, Effect, ToolDeclaration
 from wakeful.decisions.parameters import assemble
 from wakeful.tools import docstrings, parameters, schema
-from wakeful.tools.client_side import client_name, not_here, run_by_client
+from wakeful.tools.client_side import NOTHING_MORE, ForClient, client_name, not_here, run_by_client
 from wakeful.tools.context import RunContext
 from wakeful.tools.options import CheckedOptions, ToolOptions, bindings, lock_names
 from wakeful.tools.probing import Probe
@@ -106,6 +106,10 @@ class Tool(Generic[Deps_contra]):
     def working_directory(self, arguments: dict[str, Any]) -> str | None:
         """Where the call would work, for tools to which that matters: an approval is bound to it."""
         return None
+
+    def for_client(self, arguments: dict[str, Any]) -> ForClient:
+        """What the client is sent, of a tool that a client runs. Does not raise."""
+        return NOTHING_MORE
 
 
 class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):

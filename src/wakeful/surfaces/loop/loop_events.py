@@ -17,6 +17,7 @@ from wakeful.contracts.events import (
     TranscriptLockReleaseFailed,
     TranscriptPersistFailed,
 )
+from wakeful.contracts.runtime_tools import RuntimeToolRequest
 
 
 class LoopEvent(NamedTuple):
@@ -45,6 +46,11 @@ def tool_call(turn: int, tool_name: str, tool_call_id: str, envelope: dict[str, 
 def tool_result(turn: int, tool_name: str, tool_call_id: str, *, success: bool) -> LoopEvent:
     payload = {"turn": turn, "tool_name": tool_name, "tool_call_id": tool_call_id, "success": success}
     return LoopEvent("tool_result", payload)
+
+
+def runtime_tool_pending(turn: int, request: RuntimeToolRequest) -> LoopEvent:
+    named = {"tool_name": request.tool_name, "tool_call_id": request.tool_call_id, "request_id": request.request_id}
+    return LoopEvent("runtime_tool_pending", {"turn": turn, **named})
 
 
 def continuation_message_added(turn: int, role: str) -> LoopEvent:

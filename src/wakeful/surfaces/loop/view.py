@@ -30,6 +30,7 @@ from wakeful.contracts.events import (
     TranscriptPersistFailed,
     TurnFailed,
 )
+from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.redaction import call_envelope
@@ -98,6 +99,23 @@ class LoopView:
         self.swallowed: list[dict[str, str]] = []
         """What was raised and changed nothing."""
         self.terminal: Terminal | None = None
+        self.waiting: tuple[RuntimeToolRequest, ...] = ()
+        """What clients have to run before the run goes on."""
+
+    def pause(self, waiting: tuple[RuntimeToolRequest, ...]) -> None:
+        """The run pauses on these. Their calls stand in the transcript in their places, for results to follow."""
+        self.waiting = waiting
+        if not waiting:
+            return
+        for call in self._open:
+            outcome = self._outcomes.pop(call.call_id, None)
+            if outcome is not None:
+                self._close(call, outcome)
+                continue
+            name = call.name or call.called_as
+            asked = transcript.tool_call(name, call.parameters or {}, tool_call_id=call.call_id, turn=self.turn)
+            self.messages.append(asked)
+        self._open = []
 
     def take(self, recorded: Recorded) -> list[LoopEvent]:
         """Take in a fact; returns the loop's events it stands for, in order."""
@@ -178,7 +196,8 @@ class LoopView:
     def _closed(self, event: TranscriptClosed) -> list[LoopEvent]:
         outcome = event.run_outcome
         if outcome.status != "failed":
-            return [loop_events.completed(event)]
+            paused = [loop_events.runtime_tool_pending(self.turn, request) for request in self.waiting]
+            return [*paused, loop_events.completed(event)]
         # A turn that failed has said so; a run that never came to a turn says it here.
         if self.terminal is None and outcome.failure is not None:
             return [loop_events.failed(outcome.failure.message)]
