@@ -278,7 +278,7 @@ def _ask(
         action_id=action_id,
         kind=kind,
         agent_id=known.agent_id,
-        agent_name=known.agent_name,
+        agent_name=made.agent_name if made.agent_name is not None else known.agent_name,
         turn_id=fact.turn_id or "",
         thread_id=fact.thread_id or "",
         step=fact.step or 0,

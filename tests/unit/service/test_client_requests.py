@@ -26,6 +26,7 @@ from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.errors import InvalidValue, RequestNotFound
 from wakeful.contracts.events import (
+    KINDS_BY_NAME,
     RuntimeToolRequested,
     RuntimeToolResolved,
     ToolFailed,
@@ -37,11 +38,20 @@ from wakeful.decisions.turn import HitLimit, TakeUp, decide
 from wakeful.service.approvals import decide as decide_approval
 from wakeful.service.client_requests import pending_requests as pending_of
 from wakeful.service.client_requests import submit_result as submit_to
-from wakeful.service.hooks import hooks
+from wakeful.service.hooks import HookRegistry, hooks
 from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest
+from wakeful.service.runtime_tool_store import OwnRequestStore
+from wakeful.service.runtime_tools import RuntimeToolLifecycle
 from wakeful.service.turns import resume_turn, run_turn
 from wakeful.testing import FixedClock
+
+NAMES_OF_HOOKS = (
+    "runtime_tool_request_created",
+    "runtime_tool_result_submitted",
+    "runtime_tool_request_timed_out",
+    "runtime_tool_request_resumed",
+)
 
 
 @pytest.fixture
@@ -355,3 +365,51 @@ async def test_after_a_restart_whoever_takes_turns_up_times_out_what_is_late(pla
 async def _rows(place: str) -> list[Any]:
     async with opened_store(place) as store:
         return await store.actions()
+
+
+@pytest.mark.spec("API-RTL-16")
+async def test_every_step_is_told_to_the_hooks_with_its_envelopes_and_is_an_entry_of_the_log(place: str) -> None:
+    own_hooks, heard = HookRegistry(find=list), []
+    for name in NAMES_OF_HOOKS:
+        own_hooks.register(name, lambda *given, name=name: heard.append((name, given)))
+    async with opened_store(place) as store:
+        own = OwnRequestStore(runtime(store))
+        lifecycle = RuntimeToolLifecycle(own_hooks, record=own.record)
+        asked = {"tool_name": "client/pick", "run_id": "r1", "parameters": {"n": 1}}
+        first = await lifecycle.create_pending_request(own, {**asked, "tool_call_id": "c1"}, {"who": "me"})
+        second = await lifecycle.create_pending_request(own, {**asked, "tool_call_id": "c2"}, {"who": "me"})
+        await lifecycle.submit_result(own, {"request_id": first.request_id, "result": 1}, lambda *_: {}, {"who": "me"})
+        await lifecycle.timeout_request(own, second.request_id, None, {"who": "me"})
+        created, submitted, timed, resumed = NAMES_OF_HOOKS
+        assert [name for name, _ in heard] == [created, created, submitted, resumed, timed]
+        assert [given[0]["request_id"] for _, given in heard] == [
+            *(first.request_id, second.request_id),
+            *(first.request_id, first.request_id),
+            second.request_id,
+        ]
+        assert all(given[-1] == {"who": "me"} for _, given in heard)  # the caller's context goes along
+        assert heard[2][1][1]["result"] == {"value": 1} and heard[4][1][1]["success"] is False
+        entries = await store.read("hosted-actions")
+        assert [(entry.fact.event.kind, entry.fact.action_id) for entry in entries[1:]] == [
+            ("action.staged", first.request_id),
+            ("action.staged", second.request_id),
+            ("action.settled", first.request_id),
+            ("runtime_tool.continued", first.request_id),
+            ("action.settled", second.request_id),
+        ]
+    # Of a turn's own request the entries are the turn's.
+    waiting = await run(agent(), "go", store=place)
+    async with opened_store(place) as store:
+        await submit_to(
+            runtime(store), waiting.runtime_tools[0].request_id, 1, continuation=lambda *_: {}, hooks=own_hooks
+        )
+        kinds_now = kinds(await store.read(waiting.agent_id))
+    assert kinds_now[-4:] == [
+        "runtime_tool.requested",
+        "turn.suspended",
+        "runtime_tool.resolved",
+        "runtime_tool.continued",
+    ]
+    assert [KINDS_BY_NAME[name][0] for name in NAMES_OF_HOOKS] == [
+        *("runtime_tool.requested", "runtime_tool.resolved", "runtime_tool.resolved", "runtime_tool.continued")
+    ]
