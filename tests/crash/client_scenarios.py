@@ -66,6 +66,16 @@ async def unanswered(store: Store, ledger: Ledger) -> None:
     await one_answer_each(store, result, painted=2)
 
 
+async def forgetful(store: Store, ledger: Ledger) -> None:
+    """Taken out: a client that does not know requests by their names does again what it did before it was killed."""
+    result = await run(support(ledger), "go", deps=ledger, store=store, key="k")
+    while result.status == "runtime_tool_pending":
+        for request in await pending_requests(store):
+            ledger.record(request.tool_name, request.request_id)
+            await submit_result(store, request.request_id, {})
+        result = await run(support(ledger), "go", deps=ledger, store=store, key="k")
+
+
 async def one_answer_each(store: Store, result: RunResult[Any], *, painted: int) -> None:
     """Every request was made once, answered once, and became one outcome."""
     (row,) = await store.turns()

@@ -187,6 +187,20 @@ async def test_large_arguments_reach_the_client_whole(place: str) -> None:
     assert (await pending_requests(place))[0].parameters == {"folder": folder}
 
 
+async def test_large_arguments_can_be_asked_about_too(place: str) -> None:
+    """The event shows a preview and a digest; what is approved and sent is whole."""
+    folder = "x" * 100_000
+    support = agent(calls(("client/pick_file", {"folder": folder})), "done", hitl_tools=["pick_file"])
+    waiting = await run(support, "go", store=place)
+    (approval,) = waiting.approvals
+    assert (approval.arguments["truncated"], approval.arguments["size_chars"]) == (True, 100_013)
+    async with opened_store(place) as store:
+        await decide_approval(runtime(store), approval.id, Approve())
+    asked = await resume(place, waiting.turn_id, [support])
+    assert asked.runtime_tools[0].parameters == {"folder": folder}
+    assert await identical(place, waiting.turn_id)
+
+
 async def test_fields_that_are_not_the_tools_do_not_reach_the_client(place: str) -> None:
     support = agent(
         calls(("client/pick_file", {"folder": "/", "why": "because"})), "done", injected_tool_args={"why": "Why?"}
