@@ -123,6 +123,7 @@ class TurnRunner:
 
     async def _go_down(self) -> None:
         work, steps = self._work, self.steps
+        await steps.leave_gate()
         await steps.requests.shut_down()
         await steps.calls.shut_down()
         finished = self._take()

@@ -168,6 +168,15 @@ class Steps:
         self._gate_waits = True
         self._post([work.fact(event, call.step, call.call_id) for event in admission.events])
 
+    async def leave_gate(self) -> None:
+        """The process or the caller goes away: nobody waits at the gate any more."""
+        waiting = list(self._at_gate.values())
+        self._at_gate.clear()
+        for task in waiting:
+            task.cancel()
+        if waiting:
+            await asyncio.wait(waiting)
+
     def _skipped(self, step: SkipCall) -> list[Fact]:
         work = self._work
         call = work.state.calls[step.call_id]
