@@ -25,7 +25,10 @@ from wakeful.sandbox.settings import SandboxSettings
 _SYSTEM = "usr bin sbin lib lib32 lib64 libx32 opt nix proc sys/devices"
 SYSTEM_ROOTS = tuple(f"/{name}" for name in _SYSTEM.split())
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts")
-NOT_WHOLE = "Landlock cannot take places out of a writable folder: .git/hooks, .git/config and .wakeful can be written"
+NOT_WHOLE = (
+    "Landlock cannot take places out of a writable folder: .git/hooks, .git/config and .wakeful can be written, "
+    "and what is hidden inside the workspace can be read and written"
+)
 
 
 class NotConfined(Exception):
@@ -193,7 +196,7 @@ class Sandbox:
         on_path = [folder for folder in self._environ.get("PATH", "").split(":") if folder.startswith("/")]
         settings = sorted(map(str, Path("/etc").iterdir())) if Path("/etc").is_dir() else []
         wanted = [*SYSTEM_ROOTS, *settings, *on_path, sys.prefix, sys.base_prefix, *self._settings.read_roots]
-        real = [os.path.realpath(path) for path in (*wanted, *self.write_roots) if Path(path).exists()]
+        real = [os.path.realpath(path) for path in (*wanted, *self.write_roots) if os.path.exists(path)]
         return tuple(dict.fromkeys(path for path in real if not any(places.is_below(h, [path]) for h in hidden)))
 
     # --- both ---------------------------------------------------------------------------------------------------------
