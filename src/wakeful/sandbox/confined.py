@@ -128,11 +128,8 @@ class Sandbox:
         program = _found(argv[0], environment)
         passed = [line.tells]
 
-        def opened(data: bytes) -> int:
-            descriptor = os.memfd_create("wakeful", os.MFD_CLOEXEC)
+        def given(descriptor: int) -> int:
             holding.callback(os.close, descriptor)
-            os.write(descriptor, data)
-            os.lseek(descriptor, 0, os.SEEK_SET)
             passed.append(descriptor)
             return descriptor
 
@@ -142,8 +139,8 @@ class Sandbox:
             [program, *argv[1:]],
             tty=tty,
             status=line.tells,
-            seccomp=opened(seccomp.program(sockets=True)) if seccomp.supported() else None,
-            nothing=lambda: opened(b""),
+            seccomp=given(_file_of(seccomp.program(sockets=True))) if seccomp.supported() else None,
+            nothing=lambda: given(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)),
         )
         return self._start(made, environment, tty, line, tuple(passed))
 
@@ -225,6 +222,13 @@ class Sandbox:
             tasks=limits.processes + 1,  # the first is what holds the others
             memory_bytes=limits.memory_bytes,
         )
+
+
+def _file_of(data: bytes) -> int:
+    descriptor = os.memfd_create("wakeful", os.MFD_CLOEXEC)
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 def _found(program: str, environment: Mapping[str, str]) -> str:
