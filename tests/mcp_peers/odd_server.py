@@ -75,11 +75,11 @@ def call(request):
     if MODE == "hang_call":
         return
     if MODE == "dies":
-        sys.stderr.write("out of memory\n")
+        sys.stderr.write("out of memory, with " + os.environ.get("TOKEN", "nothing") + "\n")
         sys.stderr.flush()
         os._exit(3)
     if MODE == "flood":
-        for each in range(20_000):
+        for each in range(3_000):
             say({"method": "notifications/progress", "params": {"progressToken": token, "progress": each}})
             say({"method": "notifications/message", "params": {"level": "info", "data": "x" * 50}})
     if MODE == "odd_progress":

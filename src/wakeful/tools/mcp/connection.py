@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import anyio
 import mcp_types as types
 from mcp.client import Client, IncomingMessage
-from mcp.client.auth import OAuthFlowError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
@@ -23,14 +22,15 @@ from wakeful.contracts.errors import WakefulError
 from wakeful.tools.mcp.failures import BadAnswer, Lost, NotReached, Refused, ServerProblem, SessionGone, Silent
 from wakeful.tools.mcp.http import Signs, client_for
 from wakeful.tools.mcp.listing import Listed, Listing, fingerprint
-from wakeful.tools.mcp.oauth import Ask, provider_for
-from wakeful.tools.mcp.servers import HttpServer, Limits, Server, StdioServer
+from wakeful.tools.mcp.oauth import Ask, Login
+from wakeful.tools.mcp.servers import HttpServer, Limits, Server, StdioServer, without_secrets
 from wakeful.tools.mcp.stdio import Tail, running
 
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 PERSON_SECONDS = 600.0
 """How long a person may take to log in."""
 CLOSE_SECONDS = 20.0
+LAST_WORDS_SECONDS = 0.5
 
 
 class Connection:
@@ -120,7 +120,7 @@ class Connection:
         server, limits = self.server, self._limits
         if isinstance(server, StdioServer):
             return running(server, self.tail, self.ended, limits)
-        auth = provider_for(server, self._principal, self._tokens, self._ask) if server.oauth is not None else None
+        auth = Login(server, self._principal, self._tokens, self._ask) if server.oauth is not None else None
         client = await stack.enter_async_context(client_for(server, self._signs, limits, auth=auth))
         return streamable_http_client(server.url, http_client=client, max_sse_event_size=limits.message_bytes)
 
@@ -136,9 +136,8 @@ class Connection:
             if isinstance(each, WakefulError):
                 return NotReached(each.message)
             if isinstance(each, MCPError):
-                return NotReached(self._with_last_words(_short(self._meaning(each).message)))
-            if isinstance(each, OAuthFlowError):
-                return NotReached("it could not be logged in to")
+                meant = self._meaning(each)
+                return NotReached(meant.message if isinstance(meant, Lost) else self._with_last_words(meant.message))
         name = type(_flat(error)[0]).__name__
         return NotReached(self._with_last_words(f"the connection could not be made or broke ({name})"))
 
@@ -147,7 +146,7 @@ class Connection:
         said = self.tail.text()
         if said:
             more.append(f"its last words: {said[-500:]}")
-        return "; ".join((text, *more))
+        return without_secrets("; ".join((text, *more)), self.server)
 
     # --- what is asked of it -----------------------------------------------------------------------------------------
 
@@ -205,21 +204,28 @@ class Connection:
         except TimeoutError:
             problem = Silent(f"it did not answer within {seconds:g} s")
         except MCPError as error:
+            await self._let_it_finish()
             problem = self._meaning(error)
         except (ValidationError, RuntimeError, ValueError) as error:
             if self.ended.is_set():
                 problem = Lost(self._with_last_words("its connection ended"))
             else:
-                problem = BadAnswer(f"it answered, and not as it should: {_short(str(error))}")
+                said = without_secrets(_short(str(error)), self.server)
+                problem = BadAnswer(f"it answered, and not as it should: {said}")
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             problem = Lost(self._with_last_words("its connection ended"))
         if isinstance(problem, SessionGone):
             self.ended.set()
         raise problem
 
+    async def _let_it_finish(self) -> None:
+        """A server that died may have said why: its last words come a moment after its end."""
+        if self.ended.is_set() and self._owner is not None:
+            await asyncio.wait({self._owner}, timeout=LAST_WORDS_SECONDS)
+
     def _meaning(self, error: MCPError) -> ServerProblem:
         """An error by its number: our own signs first, then what the session says, then the server's own."""
-        code, words = error.code, _short(error.message)
+        code, words = error.code, without_secrets(_short(error.message), self.server)
         if code == self._signs.not_reached:
             return NotReached(words)
         if code == self._signs.session_gone:
@@ -227,14 +233,8 @@ class Connection:
         if code == self._signs.lost:
             return Lost(words)
         if code == types.CONNECTION_CLOSED and (self.ended.is_set() or isinstance(self.server, HttpServer)):
-            if self._problem is not None and isinstance(self._problem, NotReached) and self.server_wants_login:
-                return self._problem
             return Lost(self._with_last_words(words))
         return Refused(words, code)
-
-    @property
-    def server_wants_login(self) -> bool:
-        return isinstance(self.server, HttpServer) and self.server.oauth is not None
 
 
 def _listed(tool: types.Tool) -> Listed:

@@ -17,8 +17,12 @@ from wakeful._version import __version__
 from wakeful.tools.mcp.addresses import AddressRefused, Destinations
 from wakeful.tools.mcp.servers import HttpServer, Limits
 
+FAILED = "wakeful.failed"
+"""An extension of a request that is not to be sent: why it cannot be."""
 SESSION = "mcp-session-id"
 ERROR_BYTES = 64 * 1024
+TALKATIVE = ("httpcore2", "httpx2", "mcp.client.auth", "mcp.client.streamable_http")
+"""Their lines show addresses with their queries, headers as they come, and failed logins with all they hold."""
 SHORT = {"connect": 10.0, "read": 30.0, "write": 30.0, "pool": 10.0}
 WORDS_FOR = {401: "it wants to know who asks", 403: "it does not let this client in", 429: "it is asked too often"}
 
@@ -66,17 +70,19 @@ class JudgedTransport(httpx2.AsyncBaseTransport):
         self._by_host: dict[str, httpx2.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if FAILED in request.extensions:  # a login that came to nothing: this is its answer
+            return _answer(self._signs.not_reached, str(request.extensions[FAILED]))
         spoken = request.method == "POST" and request.headers.get("content-type", "").startswith("application/json")
         try:
             response = await self._sent(request, spoken)
         except (AddressRefused, OSError, httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
-            if not spoken:
+            if _is_stream(request):
                 raise httpx2.ConnectError(str(error)) from None
             return _answer(
                 self._signs.not_reached, f"{request.url.host} cannot be reached: {str(error) or 'no answer'}"
             )
         except (httpx2.TransportError, httpx2.StreamError) as error:
-            if not spoken:
+            if _is_stream(request):
                 raise
             return _answer(self._signs.lost, f"the connection broke: {str(error) or type(error).__name__}")
         return await self._judged(request, response) if spoken and response.status_code >= 400 else response
@@ -86,7 +92,7 @@ class JudgedTransport(httpx2.AsyncBaseTransport):
         port = request.url.port or (443 if request.url.scheme == "https" else 80)
         address = await self._destinations.address_of(host, port)
         extensions = {**request.extensions, "sni_hostname": host}
-        if not spoken and "text/event-stream" not in request.headers.get("accept", ""):
+        if not spoken and not _is_stream(request):
             extensions["timeout"] = SHORT  # logins and farewells: nobody else bounds them
         # One pool for each name: two names may share an address, and one's certificate says nothing about the other.
         pool = self._by_host.get(host)
@@ -108,7 +114,13 @@ class JudgedTransport(httpx2.AsyncBaseTransport):
         events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = _Bounded(response.stream, None if events else self._limits.message_bytes)
-        return response
+        if events:
+            return response
+        # Read here: a body that breaks off later would take the whole session with it.
+        try:
+            return httpx2.Response(response.status_code, headers=response.headers, content=await response.aread())
+        finally:
+            await response.aclose()
 
     async def _judged(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """A refusal, with what it means for the call. A JSON-RPC error in it is the server's own word and stays."""
@@ -116,12 +128,8 @@ class JudgedTransport(httpx2.AsyncBaseTransport):
         if status == 401 and self._has_login:
             return response  # it is answered with a token
         if SESSION in request.headers and status == 404:
-            await response.aclose()
             return _answer(self._signs.session_gone, "it has ended this session")
-        try:
-            body = (await response.aread())[:ERROR_BYTES]
-        except httpx2.HTTPError:
-            body = b""
+        body = response.content[:ERROR_BYTES]
         if _is_rpc_error(body):
             kept = {"content-type": "application/json", **_challenge(response)}
             return httpx2.Response(status, headers=kept, content=body)
@@ -141,9 +149,9 @@ def client_for(
     server: HttpServer, signs: Signs, limits: Limits, *, auth: httpx2.Auth | None = None
 ) -> httpx2.AsyncClient:
     """The client of one connection. No proxy, no cookie and no redirect comes between it and the server."""
-    for name in ("httpcore2", "httpx2"):  # their lines show addresses with their queries, and headers as they come
+    for name in TALKATIVE:
         if logging.getLogger(name).level == logging.NOTSET:
-            logging.getLogger(name).setLevel(logging.WARNING)
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     destinations = Destinations(server.url, allow_private=server.allow_private)
     return httpx2.AsyncClient(
         transport=JudgedTransport(destinations, signs, limits, has_login=auth is not None),
@@ -154,6 +162,11 @@ def client_for(
         follow_redirects=False,
         trust_env=False,
     )
+
+
+def _is_stream(request: httpx2.Request) -> bool:
+    """The one long-lived request; the SDK minds its failures by itself."""
+    return request.method == "GET" and "text/event-stream" in request.headers.get("accept", "")
 
 
 def _answer(code: int, message: str, status: int = 502, headers: dict[str, str] | None = None) -> httpx2.Response:

@@ -6,14 +6,15 @@ Asking a person is a thing of its own (`Ask`): where nobody can be asked, a serv
 
 import asyncio
 import hashlib
-import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from mcp.client.auth import OAuthClientProvider
+import httpx2
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -23,8 +24,10 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, ValidationError
 
+from wakeful.contracts.errors import WakefulError
 from wakeful.tools.mcp.failures import NotReached
 from wakeful.tools.mcp.files import locked, read_json, write_json
+from wakeful.tools.mcp.http import FAILED
 from wakeful.tools.mcp.servers import HttpServer
 
 OWNER = "owner"
@@ -121,10 +124,43 @@ def redirect_uri(server: HttpServer) -> str:
     return f"http://127.0.0.1:{server.oauth.redirect_port}/granted"
 
 
-def provider_for(server: HttpServer, principal: str, folder: Path, ask: Ask | None) -> OAuthClientProvider:
+class Login(httpx2.Auth):
+    """The SDK's login, whose failure is an answer to the request that needed it and leaves every other alone."""
+
+    def __init__(self, server: HttpServer, principal: str, folder: Path, ask: Ask | None) -> None:
+        self._made = partial(_provider, server, principal, folder, ask)
+        self._provider = self._made()
+        self._asks = ask is not None
+        self._refused: str | None = None
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        words = self._refused
+        if words is None:
+            flow = self._provider.async_auth_flow(request)
+            try:
+                outgoing = await anext(flow)
+                while True:
+                    response = yield outgoing
+                    outgoing = await flow.asend(response)
+            except StopAsyncIteration:
+                return
+            except NotReached as problem:
+                words = problem.message
+            except WakefulError as problem:
+                words = problem.message
+            except (OAuthFlowError, ValidationError):
+                words = "it could not be logged in to"
+            finally:
+                await flow.aclose()
+            self._provider = self._made()  # somebody may log in meanwhile: the next request looks again
+            if self._asks:
+                self._refused = words  # a person who said no is not asked again
+        yield httpx2.Request(request.method, request.url, extensions={FAILED: words})
+
+
+def _provider(server: HttpServer, principal: str, folder: Path, ask: Ask | None) -> OAuthClientProvider:
     """The SDK's OAuth with our storage, and with a person only where one can be asked."""
     assert server.oauth is not None
-    _keep_secrets_out_of_logs()
     storage = TokenFile(token_file(folder, server, principal), server, principal)
     asked: list[str] = []
 
@@ -154,10 +190,3 @@ def provider_for(server: HttpServer, principal: str, folder: Path, ask: Ask | No
     )
     storage.provider = provider
     return provider
-
-
-def _keep_secrets_out_of_logs() -> None:
-    """The SDK logs failed logins with everything the failure holds."""
-    for name in ("mcp.client.auth.oauth2", "mcp.client.streamable_http"):
-        if logging.getLogger(name).level == logging.NOTSET:
-            logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -18,6 +18,8 @@ from wakeful.contracts.tools import PermissionClass
 NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
 Protocol: TypeAlias = Literal["auto", "2025-11-25", "2026-07-28"]
 """auto: the newer revision is tried first, and a server that does not know it is spoken to in the older one."""
+HIDDEN = "[redacted]"
+SHORTEST_SECRET = 6
 Secrets: TypeAlias = Mapping[str, str]
 
 
@@ -71,6 +73,11 @@ class StdioServer:
     def where(self) -> str:
         """What a person is shown: the program without its arguments, which may hold secrets."""
         return Path(self.command[0]).name
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no message may repeat."""
+        return tuple(self.env.values())
 
     @property
     def key(self) -> str:
@@ -132,6 +139,14 @@ class HttpServer:
         return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
     @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no message may repeat: a header with and without its first word, and what stands in the query."""
+        values = [*self.headers.values(), *(pair.partition("=")[2] for pair in urlsplit(self.url).query.split("&"))]
+        if self.oauth is not None and self.oauth.client_secret:
+            values.append(self.oauth.client_secret)
+        return (*values, *(value.partition(" ")[2] for value in values))
+
+    @property
     def key(self) -> str:
         """The same for the same server, and for no other."""
         oauth = None
@@ -142,6 +157,14 @@ class HttpServer:
 
 
 Server: TypeAlias = StdioServer | HttpServer
+
+
+def without_secrets(text: str, server: Server) -> str:
+    """The text without what the server was given, by value. Short values are words that stand there by themselves."""
+    for secret in sorted(server.secrets, key=len, reverse=True):
+        if len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, HIDDEN)
+    return text
 
 
 def check_name(name: str) -> None:
