@@ -28,7 +28,7 @@ endif
 	@$(BIN)/python -m compileall -q src
 	@touch $(READY)
 
-peers: .peers/.ready  ## install the model server that tests/peers talks to (needs npm)
+peers: .peers/.ready  ## install the servers that tests/peers talks to (needs npm)
 
 .peers/.ready: tests/peers/install.sh
 	tests/peers/install.sh

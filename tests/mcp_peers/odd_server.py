@@ -9,9 +9,10 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else "well"
-HEARD = open(sys.argv[2], "a") if len(sys.argv) > 2 else None
+HEARD = Path(sys.argv[2]).open("a") if len(sys.argv) > 2 else None  # noqa: SIM115 - until the end
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 READS = {"readOnlyHint": True}
 WORDS = {"reads": "Reads."}

@@ -35,8 +35,8 @@ class Destinations:
         self._allow_private = allow_private
         self._lookup = lookup or _looked_up
 
-    async def address_of(self, host: str, port: int) -> str:
-        """The address to connect to. Raises AddressRefused, or OSError when the name has none."""
+    async def addresses_of(self, host: str, port: int) -> list[str]:
+        """What to connect to, one after the other. Raises AddressRefused, or OSError when the name has no address."""
         host = host.strip("[]")
         private = self._allow_private or (host, port) == self._own
         try:
@@ -44,9 +44,9 @@ class Destinations:
         except ValueError:
             found = await self._lookup(host, port)
         judged = [(text, _why_not(ipaddress.ip_address(text.partition("%")[0]), private)) for text in found]
-        for text, reason in judged:
-            if reason is None:
-                return text
+        allowed = [text for text, reason in judged if reason is None]
+        if allowed:
+            return list(dict.fromkeys(allowed))
         if not judged:
             raise OSError(f"{host} has no address")
         raise AddressRefused(f"{host} is {judged[0][1]}, and no request goes there")

@@ -90,7 +90,7 @@ class JudgedTransport(httpx2.AsyncBaseTransport):
     async def _sent(self, request: httpx2.Request, spoken: bool) -> httpx2.Response:
         host = request.url.host
         port = request.url.port or (443 if request.url.scheme == "https" else 80)
-        address = await self._destinations.address_of(host, port)
+        addresses = await self._destinations.addresses_of(host, port)
         extensions = {**request.extensions, "sni_hostname": host}
         if not spoken and not _is_stream(request):
             extensions["timeout"] = SHORT  # logins and farewells: nobody else bounds them
@@ -98,15 +98,21 @@ class JudgedTransport(httpx2.AsyncBaseTransport):
         pool = self._by_host.get(host)
         if pool is None:
             pool = self._by_host[host] = httpx2.AsyncHTTPTransport(trust_env=False)
-        response = await pool.handle_async_request(
-            httpx2.Request(
+        while True:
+            address = addresses.pop(0)
+            judged = httpx2.Request(
                 request.method,
                 request.url.copy_with(host=address),
                 headers=request.headers,
                 stream=request.stream,
                 extensions=extensions,
             )
-        )
+            try:
+                response = await pool.handle_async_request(judged)
+                break
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                if not addresses:
+                    raise
         encoding = response.headers.get("content-encoding", "identity")
         if encoding.lower() != "identity":  # it was asked for plain: a few bytes could become gigabytes
             await response.aclose()

@@ -19,12 +19,21 @@ MAX_REQUEST_BYTES = 16 * 1024
 
 async def log_in(source: McpSource, ask: Ask, principal: str | None = None) -> None:
     """Get permission to use a server. Raises NotReached when it is not given, InvalidConfig when it has no OAuth."""
+    connection = Connection(_with_login(source), source.limits, principal or source.principal, source.tokens, ask)
+    await connection.open()
+    await connection.close()
+
+
+async def browser_login(source: McpSource, show: Callable[[str], None], principal: str | None = None) -> None:
+    """The same, with the browser of whoever is shown the address."""
+    await log_in(source, in_a_browser(_with_login(source), show), principal)
+
+
+def _with_login(source: McpSource) -> HttpServer:
     server = source.server
     if not isinstance(server, HttpServer) or server.oauth is None:
         raise InvalidConfig(f"the MCP server {server.name!r} has no login", "say oauth=True, or headers= with a key")
-    connection = Connection(server, source.limits, principal or source.principal, source.tokens, ask)
-    await connection.open()
-    await connection.close()
+    return server
 
 
 def in_a_browser(server: HttpServer, show: Callable[[str], None]) -> Ask:

@@ -16,13 +16,13 @@ from wakeful.tools.mcp.servers import Limits, Server
 if TYPE_CHECKING:
     from wakeful.tools.mcp.connection import Connection
 
-_places: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str, str], Place]]" = WeakKeyDictionary()
+_places: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, Limits, str, str], Place]]" = WeakKeyDictionary()
 
 
 def place_of(server: Server, limits: Limits, principal: str, tokens: Path) -> "Place":
     """The one place of this server on the running loop."""
     places = _places.setdefault(asyncio.get_running_loop(), {})
-    key = (server.key, principal, str(tokens))
+    key = (server.key, limits, principal, str(tokens))
     place = places.get(key)
     if place is None:
         place = places[key] = Place(server, limits, principal, tokens)

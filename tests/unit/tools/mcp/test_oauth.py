@@ -147,6 +147,10 @@ def again(gate: Gate, folder: Path, port: int) -> McpSource:
     )
 
 
+def names_below(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*")]
+
+
 def grants(gate: Gate) -> Any:
     async def ask(url: str) -> Granted:
         return gate.authorize(url)
@@ -208,7 +212,7 @@ async def test_no_token_is_in_a_log_an_error_or_a_name(
     gate.valid.clear()  # taken back by the server: the next call has to log in again, and nobody is there
     with pytest.raises(ToolReported) as failed:
         await named(offer, "mcp.gate/whose").invoke(ctx(), {})
-    said = [str(failed.value), repr(failed.value.error), repr(source), *(path.name for path in tmp_path.rglob("*"))]
+    said = [str(failed.value), repr(failed.value.error), repr(source), *names_below(tmp_path)]
     said += [record.getMessage() + str(record.exc_text) for record in caplog.records if record.name != "werkzeug"]
     assert [text for text in said if "secret" in text] == []
     assert failed.value.error.kind == "server_unavailable"

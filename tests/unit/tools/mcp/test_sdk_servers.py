@@ -62,7 +62,7 @@ async def test_a_call_that_is_given_up_ends_at_the_server_too(shop: McpSource) -
     with pytest.raises(asyncio.CancelledError):
         await waiting.result
     while (await other.invoke(ctx(), {})).content == "false":
-        await asyncio.sleep(0.02)
+        pass  # every question gives the server time to notice
 
 
 async def test_a_tool_that_comes_later_is_in_the_next_offer(shop: McpSource) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -325,18 +326,10 @@ async def test_a_server_that_does_not_want_to_end_is_ended(odd: MakeOdd) -> None
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 async def test_a_server_and_what_it_started_end_with_the_program(tmp_path: Path, how: signal.Signals) -> None:
     heard = tmp_path / "heard"
-    program = f"""
-import asyncio, sys
-from wakeful import from_mcp
-async def main():
-    source = from_mcp("odd", command=[sys.executable, "-I", "-S", {str(HERE / "odd_server.py")!r}, "family", {str(heard)!r}],
-                      pins={str(tmp_path / "pins.json")!r})
-    await source.offer()
-    print("ready", flush=True)
-    await asyncio.sleep(600)
-asyncio.run(main())
-"""
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    program = family(heard, 'print("ready", flush=True)', "await asyncio.sleep(600)")
+    process = subprocess.Popen(  # noqa: ASYNC220 - it is this process that is to be killed
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     assert await asyncio.to_thread(process.stdout.readline) == "ready\n"
     pids = json.loads(heard.read_text().splitlines()[0])["pids"]
@@ -349,15 +342,7 @@ asyncio.run(main())
 
 async def test_a_loop_that_ends_without_closing_leaves_no_server(tmp_path: Path) -> None:
     heard = tmp_path / "heard"
-    program = f"""
-import asyncio, sys
-from wakeful import from_mcp
-async def main():
-    source = from_mcp("odd", command=[sys.executable, "-I", "-S", {str(HERE / "odd_server.py")!r}, "family", {str(heard)!r}],
-                      pins={str(tmp_path / "pins.json")!r})
-    await source.offer()
-asyncio.run(main())
-"""
+    program = family(heard)
     done = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True
     )
@@ -374,6 +359,21 @@ def test_of_what_a_server_complains_about_the_end_is_kept() -> None:
     assert tail.text() == "jklmnopqr\ufffd"
 
 
+def family(heard: Path, *more: str) -> str:
+    """A program with a server that has a child of its own, and what it does then."""
+    command = [sys.executable, "-I", "-S", str(HERE / "odd_server.py"), "family", str(heard)]
+    lines = [
+        "import asyncio",
+        "from wakeful import from_mcp",
+        "async def main():",
+        f"    source = from_mcp('odd', command={command!r}, pins={str(heard.with_name('pins.json'))!r})",
+        "    await source.offer()",
+        *(f"    {line}" for line in more),
+        "asyncio.run(main())",
+    ]
+    return "\n".join(lines)
+
+
 def is_alive(pid: int) -> bool:
     """A process that is a zombie is over, too."""
     try:
@@ -384,7 +384,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-async def until(happened: object) -> None:
+async def until(happened: Callable[[], bool]) -> None:
     """Wait for it; the test's own time limit is the end of patience."""
-    while not happened():  # type: ignore[operator]
+    while not happened():  # noqa: ASYNC110 - it happens in another process
         await asyncio.sleep(0.01)
