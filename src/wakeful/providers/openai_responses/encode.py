@@ -18,7 +18,7 @@ from wakeful.ports import ModelRequest
 from wakeful.providers.openai_responses.items import ItemEncoder, dumped
 from wakeful.providers.profiles import OPEN_SAMPLING, ModelProfile
 from wakeful.providers.wire.names import WireNames
-from wakeful.providers.wire.schemas import emit
+from wakeful.providers.wire.schemas import Mode, emit
 
 ENCRYPTED = "reasoning.encrypted_content"
 OURS = frozenset(
@@ -102,6 +102,7 @@ class Encoder:
         "_model",
         "_profile",
         "_rules",
+        "_schemas",
         "_store",
         "_tools_digest",
         "_wire",
@@ -117,7 +118,10 @@ class Encoder:
         provider: str = "openai",
         store: bool = False,
         rules: Rules = OPENAI_RULES,
+        schemas: Mode = "relaxed",
     ) -> None:
+        """`schemas` is how tool schemas are written; strict is for checks, no request at run time uses it."""
+        self._schemas: Mode = schemas
         self._model = model
         self._profile = profile
         self.names = names
@@ -211,7 +215,7 @@ class Encoder:
         tools = []
         changes: list[str] = []
         for tool in request.tools:
-            emitted = emit(tool.input_schema, "relaxed", "openai")
+            emitted = emit(tool.input_schema, self._schemas, "openai")
             changes += [f"{tool.name}: {change}" for change in emitted.changes]
             tools.append(
                 {
@@ -219,7 +223,7 @@ class Encoder:
                     "name": self.names.to_wire(tool.name),
                     "description": tool.description,
                     "parameters": emitted.schema,
-                    "strict": False,
+                    "strict": self._schemas == "strict" and emitted.strict,
                 }
             )
         self._changes = tuple(changes)

@@ -327,9 +327,7 @@ async def test_a_server_that_does_not_want_to_end_is_ended(odd: MakeOdd) -> None
 async def test_a_server_and_what_it_started_end_with_the_program(tmp_path: Path, how: signal.Signals) -> None:
     heard = tmp_path / "heard"
     program = family(heard, 'print("ready", flush=True)', "await asyncio.sleep(600)")
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert await asyncio.to_thread(process.stdout.readline) == "ready\n"
     pids = json.loads(heard.read_text().splitlines()[0])["pids"]
