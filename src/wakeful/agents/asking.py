@@ -6,7 +6,7 @@ are unique in the turn, and it is stored before anything acts on it. Whatever a 
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import TypeAlias
 
 from pydantic_core import to_json
@@ -15,13 +15,14 @@ from wakeful.agents.replies import check_size, fit
 from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.envelope import iso
-from wakeful.contracts.errors import ModelFailure, StoreProblem
+from wakeful.contracts.errors import ModelFailure, ResponseGone, StoreProblem
 from wakeful.contracts.events import AnyEvent, AssistantRecorded, CallAsked, CostRecorded, ModelCompleted, ModelFailed
 from wakeful.contracts.models import ModelGlimpse, ProviderAttemptRecord, ProviderAttemptTimeline, Reply, TokenUsage
 from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.decisions.limits import limit_fact
 from wakeful.decisions.retries import MAX_ATTEMPTS, dispose
 from wakeful.mediation.offloading import Keep, offload
-from wakeful.ports import Clock, Model, ModelRequest
+from wakeful.ports import Clock, Model, ModelRequest, Reattachable, Secretive
 from wakeful.tools.results import clean
 
 MAX_CALLS_PER_REPLY = 256
@@ -40,6 +41,7 @@ class Attempt:
         "model",
         "more_candidates",
         "price",
+        "reattach_to",
         "request",
         "show",
         "waited_ms",
@@ -57,6 +59,7 @@ class Attempt:
         keep: Keep,
         show: Callable[[ModelGlimpse], None] | None,
         price: Price | None = None,
+        reattach_to: str | None = None,
     ) -> None:
         self.model = model
         self.request = request
@@ -67,6 +70,8 @@ class Attempt:
         self.keep = keep
         self.show = show
         self.price = price
+        self.reattach_to = reattach_to
+        """The id of an answer that the provider has, or is making; None for a request that is sent."""
         self.waited_ms = 0
         """How long was waited before it was sent."""
 
@@ -98,11 +103,16 @@ class Attempt:
                 to_json(reply.request_metadata)  # what a provider says about itself has to be storable, too
         except (asyncio.CancelledError, StoreProblem):
             raise  # nothing the provider did
+        except ResponseGone as gone:
+            if self.reattach_to is not None:
+                return [lost_in_crash(self.model.ref, self.candidate, self.request.attempt, gone.message)], None
+            return self._facts_of(gone, started_at, began), None
         except ModelFailure as failure:
-            return [self._lost(failure, started_at, began)], None
+            return self._facts_of(failure, started_at, began), None
         except Exception as bug:  # a provider that breaks is a lost attempt, not a lost turn
-            broken = ModelFailure(f"{type(bug).__name__}: {bug}", kind="unknown", stage="decode", retryable=False)
-            return [self._lost(broken, started_at, began)], None
+            words = without_secrets(f"{type(bug).__name__}: {bug}", self.model)
+            broken = ModelFailure(words, kind="unknown", stage="decode", retryable=False)
+            return self._facts_of(broken, started_at, began), None
         completed = ModelCompleted(
             model_ref=self.model.ref,
             attempt=self.request.attempt,
@@ -120,15 +130,19 @@ class Attempt:
             return [completed, recorded], item  # unknown is unknown, not nothing
         return [completed, cost, recorded], item
 
-    def cancelled(self, started_at: int) -> ModelFailed:
+    def cancelled(self, started_at: int, more: str = "") -> ModelFailed:
         """The turn is to end: the request was given up."""
-        failure = ModelFailure("the turn was told to stop", kind="cancelled", stage="body")
+        failure = ModelFailure(f"the turn was told to stop{more}", kind="cancelled", stage="body")
         return self._lost(failure, started_at, None)
+
+    def turned_down(self, refusal: ModelFailure) -> ModelFailed:
+        """Nothing was sent and nothing will be: the model said beforehand that it cannot be asked for this."""
+        return self._lost(refusal, self.clock.now(), None)
 
     async def _reply(self) -> Reply:
         reply: Reply | None = None
         show = self.show
-        async for piece in self.model.respond(self.request):
+        async for piece in self._pieces():
             if isinstance(piece, Reply):
                 reply = piece
             elif show is not None:
@@ -142,6 +156,18 @@ class Attempt:
             many = f"the model made {made} calls at once; at most {MAX_CALLS_PER_REPLY} are taken"
             raise ModelFailure(many, kind="invalid_response", stage="decode")
         return reply
+
+    def _pieces(self) -> AsyncIterator[ModelGlimpse | Reply]:
+        if self.reattach_to is None:
+            return self.model.respond(self.request)
+        assert isinstance(self.model, Reattachable), "asked before it was taken up"
+        return self.model.reattach(self.request, self.reattach_to)
+
+    def _facts_of(self, failure: ModelFailure, started_at: int, began: float) -> list[AnyEvent]:
+        """What the provider said about its limits, when one was the reason, and the lost attempt."""
+        lost = self._lost(failure, started_at, began)
+        limit = limit_fact(lost, failure.limits)
+        return [lost] if limit is None else [limit, lost]
 
     def _lost(self, failure: ModelFailure, started_at: int, began: float | None) -> ModelFailed:
         after = round(failure.retry_after * 1000) if failure.retry_after is not None else None
@@ -195,3 +221,24 @@ class Attempt:
             winning_model_ref=ref,
             aggregated_token_usage=total,
         )
+
+
+def lost_in_crash(model_ref: str, candidate: int, attempt: int, message: str) -> ModelFailed:
+    """An attempt that died with the process: asked again, and none of the provider's."""
+    return ModelFailed(
+        model_ref=model_ref,
+        candidate=candidate,
+        attempt=attempt,
+        failure_kind="unknown",
+        stage="crash",
+        disposition="retry",
+        message=message,
+    )
+
+
+def without_secrets(text: str, model: Model) -> str:
+    """The words of an exception that nobody expected, without the values that the model knows to be secret."""
+    try:
+        return model.redacted(text) if isinstance(model, Secretive) else text
+    except Exception:
+        return text.partition(":")[0]  # a model that cannot say what is secret: the name of the exception has to do

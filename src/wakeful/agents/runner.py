@@ -65,7 +65,7 @@ class TurnRunner:
         facts = list(outcomes)
         for fact in outcomes:
             evolve(state, fact)
-        starts = steps.repeated(outcomes) if steps.calls.repeats else []
+        starts = steps.repeated(outcomes) if steps.may_repeat else []
         while decided := decide(state):
             before = len(facts)
             for step in decided:
@@ -91,6 +91,8 @@ class TurnRunner:
             work.show(others, facts, first)
             if steps.calls.unwritten:
                 steps.calls.written(facts)
+            if steps.requests.unwritten is not None:
+                steps.requests.written(facts)
         await self._start(starts, first)
         # What others wrote may change what is to be done next: decide again before waiting.
         if others:

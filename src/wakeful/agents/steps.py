@@ -7,7 +7,7 @@ from wakeful.agents.calls import Calls
 from wakeful.agents.requests import Requests
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import LimitChanged, ToolDispatched, TurnInterruptApplied
+from wakeful.contracts.events import LimitChanged, ModelResponseReattached, ToolDispatched, TurnInterruptApplied
 from wakeful.contracts.tools import ToolError
 from wakeful.decisions.ending import ending
 from wakeful.decisions.state import Call
@@ -52,9 +52,10 @@ class Steps:
             case TakeUp():
                 return self._take_up(step, starts, fact_index)
             case AskModel():
-                facts, model, wait_ms = self.requests.intent(step)
-                starts.append(Start(lambda _: self.requests.send(step, model, wait_ms)))
-                return facts
+                intent = self.requests.intent(step)
+                if intent.sends:
+                    starts.append(Start(lambda _: self.requests.send(step, intent.model, intent.wait_ms)))
+                return intent.facts
             case SkipCall():
                 return self._skipped(step)
             case HitLimit():
@@ -74,10 +75,17 @@ class Steps:
             case _:
                 assert_never(step)
 
+    @property
+    def may_repeat(self) -> bool:
+        """Something that was begun before this process may be among the next facts."""
+        return bool(self.calls.repeats) or self.requests.to_reattach is not None
+
     def repeated(self, outcomes: list[Fact]) -> list[Start]:
         """Second runs whose intents are among these facts."""
         starts = []
         for fact in outcomes:
+            if isinstance(fact.event, ModelResponseReattached):
+                starts.append(Start(lambda _: self.requests.reattach()))
             if isinstance(fact.event, ToolDispatched) and fact.call_id in self.calls.repeats:
                 dispatch, probe_first = self.calls.repeats.pop(fact.call_id)
                 pure = dispatch.declaration.effect == "pure"

@@ -23,8 +23,16 @@ from wakeful.contracts.events.models import (
     ModelCompleted,
     ModelFailed,
     ModelRequested,
+    ModelResponseAccepted,
+    ModelResponseReattached,
 )
-from wakeful.contracts.events.routing import CostRecorded, LimitState, RoutingFallbackApplied
+from wakeful.contracts.events.routing import (
+    CostRecorded,
+    LimitState,
+    QuotaBlocked,
+    RateLimitHit,
+    RoutingFallbackApplied,
+)
 from wakeful.contracts.events.tools import (
     ErrorCategory,
     PermissionEvaluated,
@@ -79,10 +87,14 @@ AnyEvent: TypeAlias = (
     | TurnCompleted
     | TurnFailed
     | ModelRequested
+    | ModelResponseAccepted
+    | ModelResponseReattached
     | ModelFailed
     | ModelCompleted
     | AssistantRecorded
     | RoutingFallbackApplied
+    | RateLimitHit
+    | QuotaBlocked
     | CostRecorded
     | PermissionEvaluated
     | ToolStarted
@@ -136,8 +148,12 @@ __all__ = [
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",
+    "ModelResponseAccepted",
+    "ModelResponseReattached",
     "ObserverFailed",
     "PermissionEvaluated",
+    "QuotaBlocked",
+    "RateLimitHit",
     "RejectedDeclaration",
     "RoutingFallbackApplied",
     "SessionStarted",

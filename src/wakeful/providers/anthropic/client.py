@@ -16,15 +16,17 @@ from wakeful.contracts.errors import InvalidConfig, ModelFailure
 from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
+from wakeful.providers.anthropic.context_editing import diagnostics, with_beta
 from wakeful.providers.anthropic.decode import StreamDecoder, decode_response
 from wakeful.providers.anthropic.encode import Encoder
 from wakeful.providers.endpoints import ANTHROPIC_BEARER, Auth, Endpoint, Key, endpoint
 from wakeful.providers.profiles import PROFILES, ModelProfile, profile_of
 from wakeful.providers.wire.failures import Peer
 from wakeful.providers.wire.http import HttpTransport, Timeouts
-from wakeful.providers.wire.redact import Secret, secrets_of
+from wakeful.providers.wire.redact import Secret, redact, secrets_of
 from wakeful.providers.wire.schema_answers import without_added_nulls
 from wakeful.providers.wire.sse import SseEvent
+from wakeful.providers.wire.unsupported import no_background
 
 if TYPE_CHECKING:
     import httpx2
@@ -78,10 +80,16 @@ class AnthropicMessages:
 
     async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
         """Glimpses, when the request streams; then the reply, the same one either way."""
+        refusal = self.refusal(request.settings)
+        if refusal is not None:
+            raise refusal
         encoder = self._encoder(request.tools)
         chunks = encoder.body(request)
         key = self._key_now()
         headers = self._endpoint.auth_headers(key.secret)
+        edits = encoder.edits(request)
+        if edits is not None:
+            with_beta(headers)
         peer = Peer(self._endpoint.name, self._ref, self._url, key.variable, _KNOWN_MODELS, secrets_of(headers))
         transport = HttpTransport(
             self._endpoint.name,
@@ -111,10 +119,19 @@ class AnthropicMessages:
         said = {
             "request_id": request_id,
             "left_out": list(encoder.left_out(request)),
+            "context_editing": diagnostics(edits, request.history) if edits is not None else None,
             "schema_changes": list(encoder.schema_changes(request))[:MAX_REPORTED],
         }
         more = {name: value for name, value in said.items() if value}
         yield reply.model_copy(update={"request_metadata": {**reply.request_metadata, **more}}) if more else reply
+
+    def refusal(self, settings: Mapping[str, Any]) -> ModelFailure | None:
+        """What this format cannot do at all."""
+        return no_background(self._endpoint.name, self._ref, "the wire format anthropic", settings)
+
+    def redacted(self, text: str) -> str:
+        """A text without the key and what else of a request's headers is secret."""
+        return redact(text, secrets_of(self._endpoint.auth_headers(self._key_now().secret)))
 
     def _key_now(self) -> Key:
         if self._key is not None:

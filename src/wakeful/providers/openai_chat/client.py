@@ -22,7 +22,8 @@ from wakeful.providers.profiles import PROFILES, ModelProfile, profile_of
 from wakeful.providers.wire.failures import Peer
 from wakeful.providers.wire.http import HttpTransport, Timeouts
 from wakeful.providers.wire.names import WireNames
-from wakeful.providers.wire.redact import Secret, secrets_of
+from wakeful.providers.wire.redact import Secret, redact, secrets_of
+from wakeful.providers.wire.unsupported import no_background
 
 if TYPE_CHECKING:
     import httpx2
@@ -89,6 +90,9 @@ class OpenAIChat:
 
     async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
         """Glimpses, when the request streams, and the reply. Raises ModelFailure."""
+        refusal = self.refusal(request.settings)
+        if refusal is not None:
+            raise refusal
         names, encoder = self._encoder_for(request.tools)
         chunks = encoder.body(request)
         key = self._key_now()
@@ -116,6 +120,14 @@ class OpenAIChat:
             else:
                 reply = decoder.whole(await response.read())
         yield _with_metadata(reply, request_id, encoder, request)
+
+    def refusal(self, settings: Mapping[str, Any]) -> ModelFailure | None:
+        """What this format cannot do at all."""
+        return no_background(self._endpoint.name, self._ref, "the wire format openai_chat", settings)
+
+    def redacted(self, text: str) -> str:
+        """A text without the key and what else of a request's headers is secret."""
+        return redact(text, secrets_of(self._endpoint.auth_headers(self._key_now().secret)))
 
     def _encoder_for(self, tools: Sequence[ToolDeclaration]) -> tuple[WireNames, Encoder]:
         """One encoder for each set of tools; a turn's requests have the same set, so its head is made once."""

@@ -1,6 +1,8 @@
 """A model behind the Responses API: a request out, an answer in, and nothing decided in between.
 
 A key is read when a request is made, and kept nowhere. One from the environment goes to the configured address only.
+With the setting `background` the provider works at the request by itself (`background`): after a crash its answer is
+asked for by id.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -8,22 +10,24 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from wakeful.contracts.errors import InvalidConfig, ModelFailure
+from wakeful.contracts.errors import InvalidConfig, ModelFailure, ResponseGone
 from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
 from wakeful.providers.endpoint_settings import address
 from wakeful.providers.endpoints import Endpoint, Key
 from wakeful.providers.endpoints import endpoint as configured
+from wakeful.providers.openai_responses.background import Background, Line, cancel
 from wakeful.providers.openai_responses.continuation import Continuations, scope_of
 from wakeful.providers.openai_responses.decode import StreamDecoder, decode_response
-from wakeful.providers.openai_responses.encode import CODEX_RULES, OPENAI_RULES, Encoder
+from wakeful.providers.openai_responses.encode import CODEX_RULES, OPENAI_RULES, Encoder, is_background
 from wakeful.providers.profiles import ModelProfile, known_models, profile_of
 from wakeful.providers.wire.failures import Peer
 from wakeful.providers.wire.http import HttpResponse, HttpTransport, Timeouts
 from wakeful.providers.wire.names import WireNames
-from wakeful.providers.wire.redact import Secret, secrets_of
+from wakeful.providers.wire.redact import Secret, redact, secrets_of
 from wakeful.providers.wire.sse import SseEvent
+from wakeful.providers.wire.unsupported import no_background
 
 if TYPE_CHECKING:
     import httpx2
@@ -47,7 +51,7 @@ class OpenAIResponses:
     """`OpenAIResponses("gpt-5.5")`, or `OpenAIResponses("mine", base_url="http://127.0.0.1:8000/v1", api_key=...)`.
 
     Nothing is left with the provider unless `continues` is on: then answers are stored there, and a request that only
-    adds to an earlier one sends what it adds.
+    adds to an earlier one sends what it adds; or the setting `background`: then the provider keeps its answer.
     """
 
     def __init__(
@@ -98,6 +102,9 @@ class OpenAIResponses:
 
     async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
         """Glimpses, when the request streams; then the reply, the same one either way."""
+        refusal = self.refusal(request.settings)
+        if refusal is not None:
+            raise refusal
         belt = self._belt(request.tools)
         encoded = belt.encoder.encoded(request)
         continuations = self._continuations
@@ -123,26 +130,44 @@ class OpenAIResponses:
             except ModelFailure as failure:
                 continuations.forget(scope)
                 # What the provider does not have any more is no reason to lose the attempt: it can be sent whole.
-                if not bodies or failure.status not in _GONE:
+                if not bodies or failure.status not in _GONE or isinstance(failure, ResponseGone):
                     raise
+
+    def refusal(self, settings: Mapping[str, Any]) -> ModelFailure | None:
+        """A backend that keeps no answers makes none by itself."""
+        if not self._endpoint.quirks.get("codex"):
+            return None
+        return no_background(self._endpoint.name, self._ref, f"{self._endpoint.name} keeps no answers and", settings)
+
+    async def reattach(self, request: ModelRequest, response_id: str) -> AsyncIterator[ModelGlimpse | Reply]:
+        """The answer of a background request that was accepted before. Raises ResponseGone when it is not there."""
+        belt = self._belt(request.tools)
+        background = Background(self._line(), belt.names, stream=request.stream, include=belt.encoder.include(request))
+        async with aclosing(background.found(response_id)) as pieces:
+            async for piece in pieces:
+                yield self._with_notes(piece, request, belt, None)
+
+    async def abandon(self, response_id: str) -> None:
+        """Cancel a background response."""
+        await cancel(self._line(), response_id)
+
+    def redacted(self, text: str) -> str:
+        """A text without the key and what else of a request's headers is secret."""
+        return redact(text, secrets_of(self._endpoint.auth_headers(self._key_now().secret)))
 
     async def _asked(
         self, request: ModelRequest, belt: _Belt, body: Sequence[bytes]
     ) -> AsyncGenerator[ModelGlimpse | Reply, None]:
-        key = self._key_now()
-        headers = self._endpoint.auth_headers(key.secret)
-        known = known_models("openai_responses")
-        peer = Peer(self._endpoint.name, self._ref, self._url, key.variable, known, secrets_of(headers))
-        transport = HttpTransport(
-            self._endpoint.name,
-            timeouts=self._timeouts,
-            client=self._client,
-            key_variable=key.variable,
-            known_models=known,
-        )
-        async with transport.send(self._url, headers, body, model_ref=self._ref) as answer:
+        line = self._line()
+        if is_background(request.settings):
+            background = Background(line, belt.names, stream=request.stream, include=belt.encoder.include(request))
+            async with aclosing(background.created(body, request.accepted)) as pieces:
+                async for piece in pieces:
+                    yield self._with_notes(piece, request, belt, background.request_id)
+            return
+        async with line.send("POST", line.url, body) as answer:
             if _streams(answer, request.stream or self._rules.always_streams):
-                decoder = StreamDecoder(belt.names, peer)
+                decoder = StreamDecoder(belt.names, line.peer)
                 async with aclosing(cast("AsyncGenerator[SseEvent, None]", answer.events())) as events:
                     async for event in events:
                         for glimpse in decoder.feed(event):
@@ -152,11 +177,36 @@ class OpenAIResponses:
                             break
                 reply = decoder.finish()
             else:
-                reply = decode_response(await answer.read(), belt.names, peer)
+                reply = decode_response(await answer.read(), belt.names, line.peer)
             request_id = answer.headers.get("x-request-id")
-        yield reply.model_copy(
-            update={"request_metadata": {**reply.request_metadata, **self._noted(request, belt, request_id)}}
+        yield self._with_notes(reply, request, belt, request_id)
+
+    def _line(self) -> Line:
+        """How the endpoint is spoken to now: the key is read here."""
+        key = self._key_now()
+        headers = self._endpoint.auth_headers(key.secret)
+        known = known_models("openai_responses")
+        transport = HttpTransport(
+            self._endpoint.name,
+            timeouts=self._timeouts,
+            client=self._client,
+            key_variable=key.variable,
+            known_models=known,
         )
+        return Line(
+            self._url,
+            Peer(self._endpoint.name, self._ref, self._url, key.variable, known, secrets_of(headers)),
+            self._timeouts or Timeouts(),
+            lambda method, url, body: transport.send(url, headers, body, model_ref=self._ref, method=method),
+        )
+
+    def _with_notes(
+        self, piece: ModelGlimpse | Reply, request: ModelRequest, belt: _Belt, request_id: str | None
+    ) -> ModelGlimpse | Reply:
+        if not isinstance(piece, Reply):
+            return piece
+        noted = {**piece.request_metadata, **self._noted(request, belt, request_id)}
+        return piece.model_copy(update={"request_metadata": noted})
 
     def _noted(self, request: ModelRequest, belt: _Belt, request_id: str | None) -> dict[str, Any]:
         """What is worth keeping about how the request was made; about its schemas, once in a turn."""

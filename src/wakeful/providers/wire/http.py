@@ -41,6 +41,8 @@ class Timeouts:
     """From the request to its answer, and from there to the first piece of the body: a long prompt takes its time."""
     between_chunks: float = 120.0
     whole: float = 900.0
+    background: float = 3600.0
+    """For an answer that the provider makes by itself, however many exchanges it takes to hear of it."""
 
 
 class HttpResponse:
