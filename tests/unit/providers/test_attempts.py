@@ -280,6 +280,26 @@ async def test_a_transport_that_is_not_supported_is_turned_down_before_anything_
     )
 
 
+class Unasked:
+    """The same model, which nobody asks beforehand whether it can be asked."""
+
+    def __init__(self, inner: Model) -> None:
+        self.ref = inner.ref
+        self.respond = inner.respond
+
+
+async def test_a_model_that_is_not_asked_beforehand_costs_a_request_that_is_none() -> None:
+    """The inversion: it is the question beforehand that keeps the count right."""
+
+    async def nobody(_: Conversation) -> None:
+        pass
+
+    async with serving(nobody) as server:
+        result = await turn(Unasked(unsupported(server)))
+    assert (len(of_kind(result, ModelRequested)), result.model_calls) == (1, 1)
+    assert result.status == "failed"
+
+
 async def test_what_was_turned_down_comes_out_the_same_in_a_replay_and_is_shown_to_whoever_watches() -> None:
     async def nobody(_: Conversation) -> None:
         pass

@@ -61,6 +61,9 @@ class Background:
         self._response_id: str | None = None
         self._place: int | None = None
         """The number of the last event that was read."""
+        self._shows = stream
+        """Glimpses are shown; not again those of a stream that has to be read from its beginning."""
+        self._showed = False
         self._reply: Reply | None = None
         self._answered = False
         """The provider began to answer the newest question: it is there."""
@@ -142,6 +145,7 @@ class Background:
         query = [("stream", "true"), *self._include]
         if self._place is None:
             self._decoder = StreamDecoder(self._names, self._line.peer)
+            self._shows = self._stream and not self._showed
         else:
             query.append(("starting_after", str(self._place)))
         url = f"{self._line.of(self._response_id)}?{urlencode(query)}"
@@ -176,7 +180,8 @@ class Background:
                 if self._response_id is None and isinstance(response, dict):
                     await self._accept(response.get("id"), accepted)
                 for glimpse in self._fed(event):
-                    if self._stream:
+                    if self._shows:
+                        self._showed = True
                         yield glimpse
                 if isinstance(said.get("sequence_number"), int):
                     self._place = said["sequence_number"]

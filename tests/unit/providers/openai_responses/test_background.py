@@ -69,7 +69,8 @@ async def test_a_broken_stream_goes_on_where_it_broke_and_shows_nothing_twice(se
 
 
 async def test_a_stream_without_numbers_is_read_from_its_beginning(server: BackgroundServer) -> None:
-    _, reply = await everything(model_of(server, "unnumbered").respond(request_of()))
+    seen, reply = await everything(model_of(server, "unnumbered").respond(request_of()))
+    assert ANSWER.startswith(seen) and 0 < len(seen) < len(ANSWER), "and what was shown is not shown again"
     assert reply.item.text == ANSWER
     assert "GET /v1/responses/resp_1?stream=true" in server.world.asked
     assert len(server.world.created) == 1
