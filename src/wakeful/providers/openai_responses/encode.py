@@ -8,7 +8,7 @@ setting asked for and this model does not take is left out and reported, never l
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,7 +32,6 @@ OURS = frozenset(
         "store",
         "previous_response_id",
         "conversation",
-        "background",
     }
 )
 """Fields that follow from the request or the client; a setting of that name would break what they promise."""
@@ -48,6 +47,7 @@ READ = frozenset(
         "include",
         "parallel_tool_calls",
         "prompt_cache_key",
+        "background",
         *OPEN_SAMPLING,
     }
 )
@@ -162,6 +162,10 @@ class Encoder:
         """An answer to the request as it will stand in the next one's history."""
         return self._items[self._reasons(request)].encode(item)
 
+    def include(self, request: ModelRequest) -> list[str]:
+        """What an answer has to hold beyond the usual; to be asked for again by whoever asks for the answer by id."""
+        return list(self._reasoning(request.settings).get("include") or ())
+
     def changes(self, request: ModelRequest) -> list[str]:
         """What of the request's schemas had to be written differently for this provider."""
         self._head_for(request)
@@ -234,7 +238,14 @@ class Encoder:
         taken = sorted(OURS & settings.keys())
         if taken:
             raise _unsayable(f"settings.{taken[0]} is not a setting: it follows from the request")
-        fields: dict[str, Any] = {"store": self._store, "stream": request.stream or rules.always_streams}
+        background = is_background(settings)
+        fields: dict[str, Any] = {
+            # What the provider makes by itself it has to keep until it was asked for.
+            "store": self._store or background,
+            "stream": request.stream or rules.always_streams,
+        }
+        if background:
+            fields["background"] = True
         fields.update(self._tool_use(request))
         fields.update(self._reasoning(settings))
         text = self._text(request)
@@ -292,6 +303,14 @@ class Encoder:
         if request.output_schema is not None and self._profile.structured_output:
             text["format"] = output_format(request.output_schema)
         return text
+
+
+def is_background(settings: Mapping[str, Any]) -> bool:
+    """Is the provider to work at the request by itself? Raises ModelFailure for a setting that is no yes or no."""
+    wanted = settings.get("background")
+    if wanted not in (None, True, False):
+        raise _unsayable(f"settings.background is {wanted!r}; it is True or False")
+    return bool(wanted)
 
 
 def _asked_reasoning(settings: dict[str, Any]) -> dict[str, Any]:
