@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from wakeful.tools.context import RunContext as RunContext
     from wakeful.tools.function import Tool as Tool
     from wakeful.tools.function import tool as tool
+    from wakeful.tools.person import ask_person as ask_person
 
 _WHERE = {
     "Agent": "wakeful.agents.definition",
@@ -71,6 +72,7 @@ _WHERE = {
     "Tool": "wakeful.tools.function",
     "ToolRetry": "wakeful.contracts.errors",
     "WakefulError": "wakeful.contracts.errors",
+    "ask_person": "wakeful.tools.person",
     "cancel": "wakeful.surfaces.library.runs",
     "doctor": "wakeful.surfaces.library.report",
     "resume": "wakeful.surfaces.library.runs",
