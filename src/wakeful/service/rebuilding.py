@@ -41,7 +41,7 @@ async def rebuilt_agent(
     model: str | None = None,
     *,
     workspace: Path | None = None,
-    profile: Profile | None = None,
+    profile: str | None = None,
 ) -> Agent[Any, Any]:
     """The agent of a turn. Raises ToolMissing or AgentMissing, naming what only the caller can supply."""
     who = f"turn {row.turn_id} of agent {row.agent_name!r}"
@@ -53,7 +53,7 @@ async def rebuilt_agent(
                 f"{who} was admitted and never began, so how it is configured was not stored",
                 UNCHANGED + "say it again: --agent FILE, --tools module:AGENT, or --model provider:model",
             )
-        return Agent(row.agent_name, model, tools=tools, workspace=workspace, profile=profile)
+        return Agent(row.agent_name, model, tools=tools, workspace=workspace, profile=cast(Profile | None, profile))
     if config.output_schema is not None:
         raise AgentMissing(
             f"{who} has to answer with a type that only your program knows",
@@ -66,7 +66,7 @@ async def rebuilt_agent(
         _tools(who, config, tools),
         settings=config.settings,
         fallbacks=config.fallbacks if model is None else (),
-        profile=profile or cast(Profile, config.profile),
+        profile=cast(Profile, profile or config.profile),
         workspace=workspace or config.workspace,
         policy=_policy(config),
         injected_tool_args=config.injected_tool_args,
