@@ -30,7 +30,9 @@ def command(
     for step in told.steps:
         by = f"{plain(step.by)}: " if step.by else ""
         out(f"  {moment(step.at)}  {step.kind:<10}{by}{one_line(step.words, 400)}")
-        out([f"  {'':<21}{'rule':<10}{rule.ref}: {one_line(rule.text, 300) or 'no more'}" for rule in step.rules])
+        for rule in step.rules:
+            text = f": {one_line(rule.text, 300)}" if rule.text else ""
+            out(f"  {'':<21}{'rule':<10}{plain(rule.ref)}{text}")
 
 
 async def _why(call: str, place: Place) -> CallExplanation:
