@@ -50,6 +50,8 @@ class Start(NamedTuple):
     """Its facts have to survive a power cut before it may begin."""
     fact_index: int = 0
     """Which fact of the pass is its first."""
+    asks: bool = False
+    """It asks somebody outside: until it has begun, nobody knows whether the turn has to rest on them."""
 
 
 class Steps:
@@ -81,7 +83,8 @@ class Steps:
             case SkipCall():
                 return self._skipped(step)
             case Suspend():
-                if self.waiting.is_busy:
+                about_to_ask = work.approver is not None and any(start.asks for start in starts)
+                if self.waiting.is_busy or about_to_ask:
                     return []  # an approver is being asked: its word, or that it has none, will be an outcome
                 return [work.fact(TurnSuspended(reason=step.reason, waiting_for=step.waiting_for))]
             case HitLimit():
@@ -122,7 +125,7 @@ class Steps:
                 pure = repeat.dispatch.declaration.effect == "pure"
                 starts.append(Start(partial(self.calls.run_again, repeat), not pure, first[call_id]))
             elif isinstance(event, ActionRequired | RuntimeToolRequested) and call_id in self._work.state.calls:
-                starts.append(Start(partial(self._opened, call_id), True, index))
+                starts.append(Start(partial(self._opened, call_id), True, index, asks=True))
         return starts
 
     def _opened(self, call_id: str, _: int) -> None:
@@ -155,7 +158,7 @@ class Steps:
             pure = dispatch.declaration.effect == "pure"
             starts.append(Start(lambda seq: self.calls.run(dispatch, admission, seq), not pure, fact_index))
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
-            starts.append(Start(partial(self._opened, call.call_id), True, fact_index))
+            starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=True))
         return [work.fact(event, call.step, call.call_id) for event in admission.events]
 
     async def _through_gate(self, call: Call, later: Callable[[], Awaitable[Admission]]) -> None:

@@ -161,6 +161,8 @@ async def _config(
         instructions=instructions,
         tools=belt.offered,
         policy=belt.policy,
+        profile=agent.profile or "chat",
+        workspace=str(agent.workspace) if agent.workspace is not None else None,
         injected_tool_args=dict(agent.injected_tool_args),
         settings={name: value for name, value in agent.settings.items() if name != "stream"},
         output_schema=agent.output_schema,

@@ -12,6 +12,7 @@ from wakeful.agents.definition import Agent
 from wakeful.agents.folding import fold
 from wakeful.agents.history import items_from
 from wakeful.agents.runner import TurnRunner
+from wakeful.agents.waiting import Approver
 from wakeful.agents.watching import Watcher
 from wakeful.contracts.content import parts_of
 from wakeful.contracts.conversation import UserItem
@@ -62,6 +63,7 @@ async def resume_turn(
     deps: Any = None,
     watcher: Watcher | None = None,
     stream: bool = True,
+    approver: Approver | None = None,
 ) -> RunResult[Any]:
     """Take a turn up where it was; a finished one is recalled. Code comes from `agents`, never from the store."""
     row = await runtime.store.turn(turn_id)
@@ -79,7 +81,7 @@ async def resume_turn(
             f"turn {turn_id} belongs to agent {row.agent_name!r}, which was not supplied (given: {given})",
             "nothing was changed; pass it in agents=[...], or name its tools with --tools module:name",
         )
-    return await _run(runtime, row, RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream))
+    return await _run(runtime, row, RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver))
 
 
 async def cancel_turn(runtime: Runtime, turn_id: str, *, requested_by: str = "caller") -> bool:
