@@ -25,8 +25,10 @@ class LockTable:
         self._waiting: list[_Waiter] = []
 
     def try_claim(self, owner: str, names: Sequence[str]) -> bool:
-        """Take them now, if nobody has them and nobody waits for them."""
+        """Take them now, if nobody has them and nobody waits for them. Who has them already keeps them."""
         wanted = frozenset(names)
+        if all(self._held.get(name) == owner for name in wanted):
+            return True  # its admission was not stored, and comes before the gate once more
         if not wanted.isdisjoint(self._held) or any(not wanted.isdisjoint(each.names) for each in self._waiting):
             return False
         self._hold(owner, wanted)
