@@ -14,6 +14,9 @@ from wakeful.contracts.values import unchecked
 from wakeful.decisions.receipts import MAX_HINT_CHARS, MAX_MESSAGE_CHARS, bounded, flatten, receipt
 from wakeful.tools.results import Shown, ToolOutput, clean
 
+PREVIOUS_EVENT, ONE_BEFORE = "@-1", "@-2"
+"""References to the event just before, and the one before that: the number is known only to the store. `published`
+spells them out."""
 MetadataStatus = Literal["success", "error", "rejected", "timed_out", "cancelled"]
 METADATA_STATUS: dict[FailedStatus, MetadataStatus] = {
     "failed": "error",

@@ -38,12 +38,16 @@ THREAD_GRACE_SECONDS = 0.1
 PROBE_SECONDS = 30.0
 """How long a probe may take before it counts as one that cannot say."""
 
-Abort: TypeAlias = Literal["timeout", "cancel", "budget", "shutdown"]
+Abort: TypeAlias = Literal["timeout", "cancel", "budget", "shutdown", "changed", "locked"]
+"""changed: what a person let through is not what would run. locked: its locks did not become free. Both only stop a
+call from being run again after a crash."""
 ABORT_REASON: dict[Abort, AbortReason] = {
     "timeout": "timeout",
     "cancel": "user_interrupt",
     "budget": "budget",
     "shutdown": "runtime_shutdown",
+    "changed": "runtime_shutdown",
+    "locked": "runtime_shutdown",
 }
 
 
@@ -58,6 +62,12 @@ CATEGORY_OF_KIND: dict[str, ErrorCategory] = {
     "executor_target_unavailable": "dependency_unavailable",
 }
 """Failures that a tool reports by a kind of its own, as the log classes them."""
+
+
+_NOT_AGAIN: dict[Abort, str] = {
+    "changed": "it is not any more what was approved",
+    "locked": "another call holds its locks",
+}
 
 
 class Surroundings(Protocol):
@@ -152,7 +162,7 @@ class RunningCall:
 
     @property
     def busy(self) -> "asyncio.Future[Any] | None":
-        """The tool's own work, while it is not over."""
+        """The work itself, as long as it is not over: a thread goes on when nobody waits for it any more."""
         work = self._work
         return work.result if work is not None and not work.result.done() else None
 
@@ -376,9 +386,11 @@ class RunningCall:
         dispatch = self.dispatch
         name, effect = dispatch.record.tool_name, dispatch.declaration.effect
         seconds = dispatch.declaration.timeout
-        told = (
-            f"{name} ran longer than its {seconds:g} s." if abort == "timeout" and seconds else f"{name} was stopped."
-        )
+        told = f"{name} was stopped."
+        if abort == "timeout" and seconds:
+            told = f"{name} ran longer than its {seconds:g} s."
+        elif abort in _NOT_AGAIN:
+            told = f"The process ended while {name} ran, and it is not run again: {_NOT_AGAIN[abort]}."
         over = self._work is None or self._work.result.done()
         if effect == "pure":
             self._finish([self._stopped(told)])
