@@ -9,8 +9,8 @@ from wakeful.tools.function import Tool
 from wakeful.tools.local.names import Profile
 from wakeful.tools.source import Offer, Surroundings, ToolSource
 
-COMPANIONS = ("", "-wal", "-shm", "-journal", "-owners")
-"""Endings of the files that a database keeps beside itself."""
+COMPANIONS = ("", "-wal", "-shm", "-journal", "-owners", ".blobs/")
+"""Endings of what a database keeps beside itself; the last is a folder."""
 
 
 class LocalTools(ToolSource):
@@ -58,5 +58,6 @@ class LocalTools(ToolSource):
         hidden = tuple(f"{path}{end}" for path in own for end in COMPANIONS)
         settings = replace(self._settings, hidden=(*self._settings.hidden, *hidden))
         sandbox = Sandbox(self.root, settings, keys=self._surroundings.keys())
-        workspace = Workspace.at(self.root, protected=(*PROTECTED, *covering(self.root, own)))
+        files = tuple(Path(path) for path in hidden if not path.endswith("/"))
+        workspace = Workspace.at(self.root, protected=(*PROTECTED, *covering(self.root, own)), unseen=files)
         return local_tools(workspace, self.profile, [ExecCommand(sandbox), ExecCommandBatch(sandbox)])
