@@ -15,6 +15,7 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, event_id
 from wakeful.contracts.events import ActionRequired, AnyEvent, ToolDispatched, ToolFailed, UnknownResolved
 from wakeful.decisions.approving import approval_of
+from wakeful.decisions.secret_values import SecretValues
 from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.running import Abort, RunningCall
 from wakeful.tools.context import OutputSink, ProgressSink, RunContext
@@ -50,6 +51,7 @@ class Calls:
         """Calls that were begun and have locks: they are given back when the work is over."""
         self._at_locks: set[asyncio.Task[None]] = set()
         """Second runs that wait for their locks."""
+        self._keys: SecretValues | None = None
         self.repeats: dict[str, Repeat] = {}
         """Calls whose intent is on its way to disk as an outcome: a second run, or one that waited at the gate."""
 
@@ -175,8 +177,14 @@ class Calls:
     def now(self) -> float:
         return self._work.now()
 
+    @property
+    def keys(self) -> SecretValues:
+        if self._keys is None:
+            self._keys = self._work.gate.keys()
+        return self._keys
+
     async def keep(self, data: bytes, media_type: str) -> BlobRef:
-        return await self._work.store.put_blob(data, media_type)
+        return await self._work.store.put_blob(self.keys.hide_bytes(data), media_type)
 
     def retries_left(self, tool_name: str, allowed: int) -> int:
         """How many retries are left after this one; negative when it is one too many."""
@@ -239,7 +247,8 @@ class Calls:
             return None
 
         def output(text: str) -> None:
-            glimpse = OutputGlimpsed(dispatch.step, dispatch.call_id, dispatch.record.tool_name, text)
+            words = self.keys.hide_keys(text)
+            glimpse = OutputGlimpsed(dispatch.step, dispatch.call_id, dispatch.record.tool_name, words)
             if threading.get_ident() == self._thread:
                 self._work.glimpse(glimpse)
             elif not self._loop.is_closed():
@@ -260,7 +269,7 @@ class Calls:
             return  # its outcome is known: a note after that would be about nothing
         if not self._work.emit_mcp_progress and dispatch.declaration.runtime_owner == "mcp_server":
             return  # asked for and drained all the same: nobody is told
-        name = dispatch.record.tool_name
+        name, message = dispatch.record.tool_name, self.keys.hide_keys(message)
         self._work.glimpse(ProgressGlimpsed(dispatch.step, dispatch.call_id, name, message, done, total))
         due = self._notes.take(dispatch.call_id, message, done, total)
         if due is not None:
