@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from wakeful.tools.function import tool as tool
     from wakeful.tools.mcp.config import mcp_servers as mcp_servers
     from wakeful.tools.mcp.source import from_mcp as from_mcp
+    from wakeful.tools.person import ask_person as ask_person
 
 _WHERE = {
     "Agent": "wakeful.agents.definition",
@@ -73,6 +74,7 @@ _WHERE = {
     "Tool": "wakeful.tools.function",
     "ToolRetry": "wakeful.contracts.errors",
     "WakefulError": "wakeful.contracts.errors",
+    "ask_person": "wakeful.tools.person",
     "cancel": "wakeful.surfaces.library.runs",
     "doctor": "wakeful.surfaces.library.report",
     "from_mcp": "wakeful.tools.mcp.source",

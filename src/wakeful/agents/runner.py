@@ -59,7 +59,7 @@ class TurnRunner:
         finally:
             listener.cancel()
             timekeeper.cancel()
-            self.steps.waiting.close()
+            self.steps.close()
 
     async def _pass(self, outcomes: list[Fact]) -> list[Fact]:
         """One turn of the loop; returns outcomes that have to be taken in at once."""
@@ -87,9 +87,11 @@ class TurnRunner:
         except AlreadyDecided as faster:
             # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
             await self._fold_again()
+            self._look = True
             return [fact for fact in outcomes if fact.action_id != faster.action_id or not fact.event.outsider]
         except RestRefused:
             await self._fold_again()
+            self._look = True  # what was not seen may be all there is to do
             return outcomes
         first = work.claim.seen - len(facts) + 1
         for other in others:

@@ -12,9 +12,11 @@ from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     ActionRequired,
+    ActionResolved,
     AnyEvent,
     LimitChanged,
     ModelResponseReattached,
+    PermissionEvaluated,
     RuntimeToolRequested,
     ToolDispatched,
     ToolStarted,
@@ -50,6 +52,8 @@ class Start(NamedTuple):
     """Its facts have to survive a power cut before it may begin."""
     fact_index: int = 0
     """Which fact of the pass is its first."""
+    asks: bool = False
+    """It asks somebody outside: until it has begun, nobody knows whether the turn has to rest on them."""
 
 
 class Steps:
@@ -81,7 +85,8 @@ class Steps:
             case SkipCall():
                 return self._skipped(step)
             case Suspend():
-                if self.waiting.is_busy:
+                about_to_ask = work.approver is not None and any(start.asks for start in starts)
+                if self.waiting.is_busy or about_to_ask:
                     return []  # an approver is being asked: its word, or that it has none, will be an outcome
                 return [work.fact(TurnSuspended(reason=step.reason, waiting_for=step.waiting_for))]
             case HitLimit():
@@ -122,13 +127,23 @@ class Steps:
                 pure = repeat.dispatch.declaration.effect == "pure"
                 starts.append(Start(partial(self.calls.run_again, repeat), not pure, first[call_id]))
             elif isinstance(event, ActionRequired | RuntimeToolRequested) and call_id in self._work.state.calls:
-                starts.append(Start(partial(self._opened, call_id), True, index))
+                starts.append(Start(partial(self._opened, call_id), True, index, asks=True))
         return starts
 
     def _opened(self, call_id: str, _: int) -> None:
         call = self._work.state.calls.get(call_id)
         if call is not None:
             self.waiting.opened(call)
+
+    def close(self) -> None:
+        """The turn rests, or this runner goes down: nobody waits here any more, and no lock stays behind."""
+        self.waiting.close()
+        for at_gate in self._at_gate.values():
+            at_gate.cancel()
+        self._at_gate.clear()
+        self.calls.release_locks()
+        for call_id in self.mediator.claimants - self.calls.with_locks:
+            self.mediator.let_go(call_id)
 
     def arguments_of(self, call: Call) -> dict[str, Any] | None:
         """A call's arguments; None when the model did not write a JSON object."""
@@ -155,7 +170,7 @@ class Steps:
             pure = dispatch.declaration.effect == "pure"
             starts.append(Start(lambda seq: self.calls.run(dispatch, admission, seq), not pure, fact_index))
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
-            starts.append(Start(partial(self._opened, call.call_id), True, fact_index))
+            starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=True))
         return [work.fact(event, call.step, call.call_id) for event in admission.events]
 
     async def _through_gate(self, call: Call, later: Callable[[], Awaitable[Admission]]) -> None:
@@ -187,10 +202,11 @@ class Steps:
         at_gate = self._at_gate.pop(call.call_id, None)
         if at_gate is not None:
             at_gate.cancel()
+        self.mediator.let_go(call.call_id)
         cancelled = step.because == "cancelled"
         now = work.now()
         outcome = failed(
-            CallRecord(call.call_id, call.part.name, now),
+            _record(work, call, now),
             ToolError(
                 kind="skipped" if cancelled else "budget_exceeded",
                 message="the turn was told to stop before this call began"
@@ -226,3 +242,19 @@ class Steps:
     def _tell_running(self, *, cancelled: bool) -> None:
         self.requests.give_up()
         self.calls.stop("cancel" if cancelled else "budget")
+
+
+def _record(work: TurnWork, call: Call, now: float) -> CallRecord:
+    """What is on record about a call that will not be run: a person may have been asked about it."""
+    record = CallRecord(call.call_id, call.part.name, now)
+    if call.pending is None:
+        return record
+    if isinstance(call.pending.asked, ActionRequired):
+        record.approval_id = call.pending.action_id
+        said = call.pending.said
+        record.approval_status = said.status if isinstance(said, ActionResolved) else "rejected"
+    verdicts = (entry for entry in work.known() if isinstance(entry.fact.event, PermissionEvaluated))
+    for entry in verdicts:
+        if entry.fact.call_id == call.call_id:
+            record.permission_ref = entry.event_id
+    return record

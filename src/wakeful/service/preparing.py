@@ -36,6 +36,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.conversation_export import turn_facts
+from wakeful.decisions.secret_values import keys_only
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, TurnRow
@@ -116,6 +117,7 @@ async def prepare(
         turn_id=row.turn_id,
         context=context,
         principal=principal,
+        keys=lambda: keys_only(runtime.surroundings.secrets() | {store.secret.hex()}),
     )
     return work, folded
 
@@ -161,6 +163,8 @@ async def _config(
         instructions=instructions,
         tools=belt.offered,
         policy=belt.policy,
+        profile=agent.profile or "chat",
+        workspace=str(agent.workspace) if agent.workspace is not None else None,
         injected_tool_args=dict(agent.injected_tool_args),
         settings={name: value for name, value in agent.settings.items() if name != "stream"},
         output_schema=agent.output_schema,
