@@ -188,10 +188,10 @@ class Mediator:
 
     # --- steps 5 to 11 ------------------------------------------------------------------------------------------------
 
-    async def _consult(self, proposal: Proposal, consulted: Consulted) -> Admission:
+    async def _consult(self, proposal: Proposal, consulted: Consulted) -> Callable[[], Admission]:
         assert self._parts.consult is not None
         heard = await self._parts.consult(proposal)
-        return self._conclude(proposal, consulted.and_then(heard))
+        return lambda: self._conclude(proposal, consulted.and_then(heard))
 
     def _conclude(self, proposal: Proposal, consulted: Consulted) -> Admission:
         """Everybody was heard."""
@@ -212,9 +212,16 @@ class Mediator:
             return asking.replaced(self, proposal, verdict, consulted)
         if verdict.decision == "ask" or proposal.declaration.answered_by != "code":
             return asking.asked(self, proposal, verdict, consulted)
-        return self._locked(proposal, lambda: self._let_through(proposal, verdict, consulted))
+        return self._locked(
+            proposal,
+            lambda: self._let_through(proposal, verdict, consulted),
+            lambda: self._conclude(proposal, consulted),
+        )
 
-    def _locked(self, proposal: Proposal, through: Callable[[], Admission]) -> Admission:
+    def _locked(
+        self, proposal: Proposal, through: Callable[[], Admission], judged_again: Callable[[], Admission]
+    ) -> Admission:
+        """Let it through with its locks. Much may have happened before they were free: then it is judged once more."""
         names, locks = proposal.declaration.locks, self._parts.locks
         if not names or locks is None:
             return through()
@@ -222,11 +229,11 @@ class Mediator:
         if locks.try_claim(self.lock_owner(proposal), names):
             return through()
 
-        async def wait() -> Admission:
+        async def wait() -> Callable[[], Admission]:
             if await locks.claim(self.lock_owner(proposal), names, self._parts.lock_seconds):
-                return through()
-            holders = locks.holders(names)
-            return self._denied(proposal, _lock_timeout(holders, self._parts.lock_seconds), Consulted())
+                return judged_again
+            verdict = _lock_timeout(locks.holders(names), self._parts.lock_seconds)
+            return lambda: self._denied(proposal, verdict, Consulted())
 
         return Admission([], later=wait)
 
@@ -336,7 +343,11 @@ class Mediator:
             return asking.asked_anew(self, proposal, answer)
         if proposal.declaration.answered_by != "code":
             return asking.handed_on(self, proposal, answer)
-        return self._locked(proposal, lambda: self._approved(proposal, answer))
+        return self._locked(
+            proposal,
+            lambda: self._approved(proposal, answer),
+            lambda: self._answered(call, arguments, record, batch_id, scheduling),
+        )
 
     def _over(self, call: Call, answer: "asking.Answered", record: CallRecord) -> Admission:
         """What was said is the end of it. No code of the tool is needed, nor that it still is there."""
