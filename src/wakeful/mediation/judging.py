@@ -12,6 +12,7 @@ from wakeful.mediation.gate import Consulted, GateParts, Proposal
 NOTHING_AGAINST = Verdict("allow", "mode", "the tool is offered in this turn and no rule forbids it", layer="gate")
 PREDICATE = "approval predicate"
 CONFINEMENT = "confinement"
+LOCKS = "locks"
 NOBODY_SAID = Consulted()
 
 _CATEGORIES: dict[str, ErrorCategory] = {
@@ -69,6 +70,8 @@ def _voice(said: Said) -> Verdict:
     """What code outside the policy said, as a verdict among others."""
     if said.by == PREDICATE:
         return Verdict(said.decision, "rule", said.reason, ("tool:approval",), "person")
+    if said.by == LOCKS:
+        return Verdict(said.decision, "mode", said.reason, layer="locks")
     if said.by == CONFINEMENT:
         return Verdict(said.decision, "sandbox", said.reason, layer="confinement", error_type="sandbox_unavailable")
     return Verdict(said.decision, "hook", said.reason, layer="hooks", error_type=said.error_type or "hook_blocked")

@@ -106,7 +106,7 @@ class Mediator:
         """
         record = CallRecord(call.call_id, call.part.name, now)
         if call.pending is not None and call.pending.said is not None:
-            return self._answered(call, arguments, record, batch_id, scheduling)
+            return self._answered(call, arguments, record, batch_id, scheduling, Consulted(said=said or ()))
         prepared = self._prepare(call, arguments, record, batch_id, scheduling)
         proposal = prepared.proposal
         if proposal is None:
@@ -215,11 +215,11 @@ class Mediator:
         return self._locked(
             proposal,
             lambda: self._let_through(proposal, verdict, consulted),
-            lambda: self._conclude(proposal, consulted),
+            lambda heard: self._conclude(proposal, consulted.and_then(heard)),
         )
 
     def _locked(
-        self, proposal: Proposal, through: Callable[[], Admission], judged_again: Callable[[], Admission]
+        self, proposal: Proposal, through: Callable[[], Admission], judged_again: Callable[[Consulted], Admission]
     ) -> Admission:
         """Let it through with its locks. Much may have happened before they were free: then it is judged once more."""
         names, locks = proposal.declaration.locks, self._parts.locks
@@ -231,9 +231,9 @@ class Mediator:
 
         async def wait() -> Callable[[], Admission]:
             if await locks.claim(self.lock_owner(proposal), names, self._parts.lock_seconds):
-                return judged_again
-            verdict = _lock_timeout(locks.holders(names), self._parts.lock_seconds)
-            return lambda: self._denied(proposal, verdict, Consulted())
+                return lambda: judged_again(Consulted())
+            refused = Consulted((_lock_timeout(locks.holders(names), self._parts.lock_seconds),))
+            return lambda: judged_again(refused)
 
         return Admission([], later=wait)
 
@@ -321,6 +321,7 @@ class Mediator:
         record: CallRecord,
         batch_id: str,
         scheduling: Scheduling,
+        heard: Consulted,
     ) -> Admission:
         assert call.pending is not None and call.pending.said is not None
         record.taken_up_at = call.started_at / 1_000_000 if call.started_at else record.taken_up_at
@@ -336,9 +337,9 @@ class Mediator:
             assert prepared.error is not None
             return Admission([self._failure(record, prepared.error)])
         record.injected_args = injected or None
-        verdict = judging.judge(proposal, Consulted(), self._parts)
+        verdict = judging.judge(proposal, heard, self._parts)
         if verdict.decision == "deny":
-            return self._denied(proposal, verdict, Consulted())
+            return self._denied(proposal, verdict, heard)
         if not answer.is_bound(proposal, self._parts.secret, written):
             return asking.asked_anew(self, proposal, answer)
         if proposal.declaration.answered_by != "code":
@@ -346,7 +347,7 @@ class Mediator:
         return self._locked(
             proposal,
             lambda: self._approved(proposal, answer),
-            lambda: self._answered(call, arguments, record, batch_id, scheduling),
+            lambda heard: self._answered(call, arguments, record, batch_id, scheduling, heard),
         )
 
     def _over(self, call: Call, answer: "asking.Answered", record: CallRecord) -> Admission:
@@ -490,9 +491,10 @@ def _gate_broke(name: str, raised: Exception) -> ToolError:
     )
 
 
-def _lock_timeout(holders: Mapping[str, str], seconds: float) -> Verdict:
+def _lock_timeout(holders: Mapping[str, str], seconds: float) -> Said:
+    """Who held what is not in the log: it is recorded as what was said."""
     held = ", ".join(f"{name} (held by {owner})" for name, owner in sorted(holders.items())) or "its locks"
-    return Verdict("deny", "mode", f"waited {seconds:g} s for {held} and did not get it", layer="locks")
+    return Said(by=judging.LOCKS, decision="deny", reason=f"waited {seconds:g} s for {held} and did not get it")
 
 
 def _invalid(name: str, violations: list[validation.Violation]) -> ToolError:
