@@ -4,17 +4,20 @@ Stores named by path are opened once for each event loop and shared; the last us
 """
 
 import asyncio
+import os
 import random
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig, StoreProblem
+from wakeful.contracts.sensitive_names import is_sensitive
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
@@ -106,13 +109,30 @@ def _linger(store: Store, work: Coroutine[Any, Any, None]) -> None:
 def _surroundings(store: Store) -> Surroundings:
     """What tools that run foreign code are kept away from: keys of providers, the database, the owner's settings."""
     files = [] if store.location == ":memory:" else [str(Path(store.location).absolute())]
-    return Surroundings(_key_variables, tuple(files))
+    return Surroundings(_key_variables, own_keys, tuple(files))
 
 
 def _key_variables() -> frozenset[str]:
     from wakeful.providers.catalogue import key_variables
 
     return key_variables()
+
+
+def own_keys() -> frozenset[str]:
+    """The keys this process holds in its environment: what nothing that is shown or stored may repeat.
+
+    By the names of the variables, and by what providers say: their tables are not loaded for the sake of it.
+    """
+    named = {name for name in os.environ if is_sensitive(name)}
+    if "wakeful.providers.endpoints" in sys.modules:
+        named |= _key_variables_once()
+    # A path says where a secret is, and is none.
+    return frozenset(value for name in named if (value := os.environ.get(name, "")) and not value.startswith("/"))
+
+
+@lru_cache(maxsize=1)
+def _key_variables_once() -> frozenset[str]:
+    return _key_variables()
 
 
 def _locks_of_this_loop() -> LockTable:

@@ -11,7 +11,14 @@ from wakeful.agents.calls import Repeat
 from wakeful.agents.steps import Steps
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import ModelResponseReattached, ToolDispatched, ToolFailed, TurnResumed
+from wakeful.contracts.events import (
+    ModelResponseReattached,
+    PermissionEvaluated,
+    SandboxApplied,
+    ToolDispatched,
+    ToolFailed,
+    TurnResumed,
+)
 from wakeful.decisions.approving import expired
 from wakeful.decisions.recovery import CloseUnknown, LoseAttempt, Probe, Reattach, Rerun, resume_cause, settle
 from wakeful.decisions.state import Call
@@ -81,15 +88,17 @@ def _taken_up_again(work: TurnWork, steps: Steps, response_id: str) -> Fact:
 
 def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
     attempt = call.dispatches + 1
+    arguments = steps.arguments_of(call) or {}
     dispatch = steps.mediator.again(
         call,
-        steps.arguments_of(call) or {},
+        arguments,
         attempt=attempt,
         record=_record(work, call),
         key=call.idempotency_key or idempotency_key(work.row.turn_id, call.call_id),
     )
     assert dispatch is not None, "missing_tools was asked before"
-    steps.calls.repeats[call.call_id] = Repeat(dispatch, probe_first)
+    may_begin = steps.mediator.still_approved(call, arguments)
+    steps.calls.repeats[call.call_id] = Repeat(dispatch, probe_first, may_begin=may_begin)
     return work.fact(ToolDispatched(attempt=attempt, cause="recovery"), call.step, call.call_id)
 
 
@@ -115,4 +124,12 @@ def _closed(work: TurnWork, call: Call, why: str) -> ToolFailed:
 
 
 def _record(work: TurnWork, call: Call) -> CallRecord:
-    return CallRecord(call.call_id, call.part.name, (call.started_at or work.clock.now()) / 1_000_000)
+    record = CallRecord(call.call_id, call.part.name, (call.started_at or work.clock.now()) / 1_000_000)
+    for entry in work.known():
+        if entry.fact.call_id != call.call_id:
+            continue
+        if isinstance(entry.fact.event, PermissionEvaluated):
+            record.permission_ref = entry.event_id
+        elif isinstance(entry.fact.event, SandboxApplied):
+            record.sandbox_ref = entry.event_id
+    return record

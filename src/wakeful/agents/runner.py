@@ -59,7 +59,7 @@ class TurnRunner:
         finally:
             listener.cancel()
             timekeeper.cancel()
-            self.steps.waiting.close()
+            self.steps.close()
 
     async def _pass(self, outcomes: list[Fact]) -> list[Fact]:
         """One turn of the loop; returns outcomes that have to be taken in at once."""

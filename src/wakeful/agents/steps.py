@@ -12,9 +12,11 @@ from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     ActionRequired,
+    ActionResolved,
     AnyEvent,
     LimitChanged,
     ModelResponseReattached,
+    PermissionEvaluated,
     RuntimeToolRequested,
     ToolDispatched,
     ToolStarted,
@@ -133,6 +135,16 @@ class Steps:
         if call is not None:
             self.waiting.opened(call)
 
+    def close(self) -> None:
+        """The turn rests, or this runner goes down: nobody waits here any more, and no lock stays behind."""
+        self.waiting.close()
+        for at_gate in self._at_gate.values():
+            at_gate.cancel()
+        self._at_gate.clear()
+        self.calls.release_locks()
+        for call_id in self.mediator.claimants - self.calls.with_locks:
+            self.mediator.let_go(call_id)
+
     def arguments_of(self, call: Call) -> dict[str, Any] | None:
         """A call's arguments; None when the model did not write a JSON object."""
         if call.part.arguments is not None:
@@ -190,10 +202,11 @@ class Steps:
         at_gate = self._at_gate.pop(call.call_id, None)
         if at_gate is not None:
             at_gate.cancel()
+        self.mediator.let_go(call.call_id)
         cancelled = step.because == "cancelled"
         now = work.now()
         outcome = failed(
-            CallRecord(call.call_id, call.part.name, now),
+            _record(work, call, now),
             ToolError(
                 kind="skipped" if cancelled else "budget_exceeded",
                 message="the turn was told to stop before this call began"
@@ -229,3 +242,19 @@ class Steps:
     def _tell_running(self, *, cancelled: bool) -> None:
         self.requests.give_up()
         self.calls.stop("cancel" if cancelled else "budget")
+
+
+def _record(work: TurnWork, call: Call, now: float) -> CallRecord:
+    """What is on record about a call that will not be run: a person may have been asked about it."""
+    record = CallRecord(call.call_id, call.part.name, now)
+    if call.pending is None:
+        return record
+    if isinstance(call.pending.asked, ActionRequired):
+        record.approval_id = call.pending.action_id
+        said = call.pending.said
+        record.approval_status = said.status if isinstance(said, ActionResolved) else "rejected"
+    verdicts = (entry for entry in work.known() if isinstance(entry.fact.event, PermissionEvaluated))
+    for entry in verdicts:
+        if entry.fact.call_id == call.call_id:
+            record.permission_ref = entry.event_id
+    return record

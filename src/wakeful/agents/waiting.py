@@ -27,6 +27,7 @@ class Waiting:
         self._asking: set[str] = set()
         """Actions that an approver is busy with."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     @property
     def is_busy(self) -> bool:
@@ -52,6 +53,7 @@ class Waiting:
 
     def close(self) -> None:
         """The turn rests: what is still open stays on record."""
+        self._closed = True
         for task in self._tasks:
             task.cancel()
 
@@ -64,7 +66,11 @@ class Waiting:
         work = self._work
         try:
             try:
-                decided = _decided(approval, await approver(approval))
+                decided = _decided(await approver(approval))
+            except asyncio.CancelledError:
+                if self._closed:
+                    raise
+                decided = Reject("the approver cancelled itself")
             except Exception as raised:
                 decided = Reject(f"the approver raised {type(raised).__name__}: {raised}")
             if decided is not None:
@@ -97,7 +103,7 @@ class Waiting:
             pass
 
 
-def _decided(approval: Approval, said: Any) -> Decided | None:
+def _decided(said: Any) -> Decided | None:
     """What an approver returned. Anything but a clear yes is none."""
     if said is None or isinstance(said, Approve | Reject | Edit | Answer | Always):
         return said

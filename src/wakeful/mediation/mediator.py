@@ -28,21 +28,27 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.events import AnyEvent, PermissionEvaluated, SandboxApplied, ToolDispatched, ToolStarted
+from wakeful.contracts.events import (
+    ActionResolved,
+    AnyEvent,
+    PermissionEvaluated,
+    RuntimeToolRequested,
+    SandboxApplied,
+    ToolDispatched,
+    ToolStarted,
+)
 from wakeful.contracts.events.tools import ErrorCategory, Policy, Said
 from wakeful.contracts.tools import FailedStatus, ToolDeclaration, ToolError
 from wakeful.contracts.values import unchecked
-from wakeful.contracts.verdicts import Verdict
+from wakeful.contracts.verdicts import DecisionSource, Verdict
 from wakeful.decisions.injected import split
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Call
 from wakeful.mediation import asking, judging, validation
 from wakeful.mediation.gate import ALLOWED, Admission, Consulted, Dispatch, GateParts, Proposal
-from wakeful.mediation.outcomes import CallRecord, failed
+from wakeful.mediation.outcomes import ONE_BEFORE, PREVIOUS_EVENT, CallRecord, failed
 from wakeful.tools.function import Tool
 
-PREVIOUS_EVENT = "@-1"
-"""A reference to the event just before: its number is known only to the store."""
 Scheduling: TypeAlias = Literal["parallel", "serial"]
 
 _tool_started = unchecked(ToolStarted)
@@ -81,6 +87,8 @@ class Mediator:
         self._turn_id = turn_id
         self._parts = parts if parts is not None else GateParts()
         self._injected = frozenset(config.injected_tool_args)
+        self.claimants: set[str] = set()
+        """Calls that asked for locks here."""
 
     def admit(
         self,
@@ -127,7 +135,20 @@ class Mediator:
         # The effect class of the intent holds, whatever the code says today.
         declaration = tool.declaration if attempt == 1 else tool.declaration.model_copy(update={"effect": call.effect})
         run_with = call.edited if call.edited is not None else executable
-        return Dispatch(call.call_id, tool, declaration, run_with, key, attempt, call.step, record)
+        owner = self._owner_of(call.call_id, attempt) if declaration.locks and self._parts.locks is not None else None
+        return Dispatch(call.call_id, tool, declaration, run_with, key, attempt, call.step, record, owner)
+
+    def still_approved(self, call: Call, arguments: dict[str, Any]) -> bool:
+        """A call that a person let through and a crash cut off: is it still what they let through?"""
+        pending = call.pending
+        if pending is None or not isinstance(pending.said, ActionResolved):
+            return True
+        record = CallRecord(call.call_id, call.part.name, 0.0)
+        answer = asking.answer_of(pending, record)
+        given = call.edited if call.edited is not None else arguments
+        proposal = self._prepare(call, given, record, "", "serial").proposal
+        written = split(arguments, self._injected).executable
+        return proposal is not None and answer.is_bound(proposal, self._parts.secret, written)
 
     def passed_over(self, call: Call, arguments: dict[str, Any] | None, batch_id: str) -> ToolStarted:
         """The beginning of a call that will not be run: each has one, and one end."""
@@ -195,7 +216,10 @@ class Mediator:
 
     def _locked(self, proposal: Proposal, through: Callable[[], Admission]) -> Admission:
         names, locks = proposal.declaration.locks, self._parts.locks
-        if not names or locks is None or locks.try_claim(self.lock_owner(proposal), names):
+        if not names or locks is None:
+            return through()
+        self.claimants.add(proposal.call.call_id)
+        if locks.try_claim(self.lock_owner(proposal), names):
             return through()
 
         async def wait() -> Admission:
@@ -207,12 +231,16 @@ class Mediator:
         return Admission([], later=wait)
 
     def lock_owner(self, proposal: Proposal) -> str:
-        return f"{self._turn_id}/{proposal.call.call_id}"
+        return self._owner_of(proposal.call.call_id)
+
+    def _owner_of(self, call_id: str, attempt: int = 1) -> str:
+        """A run that a crash or its caller left behind may still be at it: the next one is another owner."""
+        return f"{self._turn_id}/{call_id}/{attempt}"
 
     def let_go(self, call_id: str) -> None:
         """Nobody will run this call: what it claimed is free again."""
         if self._parts.locks is not None:
-            self._parts.locks.release(f"{self._turn_id}/{call_id}")
+            self._parts.locks.release(self._owner_of(call_id))
 
     def _let_through(self, proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
         call, declaration = proposal.call, proposal.declaration
@@ -290,26 +318,43 @@ class Mediator:
         assert call.pending is not None and call.pending.said is not None
         record.taken_up_at = call.started_at / 1_000_000 if call.started_at else record.taken_up_at
         answer = asking.answer_of(call.pending, record)
+        written, injected = split(arguments or {}, self._injected)
         if answer.outcome is not None:
-            record.injected_args = split(arguments or {}, self._injected).injected_args
-            return Admission([answer.outcome(self._parts.now())])
+            record.injected_args = injected or None
+            return self._over(call, answer, record)
         given = call.edited if call.edited is not None else arguments
         prepared = self._prepare(call, given, record, batch_id, scheduling)
         proposal = prepared.proposal
         if proposal is None:
             assert prepared.error is not None
             return Admission([self._failure(record, prepared.error)])
-        if call.edited is not None:
-            record.injected_args = split(arguments or {}, self._injected).injected_args
+        record.injected_args = injected or None
         verdict = judging.judge(proposal, Consulted(), self._parts)
         if verdict.decision == "deny":
-            denied = self._denied(proposal, verdict, Consulted())
-            return Admission([event for event in denied.events if not isinstance(event, ToolStarted)])
-        if not answer.is_bound(proposal, self._parts.secret):
+            return self._denied(proposal, verdict, Consulted())
+        if not answer.is_bound(proposal, self._parts.secret, written):
             return asking.asked_anew(self, proposal, answer)
         if proposal.declaration.answered_by != "code":
             return asking.handed_on(self, proposal, answer)
         return self._locked(proposal, lambda: self._approved(proposal, answer))
+
+    def _over(self, call: Call, answer: "asking.Answered", record: CallRecord) -> Admission:
+        """What was said is the end of it. No code of the tool is needed, nor that it still is there."""
+        assert answer.outcome is not None
+        if call.pending is not None and isinstance(call.pending.asked, RuntimeToolRequested):
+            return Admission([answer.outcome(self._parts.now())])
+        source: DecisionSource = "human" if record.approval_status != "timed_out" else "mode"
+        declaration = self._config.tool(call.part.name)
+        verdict = PermissionEvaluated(
+            decision="deny" if answer.refused else "allow",
+            decision_source=source,
+            decision_reason=answer.reason,
+            layer="approval",
+            approval_action_id=answer.action_id,
+            destructive=declaration is not None and declaration.is_destructive,
+        )
+        record.permission_ref = PREVIOUS_EVENT
+        return Admission([verdict, answer.outcome(self._parts.now())])
 
     def _approved(self, proposal: Proposal, answer: "asking.Answered") -> Admission:
         """A person let it through: what they saw is what runs."""
@@ -352,18 +397,18 @@ class Mediator:
         )
 
     def _denied(self, proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
+        """The verdict, the call's beginning unless it has begun to wait before, and its end."""
         error, category = judging.refusal(proposal, verdict)
         status: FailedStatus = "timed_out" if error.kind == "lock_timeout" else "denied"
+        begun = proposal.call.pending is not None
+        proposal.record.permission_ref = PREVIOUS_EVENT if begun else ONE_BEFORE
         outcome = failed(
             proposal.record, error, now=self._parts.now(), status=status, category=category, effects="none"
         )
-        events: list[AnyEvent] = [
-            *consulted.events,
-            self.permission(proposal, verdict, consulted),
-            self.started(proposal, "denied", hooks=consulted),
-            outcome,
-        ]
-        return Admission(events, permission_at=len(events) - 3)
+        events: list[AnyEvent] = [*consulted.events, self.permission(proposal, verdict, consulted)]
+        if not begun:
+            events.append(self.started(proposal, "denied", hooks=consulted))
+        return Admission([*events, outcome])
 
     def _started(
         self,

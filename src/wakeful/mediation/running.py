@@ -19,13 +19,21 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import OutcomeUnknown, ToolReported, ToolRetry
-from wakeful.contracts.events import AnyEvent, ErrorCategory, SandboxViolation, ToolDispatched, UnknownResolved
+from wakeful.contracts.events import (
+    AnyEvent,
+    ErrorCategory,
+    SandboxViolation,
+    ToolDispatched,
+    ToolFailed,
+    UnknownResolved,
+)
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
 from wakeful.contracts.tools import Effects, ToolError
+from wakeful.decisions.secret_values import SecretValues
 from wakeful.mediation.gate import Dispatch
 from wakeful.mediation.offloading import INLINE_BYTES, offload
-from wakeful.mediation.outcomes import failed, spills, succeeded, unknown_error
+from wakeful.mediation.outcomes import failed, spills, succeeded, unknown_error, without_keys
 from wakeful.tools.context import RunContext
 from wakeful.tools.results import ResultRefused, Shown, ToolOutput, clean, show
 from wakeful.tools.running import Running
@@ -38,12 +46,16 @@ THREAD_GRACE_SECONDS = 0.1
 PROBE_SECONDS = 30.0
 """How long a probe may take before it counts as one that cannot say."""
 
-Abort: TypeAlias = Literal["timeout", "cancel", "budget", "shutdown"]
+Abort: TypeAlias = Literal["timeout", "cancel", "budget", "shutdown", "changed", "locked"]
+"""changed: what a person let through is not what would run. locked: its locks did not become free. Both only stop a
+call from being run again after a crash."""
 ABORT_REASON: dict[Abort, AbortReason] = {
     "timeout": "timeout",
     "cancel": "user_interrupt",
     "budget": "budget",
     "shutdown": "runtime_shutdown",
+    "changed": "runtime_shutdown",
+    "locked": "runtime_shutdown",
 }
 
 
@@ -60,6 +72,12 @@ CATEGORY_OF_KIND: dict[str, ErrorCategory] = {
 """Failures that a tool reports by a kind of its own, as the log classes them."""
 
 
+_NOT_AGAIN: dict[Abort, str] = {
+    "changed": "it is not any more what was approved",
+    "locked": "another call holds its locks",
+}
+
+
 class Surroundings(Protocol):
     """What a running call needs from the turn around it."""
 
@@ -70,6 +88,11 @@ class Surroundings(Protocol):
     def context(self, dispatch: Dispatch, deadline: datetime | None) -> RunContext[Any]: ...
 
     async def keep(self, data: bytes, media_type: str) -> BlobRef: ...
+
+    @property
+    def keys(self) -> SecretValues:
+        """The runtime's own keys, which no outcome may hold."""
+        ...
 
     def retries_left(self, tool_name: str, allowed: int) -> int: ...
 
@@ -152,7 +175,7 @@ class RunningCall:
 
     @property
     def busy(self) -> "asyncio.Future[Any] | None":
-        """The tool's own work, while it is not over."""
+        """The work itself, as long as it is not over: a thread goes on when nobody waits for it any more."""
         work = self._work
         return work.result if work is not None and not work.result.done() else None
 
@@ -234,17 +257,20 @@ class RunningCall:
         """The common case, without a task: what makes a short text needs no artifact. False when it is another."""
         if not _makes_short_text(value):
             return False
-        parts, _, size = show(value)
-        self._finish([succeeded(self.dispatch.record, now=self.around.now(), parts=parts, size_bytes=size, whole=None)])
+        hide = _Hide(self.around.keys)
+        parts, _, size = show(hide(value) if type(value) is str else value)
+        record, now = self.dispatch.record, self.around.now()
+        self._finish([succeeded(record, now=now, parts=parts, size_bytes=size, whole=None, redacted=hide.found)])
         return True
 
     async def _shape_and_finish(self, value: Any) -> None:
         extra = value if isinstance(value, ToolOutput) else None
         if extra is not None:
             value = extra.content
+        hide = _Hide(self.around.keys)
         try:
             # A large result is turned to JSON and measured off the loop: other turns go on meanwhile.
-            shown: Shown = show(value) if _light(value) else await asyncio.to_thread(show, value)
+            shown: Shown = show(value, hide) if _light(value) else await asyncio.to_thread(show, value, hide)
         except ResultRefused as refused:
             error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
             self._finish([self._failed(error, self._effects_of_failure())])
@@ -258,11 +284,14 @@ class RunningCall:
             size_bytes=shown.size,
             whole=whole,
             extra=extra,
+            redacted=hide.found,
         )
+        if event.details:
+            event = event.model_copy(update={"details": self.around.keys.hide_keys_in(event.details)})
         item = await offload(event.item, self.around.keep)
         if item is not event.item:
             event = event.model_copy(update={"item": item})
-        spilled = spills(self.dispatch.call_id, shown, whole) if whole is not None else ()
+        spilled = spills(self.dispatch.call_id, shown, whole, redacted=hide.found) if whole is not None else ()
         self._finish([*spilled, event])
 
     # --- the one outcome ----------------------------------------------------------------------------------------
@@ -275,6 +304,9 @@ class RunningCall:
             timer.cancel()
         if self._work is not None:
             self._work.on_value = None  # it leads back here: without it, no call waits for the garbage collector
+        last = events[-1]
+        if isinstance(last, ToolFailed) and self.around.keys:
+            events[-1] = without_keys(last, self.around.keys)
         self._deliver(self.dispatch, events)
 
     def _raised(self, raised: BaseException) -> AnyEvent:
@@ -376,9 +408,11 @@ class RunningCall:
         dispatch = self.dispatch
         name, effect = dispatch.record.tool_name, dispatch.declaration.effect
         seconds = dispatch.declaration.timeout
-        told = (
-            f"{name} ran longer than its {seconds:g} s." if abort == "timeout" and seconds else f"{name} was stopped."
-        )
+        told = f"{name} was stopped."
+        if abort == "timeout" and seconds:
+            told = f"{name} ran longer than its {seconds:g} s."
+        elif abort in _NOT_AGAIN:
+            told = f"The process ended while {name} ran, and it is not run again: {_NOT_AGAIN[abort]}."
         over = self._work is None or self._work.result.done()
         if effect == "pure":
             self._finish([self._stopped(told)])
@@ -428,11 +462,27 @@ class RunningCall:
                 call_id=self.dispatch.call_id,
                 tool_name=self.dispatch.record.tool_name,
                 happened=raised is None,
-                result=words[:2000],
+                result=self.around.keys.hide_keys(words)[:2000],
                 source="late_answer",
             ),
             self.dispatch.step,
         )
+
+
+class _Hide:
+    """Takes keys out of texts, and knows whether there were any."""
+
+    __slots__ = ("found", "keys")
+
+    def __init__(self, keys: SecretValues) -> None:
+        self.keys = keys
+        self.found = False
+
+    def __call__(self, text: str) -> str:
+        safe = self.keys.hide_keys(text)
+        if safe != text:
+            self.found = True
+        return safe
 
 
 def _violations(raised: BaseException) -> list[AnyEvent]:

@@ -5,11 +5,14 @@ comes second changes nothing and is told who decided. Deciding needs none of the
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any
+
+from pydantic import ValidationError
 
 from wakeful.agents.folding import load_config
 from wakeful.contracts.agents import TurnConfig
@@ -26,6 +29,8 @@ from wakeful.contracts.events import (
     TurnConfigChanged,
     TurnStarted,
 )
+from wakeful.contracts.jsonable import NotJson, plain
+from wakeful.contracts.policies import Rule
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.approving import RUNTIME, approval
 from wakeful.decisions.injected import split
@@ -221,6 +226,8 @@ async def _resolution(
     runtime: Runtime, row: ActionRow, asked: ActionRequired, decided: Decided, by: str
 ) -> list[AnyEvent]:
     fields: dict[str, Any] = {"action_id": row.action_id, "tool_name": row.tool_name, "resolver": by}
+    if not isinstance(decided.note, str):
+        raise InvalidValue("invalid_decision", "note", f"a note is a text, not {decided.note!r}")
     if decided.note:
         fields["reason"] = decided.note
     match decided:
@@ -228,7 +235,8 @@ async def _resolution(
             return [ActionResolved(status="rejected", decision="reject", **fields)]
         case Answer():
             _check_answer(asked, decided)
-            return [ActionResolved(status="approved", decision="answer", answer=decided.content, **fields)]
+            content = _plain("answer", decided.content)
+            return [ActionResolved(status="approved", decision="answer", answer=content, **fields)]
         case _ if asked.action_type == "question":
             raise InvalidValue(
                 "invalid_decision",
@@ -240,7 +248,7 @@ async def _resolution(
             return [ActionResolved(status="approved", decision="approve", **fields)]
         case Edit():
             declaration = await _declaration(runtime.store, row)
-            arguments = _checked(declaration, decided.arguments)
+            arguments = _checked(declaration, _plain("arguments", decided.arguments))
             binding = bind(runtime.store.secret, declaration, arguments, None)
             edited = ActionResolved(status="approved", decision="edit", arguments=arguments, binding=binding, **fields)
             return [edited]
@@ -251,6 +259,14 @@ async def _resolution(
                 rule_id=rule_id, agent_name=row.agent_name, rule=rule, added_by=by, action_id=row.action_id
             )
             return [added, ActionResolved(status="approved", decision="always", rule_id=rule_id, rule=rule, **fields)]
+
+
+def _plain(field: str, value: Any) -> Any:
+    """A value as JSON data. Raises InvalidValue."""
+    try:
+        return plain(value)
+    except NotJson as error:
+        raise InvalidValue("invalid_decision", field, str(error), "give JSON data") from None
 
 
 def _check_answer(asked: ActionRequired, answer: Answer) -> None:
@@ -286,8 +302,20 @@ def _rule(asked: ActionRequired, always: Always, rule_id: str, by: str, now: flo
     if always.scope == "pattern" and always.arguments:
         rule["arguments"] = dict(always.arguments)
     if always.for_seconds is not None:
-        rule["expires"] = now + always.for_seconds
+        rule["expires"] = _end(always.for_seconds, now)
+    try:
+        Rule.model_validate(rule)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "rule"
+        raise InvalidValue("invalid_decision", where, f"{where}: {first['msg']}", "nothing was decided") from None
     return rule
+
+
+def _end(seconds: Any, now: float) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+        raise InvalidValue("invalid_decision", "for_seconds", f"for_seconds={seconds!r}", "give a positive number")
+    return now + seconds
 
 
 async def _config(store: Store, row: ActionRow) -> TurnConfig:

@@ -36,6 +36,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.conversation_export import turn_facts
+from wakeful.decisions.secret_values import keys_only
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, TurnRow
@@ -116,6 +117,7 @@ async def prepare(
         turn_id=row.turn_id,
         context=context,
         principal=principal,
+        keys=lambda: keys_only(runtime.surroundings.secrets() | {store.secret.hex()}),
     )
     return work, folded
 

@@ -16,7 +16,6 @@ from wakeful.agents.waiting import Approver
 from wakeful.agents.watching import Watcher
 from wakeful.contracts.content import parts_of
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentBusy, AgentMissing, TurnNotFound
 from wakeful.contracts.events import TurnInterruptRequested
 from wakeful.decisions.conversation_export import turn_facts
@@ -82,19 +81,6 @@ async def resume_turn(
             "nothing was changed; pass it in agents=[...], or name its tools with --tools module:name",
         )
     return await _run(runtime, row, RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver))
-
-
-async def cancel_turn(runtime: Runtime, turn_id: str, *, requested_by: str = "caller") -> bool:
-    """Ask a turn to stop. False when it is over already."""
-    row = await runtime.store.turn(turn_id)
-    if row is None:
-        raise TurnNotFound(f"there is no turn {turn_id} in {runtime.store.location}")
-    if not row.is_open:
-        return False
-    event = TurnInterruptRequested(interrupt_id=runtime.ids.new("int"), requested_by=requested_by)
-    fact = Fact(event, runtime.clock.now(), row.thread_id, row.turn_id)
-    await runtime.store.admit(row.agent_id, [fact])
-    return True
 
 
 async def recall(runtime: Runtime, row: TurnRow, agent: Agent[Any, Any] | None) -> RunResult[Any]:

@@ -36,6 +36,8 @@ class Surroundings:
 
     keys: Callable[[], frozenset[str]] = frozenset
     """The variables that hold keys of providers, found out when somebody asks."""
+    secrets: Callable[[], frozenset[str]] = frozenset
+    """The keys themselves, and whatever else of the runtime's own no result may hold."""
     own_files: tuple[str, ...] = ()
     """The runtime's database, configuration and tokens, by absolute path."""
 

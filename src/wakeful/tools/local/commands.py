@@ -41,6 +41,8 @@ def declared(name: str, description: str, compiled: schema.Compiled, sandbox: Sa
         permission_class="execute",
         capabilities=("shell", "filesystem", *(("network",) if network else ())),
         categories=("local",),
+        # It reads whatever it is let see, and that is more than the workspace.
+        reads_private=True,
         changes_state=True,
         leaves_machine=network,
     )
