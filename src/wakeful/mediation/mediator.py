@@ -106,7 +106,7 @@ class Mediator:
         """
         record = CallRecord(call.call_id, call.part.name, now)
         if call.pending is not None and call.pending.said is not None:
-            return self._answered(call, arguments, record, batch_id, scheduling)
+            return self._answered(call, arguments, record, batch_id, scheduling, said)
         prepared = self._prepare(call, arguments, record, batch_id, scheduling)
         proposal = prepared.proposal
         if proposal is None:
@@ -148,7 +148,7 @@ class Mediator:
         given = call.edited if call.edited is not None else arguments
         proposal = self._prepare(call, given, record, "", "serial").proposal
         written = split(arguments, self._injected).executable
-        return proposal is not None and answer.is_bound(proposal, self._parts.secret, written)
+        return proposal is not None and asking.holds_for(answer, proposal, written, self._parts.secret, None)
 
     def passed_over(self, call: Call, arguments: dict[str, Any] | None, batch_id: str) -> ToolStarted:
         """The beginning of a call that will not be run: each has one, and one end."""
@@ -212,9 +212,9 @@ class Mediator:
             return asking.replaced(self, proposal, verdict, consulted)
         if verdict.decision == "ask" or proposal.declaration.answered_by != "code":
             return asking.asked(self, proposal, verdict, consulted)
-        return self._locked(proposal, lambda: self._let_through(proposal, verdict, consulted))
+        return self._locked(proposal, consulted, lambda: self._let_through(proposal, verdict, consulted))
 
-    def _locked(self, proposal: Proposal, through: Callable[[], Admission]) -> Admission:
+    def _locked(self, proposal: Proposal, consulted: Consulted, through: Callable[[], Admission]) -> Admission:
         names, locks = proposal.declaration.locks, self._parts.locks
         if not names or locks is None:
             return through()
@@ -225,8 +225,9 @@ class Mediator:
         async def wait() -> Admission:
             if await locks.claim(self.lock_owner(proposal), names, self._parts.lock_seconds):
                 return through()
-            holders = locks.holders(names)
-            return self._denied(proposal, _lock_timeout(holders, self._parts.lock_seconds), Consulted())
+            # Who held what for how long is not in the log: it is recorded like any word from outside.
+            late = consulted.and_then(judging.locked(locks.holders(names), self._parts.lock_seconds))
+            return self._denied(proposal, judging.judge(proposal, late, self._parts), late)
 
         return Admission([], later=wait)
 
@@ -314,6 +315,7 @@ class Mediator:
         record: CallRecord,
         batch_id: str,
         scheduling: Scheduling,
+        said: tuple[Said, ...] | None,
     ) -> Admission:
         assert call.pending is not None and call.pending.said is not None
         record.taken_up_at = call.started_at / 1_000_000 if call.started_at else record.taken_up_at
@@ -329,12 +331,13 @@ class Mediator:
             assert prepared.error is not None
             return Admission([self._failure(record, prepared.error)])
         record.injected_args = injected or None
-        verdict = judging.judge(proposal, Consulted(), self._parts)
+        consulted = Consulted(said or ())
+        verdict = judging.judge(proposal, consulted, self._parts)
         if verdict.decision == "deny":
-            return self._denied(proposal, verdict, Consulted())
-        if not answer.is_bound(proposal, self._parts.secret, written):
-            return asking.asked_anew(self, proposal, answer)
-        return self._locked(proposal, lambda: self._approved(proposal, answer))
+            return self._denied(proposal, verdict, consulted)
+        if not asking.holds_for(answer, proposal, written, self._parts.secret, said):
+            return asking.asked_anew(self, proposal)
+        return self._locked(proposal, consulted, lambda: self._approved(proposal, answer))
 
     def _over(self, call: Call, answer: "asking.Answered", record: CallRecord) -> Admission:
         """What was said is the end of it. No code of the tool is needed, nor that it still is there."""
@@ -475,11 +478,6 @@ def _gate_broke(name: str, raised: Exception) -> ToolError:
         kind="invalid_prepared_tool_call",
         message=f"{name} could not say what this call would do ({type(raised).__name__}: {raised}), so it is not run",
     )
-
-
-def _lock_timeout(holders: Mapping[str, str], seconds: float) -> Verdict:
-    held = ", ".join(f"{name} (held by {owner})" for name, owner in sorted(holders.items())) or "its locks"
-    return Verdict("deny", "mode", f"waited {seconds:g} s for {held} and did not get it", layer="locks")
 
 
 def _invalid(name: str, violations: list[validation.Violation]) -> ToolError:
