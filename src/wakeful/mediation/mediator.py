@@ -106,7 +106,7 @@ class Mediator:
         """
         record = CallRecord(call.call_id, call.part.name, now)
         if call.pending is not None and call.pending.said is not None:
-            return self._answered(call, arguments, record, batch_id, scheduling, Consulted(said=said or ()))
+            return self._answered(call, arguments, record, batch_id, scheduling, said)
         prepared = self._prepare(call, arguments, record, batch_id, scheduling)
         proposal = prepared.proposal
         if proposal is None:
@@ -148,7 +148,7 @@ class Mediator:
         given = call.edited if call.edited is not None else arguments
         proposal = self._prepare(call, given, record, "", "serial").proposal
         written = split(arguments, self._injected).executable
-        return proposal is not None and answer.is_bound(proposal, self._parts.secret, written)
+        return proposal is not None and asking.holds_for(answer, proposal, written, self._parts.secret, None)
 
     def passed_over(self, call: Call, arguments: dict[str, Any] | None, batch_id: str) -> ToolStarted:
         """The beginning of a call that will not be run: each has one, and one end."""
@@ -232,7 +232,7 @@ class Mediator:
         async def wait() -> Callable[[], Admission]:
             if await locks.claim(self.lock_owner(proposal), names, self._parts.lock_seconds):
                 return lambda: judged_again(Consulted())
-            refused = Consulted((_lock_timeout(locks.holders(names), self._parts.lock_seconds),))
+            refused = judging.locked(locks.holders(names), self._parts.lock_seconds)
             return lambda: judged_again(refused)
 
         return Admission([], later=wait)
@@ -321,7 +321,7 @@ class Mediator:
         record: CallRecord,
         batch_id: str,
         scheduling: Scheduling,
-        heard: Consulted,
+        said: tuple[Said, ...] | None,
     ) -> Admission:
         assert call.pending is not None and call.pending.said is not None
         record.taken_up_at = call.started_at / 1_000_000 if call.started_at else record.taken_up_at
@@ -337,17 +337,19 @@ class Mediator:
             assert prepared.error is not None
             return Admission([self._failure(record, prepared.error)])
         record.injected_args = injected or None
-        verdict = judging.judge(proposal, heard, self._parts)
+        consulted = Consulted(said or ())
+        verdict = judging.judge(proposal, consulted, self._parts)
         if verdict.decision == "deny":
-            return self._denied(proposal, verdict, heard)
-        if not answer.is_bound(proposal, self._parts.secret, written):
-            return asking.asked_anew(self, proposal, answer)
+            return self._denied(proposal, verdict, consulted)
+        if not asking.holds_for(answer, proposal, written, self._parts.secret, said):
+            return asking.asked_anew(self, proposal)
         if proposal.declaration.answered_by != "code":
             return asking.handed_on(self, proposal, answer)
         return self._locked(
             proposal,
             lambda: self._approved(proposal, answer),
-            lambda heard: self._answered(call, arguments, record, batch_id, scheduling, heard),
+            # Nothing was said that the log does not hold, unless the locks never came.
+            lambda heard: self._answered(call, arguments, record, batch_id, scheduling, heard.said or None),
         )
 
     def _over(self, call: Call, answer: "asking.Answered", record: CallRecord) -> Admission:
@@ -489,12 +491,6 @@ def _gate_broke(name: str, raised: Exception) -> ToolError:
         kind="invalid_prepared_tool_call",
         message=f"{name} could not say what this call would do ({type(raised).__name__}: {raised}), so it is not run",
     )
-
-
-def _lock_timeout(holders: Mapping[str, str], seconds: float) -> Said:
-    """Who held what is not in the log: it is recorded as what was said."""
-    held = ", ".join(f"{name} (held by {owner})" for name, owner in sorted(holders.items())) or "its locks"
-    return Said(by=judging.LOCKS, decision="deny", reason=f"waited {seconds:g} s for {held} and did not get it")
 
 
 def _invalid(name: str, violations: list[validation.Violation]) -> ToolError:
