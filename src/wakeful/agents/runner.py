@@ -87,9 +87,11 @@ class TurnRunner:
         except AlreadyDecided as faster:
             # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
             await self._fold_again()
+            self._look = True
             return [fact for fact in outcomes if fact.action_id != faster.action_id or not fact.event.outsider]
         except RestRefused:
             await self._fold_again()
+            self._look = True  # what somebody wrote meanwhile is to be decided about, also when nothing came in here
             return outcomes
         first = work.claim.seen - len(facts) + 1
         for other in others:

@@ -26,11 +26,22 @@ class Waiting:
         self._work = work
         self._asking: set[str] = set()
         """Actions that an approver is busy with."""
+        self._put: set[str] = set()
+        """What the approver was ever asked about."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._asking)
+        """Is an approver being asked, or about to be: is a record on its way to disk that it will be asked about?"""
+        if self._asking or self._work.approver is None:
+            return bool(self._asking)
+        return any(
+            call.is_waiting
+            and isinstance(call.pending.asked, ActionRequired)
+            and call.pending.action_id not in self._put
+            for call in self._work.state.open_calls()
+            if call.pending is not None
+        )
 
     def opened(self, call: Call) -> None:
         """Somebody is asked; the record is on disk."""
@@ -41,6 +52,7 @@ class Waiting:
         approver = self._work.approver
         if approver is not None and isinstance(pending.asked, ActionRequired) and pending.action_id not in self._asking:
             self._asking.add(pending.action_id)
+            self._put.add(pending.action_id)
             self._spawn(self._ask(approver, approval_of(self._work.row, call, pending)))
 
     def reopen(self, calls: Sequence[Call]) -> None:
