@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from wakeful.tools.context import RunContext as RunContext
     from wakeful.tools.function import Tool as Tool
     from wakeful.tools.function import tool as tool
+    from wakeful.tools.mcp.config import mcp_servers as mcp_servers
+    from wakeful.tools.mcp.source import from_mcp as from_mcp
 
 _WHERE = {
     "Agent": "wakeful.agents.definition",
@@ -73,6 +75,8 @@ _WHERE = {
     "WakefulError": "wakeful.contracts.errors",
     "cancel": "wakeful.surfaces.library.runs",
     "doctor": "wakeful.surfaces.library.report",
+    "from_mcp": "wakeful.tools.mcp.source",
+    "mcp_servers": "wakeful.tools.mcp.config",
     "resume": "wakeful.surfaces.library.runs",
     "resume_all": "wakeful.surfaces.library.runs",
     "run": "wakeful.surfaces.library.runs",

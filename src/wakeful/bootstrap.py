@@ -26,6 +26,7 @@ from wakeful.tools.source import Surroundings
 
 if TYPE_CHECKING:
     from wakeful.contracts.catalogue import Catalogue, ModelPage, ModelProbe
+    from wakeful.contracts.mcp import McpParkedTool, McpServerState, McpToolState
     from wakeful.service.doctor import DoctorReport
 
 
@@ -262,3 +263,38 @@ def script_schema() -> dict[str, Any]:
     from wakeful.providers.scripted.schema import ScriptFile
 
     return ScriptFile.model_json_schema()
+
+
+def mcp_states(config: Path | None) -> "tuple[McpServerState, ...]":
+    """The MCP servers of a file, or of `mcp.json` in the home. Starts none."""
+    from wakeful.tools.mcp.overview import states
+
+    return states(config)
+
+
+async def mcp_tools(config: Path | None, name: str) -> "tuple[McpToolState, ...]":
+    """A server's tools; the server is started or connected to for it. Raises InvalidConfig."""
+    from wakeful.tools.mcp.overview import source, tools_of
+
+    return await tools_of(source(config, name))
+
+
+def mcp_approve(name: str, tools: tuple[str, ...] = ()) -> "tuple[McpParkedTool, ...]":
+    """Accept the changed tools of a server."""
+    from wakeful.tools.mcp.overview import approve
+
+    return approve(name, tools)
+
+
+async def mcp_login(config: Path | None, name: str, principal: str | None, show: Callable[[str], None]) -> None:
+    """Log in to a server; `show` gets the address a person has to go to. Raises InvalidConfig."""
+    from wakeful.tools.mcp.failures import NotReached
+    from wakeful.tools.mcp.overview import source
+
+    found = source(config, name)
+    from wakeful.tools.mcp.login import browser_login
+
+    try:
+        await browser_login(found, show, principal)
+    except NotReached as problem:
+        raise InvalidConfig(f"the MCP server {name!r} did not let wakeful in: {problem.message}") from None

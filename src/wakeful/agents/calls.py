@@ -96,6 +96,13 @@ class Calls:
         """The process or the caller goes away: what runs is told, and what finishes in time is still taken in."""
         self.stop("shutdown")
         await asyncio.gather(*(call.stopped() for call in list(self._running.values())))
+        # Their intents stay open, and their locks may not: others in this process want them.
+        for call in self._running.values():
+            if call.dispatch.lock_owner is not None:
+                self._release(call.dispatch.lock_owner, call)
+        for repeat in self.repeats.values():
+            if repeat.dispatch.lock_owner is not None:
+                self._release(repeat.dispatch.lock_owner, None)
 
     def _outcome(self, dispatch: Dispatch, events: list[AnyEvent]) -> None:
         work = self._work
@@ -116,7 +123,7 @@ class Calls:
         """Give the locks back when the work is truly over: a thread that was abandoned is still at it."""
         locks = self._work.gate.locks
         assert locks is not None
-        busy = call.late_answer if call is not None else None
+        busy = call.busy if call is not None else None
         if busy is None:
             locks.release(owner)
         else:

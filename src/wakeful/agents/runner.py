@@ -100,6 +100,8 @@ class TurnRunner:
             work.show(others, facts, first)
             if steps.calls.unwritten:
                 steps.calls.written(facts)
+            if steps.requests.unwritten is not None:
+                steps.requests.written(facts)
         for start in starts:
             if start.needs_barrier:
                 await work.store.hold(work.claim)
@@ -125,6 +127,7 @@ class TurnRunner:
 
     async def _go_down(self) -> None:
         work, steps = self._work, self.steps
+        await steps.leave_gate()
         await steps.requests.shut_down()
         await steps.calls.shut_down()
         finished = self._take()

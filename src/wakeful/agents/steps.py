@@ -14,6 +14,7 @@ from wakeful.contracts.events import (
     ActionRequired,
     AnyEvent,
     LimitChanged,
+    ModelResponseReattached,
     RuntimeToolRequested,
     ToolDispatched,
     ToolStarted,
@@ -73,9 +74,10 @@ class Steps:
             case TakeUp():
                 return self._take_up(step, starts, fact_index)
             case AskModel():
-                facts, model, wait_ms = self.requests.intent(step)
-                starts.append(Start(lambda _: self.requests.send(step, model, wait_ms)))
-                return facts
+                intent = self.requests.intent(step)
+                if intent.sends:
+                    starts.append(Start(lambda _: self.requests.send(step, intent.model, intent.wait_ms)))
+                return intent.facts
             case SkipCall():
                 return self._skipped(step)
             case Suspend():
@@ -102,7 +104,7 @@ class Steps:
     @property
     def expects_outcomes(self) -> bool:
         """May there be something to start among the outcomes? Looked at once a pass."""
-        return bool(self.calls.repeats) or self._gate_waits
+        return bool(self.calls.repeats) or self._gate_waits or self.requests.to_reattach is not None
 
     def repeated(self, outcomes: list[Fact]) -> list[Start]:
         """Runs whose intents are among these facts: second ones, and those that had to wait at the gate."""
@@ -111,7 +113,9 @@ class Steps:
         for index, fact in enumerate(outcomes):
             event, call_id = fact.event, fact.call_id or ""
             first.setdefault(call_id, index)
-            if call_id in self.calls.repeats and (
+            if isinstance(event, ModelResponseReattached):
+                starts.append(Start(lambda _: self.requests.reattach()))
+            elif call_id in self.calls.repeats and (
                 isinstance(event, ToolDispatched) or (isinstance(event, ToolStarted) and event.dispatched)
             ):
                 repeat = self.calls.repeats[call_id]
@@ -167,6 +171,15 @@ class Steps:
             self.calls.repeats[call.call_id] = Repeat(admission.dispatch, admission=admission)
         self._gate_waits = True
         self._post([work.fact(event, call.step, call.call_id) for event in admission.events])
+
+    async def leave_gate(self) -> None:
+        """The process or the caller goes away: nobody waits at the gate any more."""
+        waiting = list(self._at_gate.values())
+        self._at_gate.clear()
+        for task in waiting:
+            task.cancel()
+        if waiting:
+            await asyncio.wait(waiting)
 
     def _skipped(self, step: SkipCall) -> list[Fact]:
         work = self._work

@@ -124,6 +124,9 @@ class RunStream:
                 ]
             case ModelRequested():
                 return self._requested(seq, fact.step or 0)
+            case ModelFailed() if self._step is None or not self._step.listening or fact.step != self._step.number:
+                # Turned down before anything was sent: whoever watches sees an attempt all the same.
+                return [*self._requested(seq, fact.step or 0), *self._of_turn(seq, fact)]
         if self._step is None or fact.step != self._step.number:
             return []
         return self._of_step(seq, fact, self._step)

@@ -63,6 +63,13 @@ def asked(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: Con
     return Admission([*consulted.events, permission, gate.started(proposal, "ask", hooks=consulted), required])
 
 
+def handed_on(gate: "Mediator", proposal: Proposal, answer: "Answered") -> Admission:
+    """A person let a call through that somebody else runs: now the client is asked."""
+    verdict = Verdict("allow", "human", answer.reason, layer="approval")
+    permission = gate.permission(proposal, verdict, Consulted(), approval_action_id=answer.action_id)
+    return Admission([permission, *rewritten(proposal, answer), _request(gate, proposal)])
+
+
 def asked_anew(gate: "Mediator", proposal: Proposal, answer: "Answered") -> Admission:
     """What was approved is not what would run now."""
     reason = "what was approved is not what would run now: the tool, its arguments or its directory changed"

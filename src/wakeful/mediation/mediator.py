@@ -307,6 +307,8 @@ class Mediator:
             return Admission([event for event in denied.events if not isinstance(event, ToolStarted)])
         if not answer.is_bound(proposal, self._parts.secret):
             return asking.asked_anew(self, proposal, answer)
+        if proposal.declaration.answered_by != "code":
+            return asking.handed_on(self, proposal, answer)
         return self._locked(proposal, lambda: self._approved(proposal, answer))
 
     def _approved(self, proposal: Proposal, answer: "asking.Answered") -> Admission:

@@ -163,6 +163,12 @@ class RunningCall:
         work = self._work
         return work.result if self._unknown_told and work is not None and not work.result.done() else None
 
+    @property
+    def busy(self) -> "asyncio.Future[Any] | None":
+        """The tool's own work, while it is not over."""
+        work = self._work
+        return work.result if work is not None and not work.result.done() else None
+
     async def stopped(self) -> None:
         """Wait a little for the work to be over, for a runner that is going down."""
         busy: set[asyncio.Future[Any]] = set()

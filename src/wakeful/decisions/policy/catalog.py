@@ -6,7 +6,7 @@ commands, and nothing that an interruption ends.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import Literal, Protocol
 
 from wakeful.contracts.tool_catalog import CAPABILITIES, CatalogEntry, CatalogOwner, CatalogPolicy, ToolCatalog
 from wakeful.contracts.tools import PREVIEW_CHARS, Confinement, ToolDeclaration
@@ -26,6 +26,8 @@ class Missing(Protocol):
     def reason(self) -> str: ...
     @property
     def description(self) -> str: ...
+    @property
+    def status(self) -> Literal["denied", "unavailable"]: ...
 
 
 def resolve_catalog(
@@ -63,7 +65,7 @@ def resolve_catalog(
                 tool_name=missing.name,
                 description=summary(missing.description),
                 input_schema={},
-                policy="unavailable",
+                policy=missing.status,
                 policy_reason=summary(missing.reason) or "it cannot be had now",
                 runtime_owner="mcp_server" if missing.name.startswith("mcp.") else "local",
             ),

@@ -36,6 +36,11 @@ COMMANDS = {
     "models list": Command("models_list", "models list", "providers and models, with keys, capabilities and prices"),
     "models show": Command("models_show", "models show MODEL", "everything that is known about one model"),
     "models test": Command("models_test", "models test MODEL", "one tiny live call: does it answer?"),
+    "mcp": Command("mcp_list", "mcp", "the same as mcp list"),
+    "mcp list": Command("mcp_list", "mcp list", "the MCP servers of your file, and what changed; starts none"),
+    "mcp tools": Command("mcp_tools", "mcp tools SERVER", "a server's tools: offered, or not and why"),
+    "mcp approve": Command("mcp_approve", "mcp approve SERVER", "accept tools that changed since they were accepted"),
+    "mcp login": Command("mcp_login", "mcp login SERVER", "let wakeful in, with your browser"),
     "doctor": Command("doctor", "doctor", "is everything as it should be?"),
     "schema": Command("schema", "schema [NAME]", "the published JSON Schemas"),
 }  # fmt: skip
@@ -43,6 +48,7 @@ GROUPS = {
     "Begin": ("demo crash", "run", "resume", "cancel"),
     "What needs a person": ("unknown", "resolve"),
     "Models": ("models list", "models show", "models test"),
+    "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": ("events", "events validate", "replay", "debug latency", "doctor", "schema"),
 }
 FAMILIES = ("debug",)
