@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from wakeful.tools.context import RunContext as RunContext
     from wakeful.tools.function import Tool as Tool
     from wakeful.tools.function import tool as tool
+    from wakeful.tools.mcp.config import mcp_servers as mcp_servers
+    from wakeful.tools.mcp.source import from_mcp as from_mcp
+    from wakeful.tools.person import ask_person as ask_person
 
 _WHERE = {
     "Agent": "wakeful.agents.definition",
@@ -77,9 +80,12 @@ _WHERE = {
     "Tool": "wakeful.tools.function",
     "ToolRetry": "wakeful.contracts.errors",
     "WakefulError": "wakeful.contracts.errors",
+    "ask_person": "wakeful.tools.person",
     "cancel": "wakeful.surfaces.library.runs",
     "cancel_request": "wakeful.surfaces.library.client_requests",
     "doctor": "wakeful.surfaces.library.report",
+    "from_mcp": "wakeful.tools.mcp.source",
+    "mcp_servers": "wakeful.tools.mcp.config",
     "pending_requests": "wakeful.surfaces.library.client_requests",
     "resume": "wakeful.surfaces.library.runs",
     "resume_all": "wakeful.surfaces.library.runs",

@@ -59,7 +59,7 @@ class TurnRunner:
         finally:
             listener.cancel()
             timekeeper.cancel()
-            self.steps.waiting.close()
+            self.steps.close()
 
     async def _pass(self, outcomes: list[Fact]) -> list[Fact]:
         """One turn of the loop; returns outcomes that have to be taken in at once."""
@@ -86,11 +86,10 @@ class TurnRunner:
             others = await work.store.append(work.claim, facts, barrier=barrier, rest=rest)
         except AlreadyDecided as faster:
             # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
-            await self._fold_again()
-            return [fact for fact in outcomes if fact.action_id != faster.action_id or not fact.event.outsider]
+            kept = [fact for fact in outcomes if fact.action_id != faster.action_id or not fact.event.outsider]
+            return await self._anew(kept)
         except RestRefused:
-            await self._fold_again()
-            return outcomes
+            return await self._anew(outcomes)
         first = work.claim.seen - len(facts) + 1
         for other in others:
             evolve(state, other.fact)
@@ -98,6 +97,8 @@ class TurnRunner:
             work.show(others, facts, first)
             if steps.calls.unwritten:
                 steps.calls.written(facts)
+            if steps.requests.unwritten is not None:
+                steps.requests.written(facts)
         for start in starts:
             if start.needs_barrier:
                 await work.store.hold(work.claim)
@@ -106,6 +107,15 @@ class TurnRunner:
         if others:
             self._look = bool(decide(state)) or self._look
         return self._take()
+
+    async def _anew(self, outcomes: list[Fact]) -> list[Fact]:
+        """Nothing was written: these outcomes are taken in again, on top of what the turn had not seen.
+
+        So is what came meanwhile: a call that left the gate must not be taken up a second time.
+        """
+        await self._fold_again()
+        self._look = True  # what was not seen may be all there is to do
+        return [*outcomes, *self._take()]
 
     async def _fold_again(self) -> None:
         work = self._work
@@ -123,6 +133,7 @@ class TurnRunner:
 
     async def _go_down(self) -> None:
         work, steps = self._work, self.steps
+        await steps.leave_gate()
         await steps.requests.shut_down()
         await steps.calls.shut_down()
         finished = self._take()

@@ -5,19 +5,21 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NamedTuple, assert_never
 
-from wakeful.agents.calls import Calls, Repeat
+from wakeful.agents.calls import Calls
 from wakeful.agents.requests import Requests
 from wakeful.agents.waiting import Waiting
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     ActionRequired,
+    ActionResolved,
     AnyEvent,
     LimitChanged,
+    ModelResponseReattached,
+    PermissionEvaluated,
     RuntimeToolRequested,
     RuntimeToolResolved,
     ToolDispatched,
-    ToolStarted,
     TurnInterruptApplied,
     TurnSuspended,
 )
@@ -39,7 +41,7 @@ from wakeful.decisions.turn import (
     TakeUp,
 )
 from wakeful.mediation.asking import unanswered
-from wakeful.mediation.gate import Admission
+from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.outcomes import CallRecord, failed
 
@@ -52,6 +54,8 @@ class Start(NamedTuple):
     """Its facts have to survive a power cut before it may begin."""
     fact_index: int = 0
     """Which fact of the pass is its first."""
+    asks: bool = False
+    """It asks somebody outside: until it has begun, nobody knows whether the turn has to rest on them."""
 
 
 class Steps:
@@ -65,8 +69,8 @@ class Steps:
         self.waiting = Waiting(work)
         self._at_gate: dict[str, asyncio.Task[None]] = {}
         """Calls for which somebody (a hook, a lock) is waited for."""
-        self._gate_waits = False
-        """A call of this turn had to wait at the gate: its admission comes as an outcome."""
+        self._through: dict[str, Callable[[], Admission]] = {}
+        """What the gate says now of calls that had to wait there, until that is on disk."""
         self.requests = Requests(work, post)
 
     def begin(self, step: Step, starts: list[Start], fact_index: int) -> list[Fact]:
@@ -76,13 +80,15 @@ class Steps:
             case TakeUp():
                 return self._take_up(step, starts, fact_index)
             case AskModel():
-                facts, model, wait_ms = self.requests.intent(step)
-                starts.append(Start(lambda _: self.requests.send(step, model, wait_ms)))
-                return facts
+                intent = self.requests.intent(step)
+                if intent.sends:
+                    starts.append(Start(lambda _: self.requests.send(step, intent.model, intent.wait_ms)))
+                return intent.facts
             case SkipCall():
                 return self._skipped(step)
             case Suspend():
-                if self.waiting.is_busy:
+                about_to_ask = work.approver is not None and any(start.asks for start in starts)
+                if self.waiting.is_busy or about_to_ask:
                     return []  # an approver is being asked: its word, or that it has none, will be an outcome
                 return [work.fact(TurnSuspended(reason=step.reason, waiting_for=step.waiting_for))]
             case HitLimit():
@@ -105,29 +111,35 @@ class Steps:
     @property
     def expects_outcomes(self) -> bool:
         """May there be something to start among the outcomes? Looked at once a pass."""
-        return bool(self.calls.repeats) or self._gate_waits
+        return bool(self.calls.repeats) or self.requests.to_reattach is not None
 
     def repeated(self, outcomes: list[Fact]) -> list[Start]:
-        """Runs whose intents are among these facts: second ones, and those that had to wait at the gate."""
+        """Second runs whose intents are among these facts, and answers that are asked for again."""
         starts = []
-        first: dict[str, int] = {}
-        for index, fact in enumerate(outcomes):
-            event, call_id = fact.event, fact.call_id or ""
-            first.setdefault(call_id, index)
-            if call_id in self.calls.repeats and (
-                isinstance(event, ToolDispatched) or (isinstance(event, ToolStarted) and event.dispatched)
-            ):
-                repeat = self.calls.repeats[call_id]
+        for fact in outcomes:
+            repeat = self.calls.repeats.get(fact.call_id or "")
+            if isinstance(fact.event, ModelResponseReattached):
+                starts.append(Start(lambda _: self.requests.reattach()))
+            elif repeat is not None and isinstance(fact.event, ToolDispatched):
                 pure = repeat.dispatch.declaration.effect == "pure"
-                starts.append(Start(partial(self.calls.run_again, repeat), not pure, first[call_id]))
-            elif isinstance(event, ActionRequired | RuntimeToolRequested) and call_id in self._work.state.calls:
-                starts.append(Start(partial(self._opened, call_id), True, index))
+                starts.append(Start(partial(self.calls.run_again, repeat), not pure))
         return starts
 
     def _opened(self, call_id: str, _: int) -> None:
+        self._through.pop(call_id, None)
         call = self._work.state.calls.get(call_id)
         if call is not None:
             self.waiting.opened(call)
+
+    def close(self) -> None:
+        """The turn rests, or this runner goes down: nobody waits here any more, and no lock stays behind."""
+        self.waiting.close()
+        for at_gate in self._at_gate.values():
+            at_gate.cancel()
+        self._at_gate.clear()
+        self.calls.release_locks()
+        for call_id in self.mediator.claimants - self.calls.with_locks:
+            self.mediator.let_go(call_id)
 
     def arguments_of(self, call: Call) -> dict[str, Any] | None:
         """A call's arguments; None when the model did not write a JSON object."""
@@ -138,38 +150,54 @@ class Steps:
     def _take_up(self, step: TakeUp, starts: list[Start], fact_index: int) -> list[Fact]:
         work = self._work
         call = work.state.calls[step.call_id]
-        admission = self.mediator.admit(
-            call,
-            self.arguments_of(call),
-            now=work.now(),
-            batch_id=f"{work.row.turn_id}/{call.step}",
-            scheduling=step.scheduling,
-        )
+        if call.call_id in self._at_gate:
+            return []
+        waited = self._through.get(call.call_id)
+        if waited is not None:
+            admission = waited()
+        else:
+            admission = self.mediator.admit(
+                call,
+                self.arguments_of(call),
+                now=work.now(),
+                batch_id=f"{work.row.turn_id}/{call.step}",
+                scheduling=step.scheduling,
+            )
         if admission.later is not None:
-            if call.call_id not in self._at_gate:
-                self._at_gate[call.call_id] = work.spawn(self._through_gate(call, admission.later))
+            self._at_gate[call.call_id] = work.spawn(self._wait_at_gate(call, admission.later))
             return []
         dispatch = admission.dispatch
+        if dispatch is None and waited is not None:
+            self.mediator.let_go(call.call_id)  # it had its locks, and is not let through any more
         if dispatch is not None:
             pure = dispatch.declaration.effect == "pure"
-            starts.append(Start(lambda seq: self.calls.run(dispatch, admission, seq), not pure, fact_index))
+            starts.append(Start(partial(self._let_run, dispatch, admission), not pure, fact_index))
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
-            starts.append(Start(partial(self._opened, call.call_id), True, fact_index))
+            starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=True))
         return [work.fact(event, call.step, call.call_id) for event in admission.events]
 
-    async def _through_gate(self, call: Call, later: Callable[[], Awaitable[Admission]]) -> None:
-        """Wait where the gate has to wait; what it decides is an outcome like any other."""
-        work = self._work
-        admission = await later()
-        while admission.later is not None:
-            admission = await admission.later()
+    def _let_run(self, dispatch: Dispatch, admission: Admission, first_seq: int) -> None:
+        self._through.pop(dispatch.call_id, None)
+        self.calls.run(dispatch, admission, first_seq)
+
+    async def _wait_at_gate(self, call: Call, later: Callable[[], Awaitable[Callable[[], Admission]]]) -> None:
+        """Wait where the gate has to wait. What it then says is asked for when the call may be taken up, if ever."""
+        judged = await later()
         if self._at_gate.pop(call.call_id, None) is None:
             self.mediator.let_go(call.call_id)  # the turn went on without it meanwhile
             return
-        if admission.dispatch is not None:
-            self.calls.repeats[call.call_id] = Repeat(admission.dispatch, admission=admission)
-        self._gate_waits = True
-        self._post([work.fact(event, call.step, call.call_id) for event in admission.events])
+        self._through[call.call_id] = judged
+        assert self._work.on_look is not None
+        self._work.on_look()
+
+    async def leave_gate(self) -> None:
+        """The process or the caller goes away: nobody waits at the gate any more."""
+        waiting = list(self._at_gate.values())
+        self._at_gate.clear()
+        for task in waiting:
+            task.cancel()
+        if waiting:
+            await asyncio.wait(waiting)
 
     def _skipped(self, step: SkipCall) -> list[Fact]:
         work = self._work
@@ -177,12 +205,14 @@ class Steps:
         at_gate = self._at_gate.pop(call.call_id, None)
         if at_gate is not None:
             at_gate.cancel()
+        self._through.pop(call.call_id, None)
+        self.mediator.let_go(call.call_id)
         cancelled = step.because == "cancelled"
         now = work.now()
         if call.pending is not None and isinstance(call.pending.asked, RuntimeToolRequested):
             return self._unanswered(call, call.pending, cancelled=cancelled)
         outcome = failed(
-            CallRecord(call.call_id, call.part.name, now),
+            _record(work, call, now),
             ToolError(
                 kind="skipped" if cancelled else "budget_exceeded",
                 message="the turn was told to stop before this call began"
@@ -247,3 +277,19 @@ class Steps:
     def _tell_running(self, *, cancelled: bool) -> None:
         self.requests.give_up()
         self.calls.stop("cancel" if cancelled else "budget")
+
+
+def _record(work: TurnWork, call: Call, now: float) -> CallRecord:
+    """What is on record about a call that will not be run: a person may have been asked about it."""
+    record = CallRecord(call.call_id, call.part.name, now)
+    if call.pending is None:
+        return record
+    if isinstance(call.pending.asked, ActionRequired):
+        record.approval_id = call.pending.action_id
+        said = call.pending.said
+        record.approval_status = said.status if isinstance(said, ActionResolved) else "rejected"
+    verdicts = (entry for entry in work.known() if isinstance(entry.fact.event, PermissionEvaluated))
+    for entry in verdicts:
+        if entry.fact.call_id == call.call_id:
+            record.permission_ref = entry.event_id
+    return record

@@ -102,6 +102,10 @@ def published(recorded: Recorded, runtime_id: str) -> RuntimeEvent:
         kind, payload = event.original_kind, event.body
     else:
         kind, payload = event.kind, event.model_dump(mode="json", exclude_none=True)
+        reference = payload.get("permission_ref")
+        if isinstance(reference, str) and reference.startswith("@-"):
+            # Written with its verdict in one append, when neither had a number yet.
+            payload["permission_ref"] = event_id(agent_id, seq - int(reference[2:]))
         if isinstance(event, ModelCompleted):
             # Not stored for a single attempt, because it follows from the rest; readers get it always.
             payload["timeline"] = event.whole_timeline().model_dump(mode="json", exclude_none=True)

@@ -15,12 +15,14 @@ from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
     AnyEvent,
+    PermissionEvaluated,
     RuntimeToolRequested,
     RuntimeToolResolved,
     ToolArgs,
     ToolFailed,
 )
 from wakeful.contracts.events.gate import Decision
+from wakeful.contracts.events.tools import Said
 from wakeful.contracts.runtime_tools import request_id
 from wakeful.contracts.tools import Effect, Effects, ToolError
 from wakeful.contracts.verdicts import Verdict
@@ -29,7 +31,8 @@ from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Call
 from wakeful.mediation.binding import bind, holds
 from wakeful.mediation.gate import Admission, Consulted, Proposal
-from wakeful.mediation.outcomes import UNKNOWN_HINT, CallRecord, failed
+from wakeful.mediation.judging import BINDING
+from wakeful.mediation.outcomes import ONE_BEFORE, UNKNOWN_HINT, CallRecord, failed
 from wakeful.mediation.shaping import at_once, makes_short_text, shaped
 from wakeful.tools.results import ResultRefused
 
@@ -69,25 +72,22 @@ def asked(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: Con
     return Admission([*consulted.events, permission, gate.started(proposal, "ask", hooks=consulted), required])
 
 
-def asked_again(gate: "Mediator", proposal: Proposal, answer: "Answered") -> Admission:
-    """A person let it through, and somebody else outside has to produce the result."""
+def handed_on(gate: "Mediator", proposal: Proposal, answer: "Answered") -> Admission:
+    """A person let a call through that somebody else outside carries out: now they are asked."""
     verdict = Verdict("allow", "human", answer.reason, layer="approval")
-    events: list[AnyEvent] = [
-        gate.permission(proposal, verdict, Consulted(), approval_action_id=answer.action_id),
-        *rewritten(proposal, answer),
-    ]
-    if proposal.declaration.answered_by == "client":
-        return Admission([*events, _request(gate, proposal)])
-    return Admission([*events, _question(gate, proposal)])
+    permission = gate.permission(proposal, verdict, Consulted(), approval_action_id=answer.action_id)
+    asks = _request if proposal.declaration.answered_by == "client" else _question
+    return Admission([permission, *rewritten(proposal, answer), asks(gate, proposal)])
 
 
-def asked_anew(gate: "Mediator", proposal: Proposal, answer: "Answered") -> Admission:
+def asked_anew(gate: "Mediator", proposal: Proposal) -> Admission:
     """What was approved is not what would run now."""
     reason = "what was approved is not what would run now: the tool, its arguments or its directory changed"
-    verdict = Verdict("ask", "mode", reason, layer="binding")
+    verdict = Verdict("ask", "mode", reason, layer=BINDING)
+    consulted = Consulted((Said(by=BINDING, decision="ask", reason=reason),))
     required = _approval(gate, proposal, verdict)
     permission = gate.permission(
-        proposal, verdict, Consulted(), approval_action_id=required.action_id, expires_at=required.expires_at
+        proposal, verdict, consulted, approval_action_id=required.action_id, expires_at=required.expires_at
     )
     return Admission([permission, required])
 
@@ -121,22 +121,40 @@ class Given:
     """Where the value is, as JSON, when it was too large for its event."""
 
 
-def given(gate: "Mediator", record: CallRecord, result: Given, before: Sequence[AnyEvent] = ()) -> Admission:
-    """The call ends with this result, which goes the way of every result. A large one has to be waited for."""
-    parts = gate.parts
-    if result.ref is None and makes_short_text(result.value):
-        return Admission([*before, at_once(record, result.value, parts.now())])
+def given(
+    gate: "Mediator",
+    record: CallRecord,
+    result: Given,
+    before: Sequence[AnyEvent] = (),
+    *,
+    judged_again: bool = False,
+) -> Admission:
+    """The call ends with this result, which goes the way of every result. A large one has to be waited for.
 
-    async def shape() -> Admission:
+    `before` is what is written before it. When a recorded call is judged again, that is all that is judged.
+    """
+    parts = gate.parts
+    verdicts = [place for place, event in enumerate(before) if isinstance(event, PermissionEvaluated)]
+    back = len(before) - verdicts[-1] if verdicts else None
+    if result.ref is None and makes_short_text(result.value):
+        record.permission_ref = f"@-{back}" if back is not None else record.permission_ref
+        return Admission([*before, at_once(record, result.value, parts.now(), parts.keys())])
+    if judged_again:
+        return Admission(list(before))
+
+    async def shape() -> Callable[[], Admission]:
         value = result.value if result.ref is None else json.loads(await parts.fetch(result.ref.digest))
         try:
-            return Admission([*before, *await shaped(record, value, now=parts.now, keep=parts.keep)])
+            events = await shaped(
+                *(record, value), now=parts.now, keep=parts.keep, keys=parts.keys(), verdict_before=back
+            )
         except ResultRefused as refused:
             error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
-            outcome = failed(
-                record, error, now=parts.now(), status="failed", category="execution_failed", effects="none"
-            )
-            return Admission([*before, outcome])
+            record.permission_ref = f"@-{back}" if back is not None else record.permission_ref
+            events = [
+                failed(record, error, now=parts.now(), status="failed", category="execution_failed", effects="none")
+            ]
+        return lambda: Admission([*before, *events])
 
     return Admission([], later=shape)
 
@@ -148,17 +166,45 @@ class Answered:
     action_id: str
     reason: str
     binding: str
+    """What was decided about; of an edit, what was written instead."""
+    seen: str = ""
+    """What the person was shown."""
+    directory: str | None = None
+    """Where it would have worked then."""
     edited: bool = False
-    outcome: Callable[[float], AnyEvent] | None = None
+    refused: bool = False
+    """Nobody let it through."""
+    outcome: Callable[[float], ToolFailed] | None = None
     """The call ends with it, at this time."""
     given: "Given | None" = None
     """The call ends with this result. Neither: the call is to run."""
 
-    def is_bound(self, proposal: Proposal, secret: bytes) -> bool:
-        # Whoever edits may do so where the tool's code is not: the arguments they wrote say where it works.
-        directory = None if self.edited else proposal.directory
-        expected = bind(secret, proposal.declared, proposal.arguments, directory)
-        return holds(self.binding, expected)
+
+def holds_for(
+    answer: Answered, proposal: Proposal, written: dict[str, Any], secret: bytes, said: tuple[Said, ...] | None
+) -> bool:
+    """Is what would run now what was decided about? `written` is what the model wrote.
+
+    Whoever edits may do so where the tool's code is not, and cannot say where it will work. So what they saw has to be
+    as it was, directory and all, and what they wrote in its place has to be what they wrote. With `said`, a recorded
+    call is judged again: the directory of then is not in the log, whether it had changed is.
+    """
+    if said is not None:
+        if any(each.by == BINDING for each in said):
+            return False
+        directory = answer.directory
+    else:
+        directory = _directory(proposal, written)
+    if not holds(answer.seen, bind(secret, proposal.declared, written, directory)):
+        return False
+    return not answer.edited or holds(answer.binding, bind(secret, proposal.declared, proposal.arguments, None))
+
+
+def _directory(proposal: Proposal, written: dict[str, Any]) -> str | None:
+    try:
+        return proposal.tool.working_directory(written)
+    except Exception as raised:  # it cannot be where it was
+        return f"unknown: {type(raised).__name__}"
 
 
 def answer_of(call: Call, record: CallRecord) -> Answered:
@@ -175,17 +221,20 @@ def answer_of(call: Call, record: CallRecord) -> Answered:
     record.approval_status = said.status
     by = f"{said.resolver}: {said.reason}" if said.reason else said.resolver
     binding = said.binding if said.decision == "edit" and said.binding is not None else asked_for.binding
-    answer = Answered(said.action_id, f"approved by {by}", binding, edited=said.decision == "edit")
+    answer = Answered(said.action_id, f"approved by {by}", binding, asked_for.binding, edited=said.decision == "edit")
     if said.status == "approved" and said.decision == "answer":
+        answer.reason = f"answered by {by}, so the tool is not run"
         answer.given = Given(said.answer)
     elif said.status == "rejected":
+        answer.refused, answer.reason = True, f"rejected by {by}"
         answer.outcome = lambda now: _rejected(record, asked_for, said, now)
     elif said.status == "timed_out":
+        answer.refused, answer.reason = True, "nobody decided in time"
         answer.outcome = lambda now: _timed_out(record, asked_for, now)
     return answer
 
 
-def _rejected(record: CallRecord, asked_for: ActionRequired, said: ActionResolved, now: float) -> AnyEvent:
+def _rejected(record: CallRecord, asked_for: ActionRequired, said: ActionResolved, now: float) -> ToolFailed:
     words = f": {said.reason}" if said.reason else ""
     cancelled = said.decision == "cancel"
     what = "was not answered" if asked_for.action_type == "question" else "was rejected and not run"
@@ -205,7 +254,7 @@ def _rejected(record: CallRecord, asked_for: ActionRequired, said: ActionResolve
     )
 
 
-def _timed_out(record: CallRecord, asked_for: ActionRequired, now: float) -> AnyEvent:
+def _timed_out(record: CallRecord, asked_for: ActionRequired, now: float) -> ToolFailed:
     error = ToolError(
         kind="approval_timed_out",
         message=f"nobody decided about {record.tool_name} in time, so it was not run",
@@ -306,6 +355,7 @@ def _nobody(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: C
         message="there is nobody to ask in this run",
         recovery_hint="Decide yourself with what you know, and say in your answer what you assumed.",
     )
+    proposal.record.permission_ref = ONE_BEFORE
     outcome = failed(
         proposal.record, error, now=gate.parts.now(), status="failed", category="setup_required", effects="none"
     )

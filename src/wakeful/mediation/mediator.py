@@ -28,21 +28,27 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.events import AnyEvent, PermissionEvaluated, SandboxApplied, ToolDispatched, ToolStarted
+from wakeful.contracts.events import (
+    ActionRequired,
+    ActionResolved,
+    AnyEvent,
+    PermissionEvaluated,
+    SandboxApplied,
+    ToolDispatched,
+    ToolStarted,
+)
 from wakeful.contracts.events.tools import ErrorCategory, Policy, Said
 from wakeful.contracts.tools import FailedStatus, ToolDeclaration, ToolError
 from wakeful.contracts.values import unchecked
-from wakeful.contracts.verdicts import Verdict
+from wakeful.contracts.verdicts import DecisionSource, Verdict
 from wakeful.decisions.injected import split
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Call
 from wakeful.mediation import asking, judging, validation
 from wakeful.mediation.gate import ALLOWED, Admission, Consulted, Dispatch, GateParts, Proposal
-from wakeful.mediation.outcomes import CallRecord, failed
+from wakeful.mediation.outcomes import ONE_BEFORE, PREVIOUS_EVENT, CallRecord, failed, without_keys
 from wakeful.tools.function import Tool
 
-PREVIOUS_EVENT = "@-1"
-"""A reference to the event just before: its number is known only to the store."""
 Scheduling: TypeAlias = Literal["parallel", "serial"]
 
 _tool_started = unchecked(ToolStarted)
@@ -81,6 +87,8 @@ class Mediator:
         self._turn_id = turn_id
         self._parts = parts if parts is not None else GateParts()
         self._injected = frozenset(config.injected_tool_args)
+        self.claimants: set[str] = set()
+        """Calls that asked for locks here."""
 
     def admit(
         self,
@@ -98,7 +106,7 @@ class Mediator:
         """
         record = CallRecord(call.call_id, call.part.name, now)
         if call.pending is not None and call.pending.said is not None:
-            return self._answered(call, arguments, record, batch_id, scheduling)
+            return self._answered(call, arguments, record, batch_id, scheduling, said)
         prepared = self._prepare(call, arguments, record, batch_id, scheduling)
         proposal = prepared.proposal
         if proposal is None:
@@ -127,7 +135,20 @@ class Mediator:
         # The effect class of the intent holds, whatever the code says today.
         declaration = tool.declaration if attempt == 1 else tool.declaration.model_copy(update={"effect": call.effect})
         run_with = call.edited if call.edited is not None else executable
-        return Dispatch(call.call_id, tool, declaration, run_with, key, attempt, call.step, record)
+        owner = self._owner_of(call.call_id, attempt) if declaration.locks and self._parts.locks is not None else None
+        return Dispatch(call.call_id, tool, declaration, run_with, key, attempt, call.step, record, owner)
+
+    def still_approved(self, call: Call, arguments: dict[str, Any]) -> bool:
+        """A call that a person let through and a crash cut off: is it still what they let through?"""
+        pending = call.pending
+        if pending is None or not isinstance(pending.said, ActionResolved):
+            return True
+        record = CallRecord(call.call_id, call.part.name, 0.0)
+        answer = asking.answer_of(call, record)
+        given = call.edited if call.edited is not None else arguments
+        proposal = self._prepare(call, given, record, "", "serial").proposal
+        written = split(arguments, self._injected).executable
+        return proposal is not None and asking.holds_for(answer, proposal, written, self._parts.secret, None)
 
     def passed_over(self, call: Call, arguments: dict[str, Any] | None, batch_id: str) -> ToolStarted:
         """The beginning of a call that will not be run: each has one, and one end."""
@@ -170,10 +191,10 @@ class Mediator:
 
     # --- steps 5 to 11 ------------------------------------------------------------------------------------------------
 
-    async def _consult(self, proposal: Proposal, consulted: Consulted) -> Admission:
+    async def _consult(self, proposal: Proposal, consulted: Consulted) -> Callable[[], Admission]:
         assert self._parts.consult is not None
         heard = await self._parts.consult(proposal)
-        return self._conclude(proposal, consulted.and_then(heard))
+        return lambda: self._conclude(proposal, consulted.and_then(heard))
 
     def _conclude(self, proposal: Proposal, consulted: Consulted) -> Admission:
         """Everybody was heard."""
@@ -194,28 +215,42 @@ class Mediator:
             return asking.replaced(self, proposal, verdict, consulted)
         if verdict.decision == "ask" or proposal.declaration.answered_by != "code":
             return asking.asked(self, proposal, verdict, consulted)
-        return self._locked(proposal, lambda: self._let_through(proposal, verdict, consulted))
+        return self._locked(
+            proposal,
+            lambda: self._let_through(proposal, verdict, consulted),
+            lambda heard: self._conclude(proposal, consulted.and_then(heard)),
+        )
 
-    def _locked(self, proposal: Proposal, through: Callable[[], Admission]) -> Admission:
+    def _locked(
+        self, proposal: Proposal, through: Callable[[], Admission], judged_again: Callable[[Consulted], Admission]
+    ) -> Admission:
+        """Let it through with its locks. Much may have happened before they were free: then it is judged once more."""
         names, locks = proposal.declaration.locks, self._parts.locks
-        if not names or locks is None or locks.try_claim(self.lock_owner(proposal), names):
+        if not names or locks is None:
+            return through()
+        self.claimants.add(proposal.call.call_id)
+        if locks.try_claim(self.lock_owner(proposal), names):
             return through()
 
-        async def wait() -> Admission:
+        async def wait() -> Callable[[], Admission]:
             if await locks.claim(self.lock_owner(proposal), names, self._parts.lock_seconds):
-                return through()
-            holders = locks.holders(names)
-            return self._denied(proposal, _lock_timeout(holders, self._parts.lock_seconds), Consulted())
+                return lambda: judged_again(Consulted())
+            refused = judging.locked(locks.holders(names), self._parts.lock_seconds)
+            return lambda: judged_again(refused)
 
         return Admission([], later=wait)
 
     def lock_owner(self, proposal: Proposal) -> str:
-        return f"{self._turn_id}/{proposal.call.call_id}"
+        return self._owner_of(proposal.call.call_id)
+
+    def _owner_of(self, call_id: str, attempt: int = 1) -> str:
+        """A run that a crash or its caller left behind may still be at it: the next one is another owner."""
+        return f"{self._turn_id}/{call_id}/{attempt}"
 
     def let_go(self, call_id: str) -> None:
         """Nobody will run this call: what it claimed is free again."""
         if self._parts.locks is not None:
-            self._parts.locks.release(f"{self._turn_id}/{call_id}")
+            self._parts.locks.release(self._owner_of(call_id))
 
     def _let_through(self, proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
         call, declaration = proposal.call, proposal.declaration
@@ -289,33 +324,62 @@ class Mediator:
         record: CallRecord,
         batch_id: str,
         scheduling: Scheduling,
+        said: tuple[Said, ...] | None,
     ) -> Admission:
         assert call.pending is not None and call.pending.said is not None
         record.taken_up_at = call.started_at / 1_000_000 if call.started_at else record.taken_up_at
         answer = asking.answer_of(call, record)
+        written, injected = split(arguments or {}, self._injected)
         if answer.outcome is not None or answer.given is not None:
-            record.injected_args = split(arguments or {}, self._injected).injected_args
-        if answer.outcome is not None:
-            return Admission([answer.outcome(self._parts.now())])
-        if answer.given is not None:
-            return asking.given(self, record, answer.given)
+            record.injected_args = injected or None
+            return self._over(call, answer, record, judged_again=said is not None)
         given = call.edited if call.edited is not None else arguments
         prepared = self._prepare(call, given, record, batch_id, scheduling)
         proposal = prepared.proposal
         if proposal is None:
             assert prepared.error is not None
             return Admission([self._failure(record, prepared.error)])
-        if call.edited is not None:
-            record.injected_args = split(arguments or {}, self._injected).injected_args
-        verdict = judging.judge(proposal, Consulted(), self._parts)
+        record.injected_args = injected or None
+        consulted = Consulted(said or ())
+        verdict = judging.judge(proposal, consulted, self._parts)
         if verdict.decision == "deny":
-            denied = self._denied(proposal, verdict, Consulted())
-            return Admission([event for event in denied.events if not isinstance(event, ToolStarted)])
-        if not answer.is_bound(proposal, self._parts.secret):
-            return asking.asked_anew(self, proposal, answer)
+            return self._denied(proposal, verdict, consulted)
+        if not asking.holds_for(answer, proposal, written, self._parts.secret, said):
+            return asking.asked_anew(self, proposal)
         if proposal.declaration.answered_by != "code":
-            return asking.asked_again(self, proposal, answer)
-        return self._locked(proposal, lambda: self._approved(proposal, answer))
+            return asking.handed_on(self, proposal, answer)
+        return self._locked(
+            proposal,
+            lambda: self._approved(proposal, answer),
+            # Nothing was said that the log does not hold, unless the locks never came.
+            lambda heard: self._answered(call, arguments, record, batch_id, scheduling, heard.said or None),
+        )
+
+    def _over(
+        self, call: Call, answer: "asking.Answered", record: CallRecord, *, judged_again: bool = False
+    ) -> Admission:
+        """What was said is the end of it. No code of the tool is needed, nor that it still is there."""
+        before: list[AnyEvent] = []
+        if call.pending is not None and isinstance(call.pending.asked, ActionRequired):
+            before.append(self._decided(call, answer, record))
+            record.permission_ref = PREVIOUS_EVENT
+        if answer.given is not None:
+            return asking.given(self, record, answer.given, before, judged_again=judged_again)
+        assert answer.outcome is not None
+        return Admission([*before, without_keys(answer.outcome(self._parts.now()), self._parts.keys())])
+
+    def _decided(self, call: Call, answer: "asking.Answered", record: CallRecord) -> PermissionEvaluated:
+        """A person's word as a verdict."""
+        source: DecisionSource = "human" if record.approval_status != "timed_out" else "mode"
+        declaration = self._config.tool(call.part.name)
+        return PermissionEvaluated(
+            decision="deny" if answer.refused else "allow",
+            decision_source=source,
+            decision_reason=answer.reason,
+            layer="approval",
+            approval_action_id=answer.action_id,
+            destructive=declaration is not None and declaration.is_destructive,
+        )
 
     def _approved(self, proposal: Proposal, answer: "asking.Answered") -> Admission:
         """A person let it through: what they saw is what runs."""
@@ -358,18 +422,18 @@ class Mediator:
         )
 
     def _denied(self, proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
+        """The verdict, the call's beginning unless it has begun to wait before, and its end."""
         error, category = judging.refusal(proposal, verdict)
         status: FailedStatus = "timed_out" if error.kind == "lock_timeout" else "denied"
+        begun = proposal.call.pending is not None
+        proposal.record.permission_ref = PREVIOUS_EVENT if begun else ONE_BEFORE
         outcome = failed(
             proposal.record, error, now=self._parts.now(), status=status, category=category, effects="none"
         )
-        events: list[AnyEvent] = [
-            *consulted.events,
-            self.permission(proposal, verdict, consulted),
-            self.started(proposal, "denied", hooks=consulted),
-            outcome,
-        ]
-        return Admission(events, permission_at=len(events) - 3)
+        events: list[AnyEvent] = [*consulted.events, self.permission(proposal, verdict, consulted)]
+        if not begun:
+            events.append(self.started(proposal, "denied", hooks=consulted))
+        return Admission([*events, outcome])
 
     def _started(
         self,
@@ -438,11 +502,6 @@ def _gate_broke(name: str, raised: Exception) -> ToolError:
         kind="invalid_prepared_tool_call",
         message=f"{name} could not say what this call would do ({type(raised).__name__}: {raised}), so it is not run",
     )
-
-
-def _lock_timeout(holders: Mapping[str, str], seconds: float) -> Verdict:
-    held = ", ".join(f"{name} (held by {owner})" for name, owner in sorted(holders.items())) or "its locks"
-    return Verdict("deny", "mode", f"waited {seconds:g} s for {held} and did not get it", layer="locks")
 
 
 def _invalid(name: str, violations: list[validation.Violation]) -> ToolError:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wakeful.contracts.events import AnyEvent, ToolResult
+from wakeful.decisions.secret_values import SecretValues
 from wakeful.mediation.offloading import INLINE_BYTES, Keep, offload
 from wakeful.mediation.outcomes import CallRecord, spills, succeeded
 from wakeful.tools.results import Shown, ToolOutput, show
@@ -23,26 +24,67 @@ def makes_short_text(value: Any) -> bool:
     return kind is bool or kind is float or value is None or (kind is int and value.bit_length() <= 64)
 
 
-def at_once(record: CallRecord, value: Any, now: float) -> ToolResult:
+def at_once(record: CallRecord, value: Any, now: float, keys: SecretValues) -> ToolResult:
     """The result of a value that makes a short text: nothing has to be waited for."""
-    parts, _, size = show(value)
-    return succeeded(record, now=now, parts=parts, size_bytes=size, whole=None)
+    hide = _Hide(keys)
+    parts, _, size = show(hide(value) if type(value) is str else value)
+    return succeeded(record, now=now, parts=parts, size_bytes=size, whole=None, redacted=hide.found)
 
 
-async def shaped(record: CallRecord, value: Any, *, now: Callable[[], float], keep: Keep) -> list[AnyEvent]:
-    """The facts of a call that succeeded. Raises ResultRefused for a value that has no form a model could read."""
+async def shaped(
+    record: CallRecord,
+    value: Any,
+    *,
+    now: Callable[[], float],
+    keep: Keep,
+    keys: SecretValues,
+    verdict_before: int | None = None,
+) -> list[AnyEvent]:
+    """The facts of a call that succeeded. Raises ResultRefused for a value that has no form a model could read.
+
+    `verdict_before` is how many events before these its verdict is written, in the same append.
+    """
     extra = value if isinstance(value, ToolOutput) else None
     if extra is not None:
         value = extra.content
+    hide = _Hide(keys)
     # A large result is turned to JSON and measured off the loop: other turns go on meanwhile.
-    shown: Shown = show(value) if _light(value) else await asyncio.to_thread(show, value)
+    shown: Shown = show(value, hide) if _light(value) else await asyncio.to_thread(show, value, hide)
     whole = await keep(shown.whole, MEDIA) if shown.whole is not None else None
-    event = succeeded(record, now=now(), parts=shown.parts, size_bytes=shown.size, whole=whole, extra=extra)
+    spilled = spills(record.call_id, shown, whole, redacted=hide.found) if whole is not None else ()
+    if verdict_before is not None:
+        record.permission_ref = f"@-{verdict_before + len(spilled)}"
+    event = succeeded(
+        record,
+        now=now(),
+        parts=shown.parts,
+        size_bytes=shown.size,
+        whole=whole,
+        extra=extra,
+        redacted=hide.found,
+    )
+    if event.details:
+        event = event.model_copy(update={"details": keys.hide_keys_in(event.details)})
     item = await offload(event.item, keep)
     if item is not event.item:
         event = event.model_copy(update={"item": item})
-    spilled = spills(record.call_id, shown, whole) if whole is not None else ()
     return [*spilled, event]
+
+
+class _Hide:
+    """Takes keys out of texts, and knows whether there were any."""
+
+    __slots__ = ("found", "keys")
+
+    def __init__(self, keys: SecretValues) -> None:
+        self.keys = keys
+        self.found = False
+
+    def __call__(self, text: str) -> str:
+        safe = self.keys.hide_keys(text)
+        if safe != text:
+            self.found = True
+        return safe
 
 
 def _light(value: Any) -> bool:

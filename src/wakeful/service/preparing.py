@@ -36,9 +36,10 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.conversation_export import turn_facts
+from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
-from wakeful.ports import Claim, Model, TurnRow
+from wakeful.ports import Claim, Model, Store, TurnRow
 from wakeful.service.admission import check_deps
 from wakeful.service.approvals import Outcome, decide
 from wakeful.service.requests import RunRequest, Runtime
@@ -102,6 +103,10 @@ async def prepare(
         approver=request.approver,
         decide_action=_decider(runtime),
     )
+
+    def keys() -> SecretValues:
+        return keys_only(runtime.surroundings.secrets() | {store.secret.hex()})
+
     work.gate = GateParts(
         TurnPolicy(lambda: work.state, lambda: config, store.secret),
         locks=runtime.locks,
@@ -112,15 +117,25 @@ async def prepare(
         has_person=request.approver is not None or store.location != ":memory:",
         expiry_seconds=agent.approval_expiry,
         client_seconds=agent.approval_expiry,
-        keep=store.put_blob,
+        keep=_safe_keeping(store, keys),
         fetch=store.get_blob,
         agent=agent.name,
         thread=row.thread_id,
         turn_id=row.turn_id,
         context=context,
         principal=principal,
+        keys=keys,
     )
     return work, folded
+
+
+def _safe_keeping(store: Store, keys: Callable[[], SecretValues]) -> Callable[[bytes, str], Awaitable[BlobRef]]:
+    """Keeps what people and clients gave; no key of the runtime's own is in it."""
+
+    async def keep(data: bytes, media_type: str) -> BlobRef:
+        return await store.put_blob(keys().hide_bytes(data), media_type)
+
+    return keep
 
 
 def _decider(runtime: Runtime) -> Callable[[Approval, Decided, str], Awaitable[Outcome]]:
@@ -164,6 +179,8 @@ async def _config(
         instructions=instructions,
         tools=belt.offered,
         policy=belt.policy,
+        profile=agent.profile or "chat",
+        workspace=str(agent.workspace) if agent.workspace is not None else None,
         injected_tool_args=dict(agent.injected_tool_args),
         settings={name: value for name, value in agent.settings.items() if name != "stream"},
         output_schema=agent.output_schema,

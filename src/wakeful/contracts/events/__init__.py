@@ -43,8 +43,17 @@ from wakeful.contracts.events.models import (
     ModelCompleted,
     ModelFailed,
     ModelRequested,
+    ModelResponseAccepted,
+    ModelResponseReattached,
 )
-from wakeful.contracts.events.routing import CostEstimated, CostRecorded, LimitState, RoutingFallbackApplied
+from wakeful.contracts.events.routing import (
+    CostEstimated,
+    CostRecorded,
+    LimitState,
+    QuotaBlocked,
+    RateLimitHit,
+    RoutingFallbackApplied,
+)
 from wakeful.contracts.events.tools import (
     ErrorCategory,
     PermissionEvaluated,
@@ -99,10 +108,14 @@ AnyEvent: TypeAlias = (
     | TurnCompleted
     | TurnFailed
     | ModelRequested
+    | ModelResponseAccepted
+    | ModelResponseReattached
     | ModelFailed
     | ModelCompleted
     | AssistantRecorded
     | RoutingFallbackApplied
+    | RateLimitHit
+    | QuotaBlocked
     | CostEstimated
     | CostRecorded
     | PermissionEvaluated
@@ -185,10 +198,14 @@ __all__ = [
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",
+    "ModelResponseAccepted",
+    "ModelResponseReattached",
     "ObserverFailed",
     "OutputSpilled",
     "OutputTruncated",
     "PermissionEvaluated",
+    "QuotaBlocked",
+    "RateLimitHit",
     "RejectedDeclaration",
     "RoutingFallbackApplied",
     "RuntimeToolContinued",

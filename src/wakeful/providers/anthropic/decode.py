@@ -62,7 +62,7 @@ class StreamDecoder:
     def feed(self, event: SseEvent) -> list[ModelGlimpse]:
         """What this event shows. Raises ModelFailure for an error event and for what is no event of this protocol."""
         name, data = event
-        if self._ended or name == "ping":
+        if self._ended:
             return []
         try:
             said = from_json(data)
@@ -125,6 +125,8 @@ class StreamDecoder:
         message = self._started("message_delta")
         message.update({key: value for key, value in said["delta"].items() if value is not None})
         self._stop = message.get("stop_reason")
+        if said.get("context_management") is not None:
+            message["context_management"] = said["context_management"]  # what the provider cleared on its side
         # Counts are totals so far: they replace, and what is left out stays as message_start said.
         told = {key: value for key, value in (said.get("usage") or {}).items() if value is not None}
         message["usage"] = {**(message.get("usage") or {}), **told}

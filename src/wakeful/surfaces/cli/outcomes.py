@@ -4,8 +4,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from wakeful.contracts.events import SandboxApplied
 from wakeful.ports import UnknownRow
 from wakeful.service.results import RunResult
+from wakeful.surfaces.cli.approval_words import pending_lines
 from wakeful.surfaces.cli.places import Place
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.request_words import how_to_end, line
@@ -21,8 +23,8 @@ def exit_code(result: RunResult[Any]) -> int:
     return NEEDS_PERSON if result.status in ("approval_required", "runtime_tool_pending") else FAILED
 
 
-def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *, quiet: bool) -> None:
-    """The answer and, for people, how it went."""
+def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *, quiet: bool, code: str = "") -> None:
+    """The answer and, for people, how it went. `code` are the options that bring the same code again."""
     if result.completed:
         answer = result.output
         text = answer if isinstance(answer, str) else result.final_content
@@ -34,6 +36,12 @@ def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *,
     if mine:
         note(f"{len(mine)} outcome{'s are' if len(mine) > 1 else ' is'} unknown, and somebody has to find out:")
         note("\n".join(unknown_lines(mine, unknown, place)))
+    for reason in _unconfined(result):
+        note(f"commands ran unconfined: not_enforced{f' ({reason})' if reason else ''}")
+    waiting = [*result.approvals, *result.questions]
+    if waiting:
+        note("\n".join(pending_lines(waiting, place)))
+        note(f"then: wakeful resume {result.turn_id}{place.flag}{code}")
     if result.runtime_tools:
         note("\n".join(["a client has to run:", *(f"  {line(request)}" for request in result.runtime_tools)]))
         note("\n".join(how_to_end(result.runtime_tools[0], place)))
@@ -66,6 +74,18 @@ def reference(row: UnknownRow, all_rows: Sequence[UnknownRow]) -> str:
     """The shortest name of a call that means one call only."""
     alone = sum(1 for each in all_rows if each.call_id == row.call_id) == 1
     return row.call_id if alone else f"{row.turn_id}/{row.call_id}"
+
+
+def _unconfined(result: RunResult[Any]) -> list[str]:
+    """Why commands of the run were held by nothing."""
+    held = [entry.fact.event for entry in result.facts()]
+    return list(
+        dict.fromkeys(
+            one_line(event.reason, 200)
+            for event in held
+            if isinstance(event, SandboxApplied) and event.mode == "not_enforced"
+        )
+    )
 
 
 def _count(number: int, what: str) -> str:
