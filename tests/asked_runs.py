@@ -1,6 +1,7 @@
 """Runs with calls that somebody has to let through, shared by the suites about approvals."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from engine_runs import calls
@@ -11,6 +12,8 @@ from wakeful.ports import Store
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.approvals import Outcome, decide
 from wakeful.service.replay import replay_turn
+from wakeful.service.turns import recall
+from wakeful.store.sqlite import SqliteStore
 
 REFUND: tuple[str, dict[str, Any]] = ("refund", {"order": "A17", "cents": 4200})
 
@@ -43,9 +46,9 @@ class World:
         return [name for name, _ in self.done]
 
 
-def agent(tools: Sequence[Any], *rounds: tuple[Any, ...], **options: Any) -> Agent[Any, str]:
+def agent(tools: Sequence[Any], *rounds: Any, **options: Any) -> Agent[Any, str]:
     """An agent whose model makes these calls, round after round, and then says `done`."""
-    steps: list[Any] = [*(calls(*each) for each in rounds), "done"]
+    steps: list[Any] = [*(calls(*each) if isinstance(each, tuple) else each for each in rounds), "done"]
     answer: Callable[[Any], Any] = lambda request: steps[min(request.answered, len(rounds))]  # noqa: E731
     return Agent("shop", ScriptedModel(answer), tools=list(tools), **options)
 
@@ -70,13 +73,19 @@ async def say(store: Store, approval: Approval | str, decided: Decided, by: str 
     return await decide(runtime(store, **parts), name, decided, by=by)
 
 
-async def check_replay(store: Store, result: RunResult[Any]) -> None:
+async def check_replay(store: Store, result: RunResult[Any]) -> RunResult[Any]:
+    """The stored turn decides the same again; what it comes to is told from the log alone."""
     row = await store.turn(result.turn_id)
     assert row is not None
     report = await replay_turn(store, row)
     assert report.identical, report.divergence
+    return await recall(runtime(store), row, None)
 
 
 def answers(result: RunResult[Any]) -> list[Any]:
     """The tool answers in the conversation, in its order."""
     return [item for item in result.history() if item.role == "tool"]
+
+
+async def opened(folder: Path) -> SqliteStore:
+    return await SqliteStore.open(folder / "runs.db")

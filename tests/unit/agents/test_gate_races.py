@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from asked_runs import World, agent, identical, say
+from asked_runs import World, agent, check_replay, say
 from engine_runs import calls, check_ends, kinds
 from wakeful import Approval, Approve, run, tool
 from wakeful.bootstrap import runtime
@@ -41,7 +41,7 @@ async def test_a_decision_that_came_while_the_approver_had_nothing_to_say_is_tak
     assert result.output == "done" and world.names == ["refund"]
     assert kinds(result.facts()).count("action.resolved") == 1
     check_ends(result.facts())
-    await identical(store, result)
+    await check_replay(store, result)
 
 
 async def test_a_call_that_leaves_the_gate_while_the_turn_is_folded_again_runs_once() -> None:
@@ -63,7 +63,7 @@ async def test_a_call_that_leaves_the_gate_while_the_turn_is_folded_again_runs_o
     assert crossing.crossed == ["expired elsewhere", "lock is free"], "the story was another one"
     assert result.output == "done" and world.names == ["book"]
     check_ends(result.facts())
-    await identical(store, result)
+    await check_replay(store, result)
 
 
 async def test_a_call_that_leaves_the_gate_waits_for_the_writer_before_it() -> None:
@@ -92,7 +92,7 @@ async def test_a_call_that_leaves_the_gate_waits_for_the_writer_before_it() -> N
     result = await task
     assert result.output == "done" and world.names == ["send", "book"]
     check_ends(result.facts())
-    await identical(store, result)
+    await check_replay(store, result)
 
 
 async def test_a_call_that_waited_for_its_lock_is_judged_by_what_the_turn_has_seen_by_then() -> None:
@@ -117,12 +117,12 @@ async def test_a_call_that_waited_for_its_lock_is_judged_by_what_the_turn_has_se
     assert result.status == "approval_required" and world.names == []
     (second,) = await store.actions(pending_only=True)
     assert second.tool_name == "book"
-    await identical(store, result)
+    await check_replay(store, result)
     await say(store, second.action_id, Approve())
     again = await run(support, "go", store=store, key="k")
     assert again.output == "done" and world.names == ["book"]
     check_ends(again.facts())
-    await identical(store, again)
+    await check_replay(store, again)
 
 
 class Crossing(WrappedStore):
