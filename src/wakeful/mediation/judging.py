@@ -1,5 +1,6 @@
 """Many voices, one verdict: the pure policy, the tool's own predicate, hooks. Deny wins, and whatever raises denies."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from wakeful.contracts.events.tools import ErrorCategory, Said
@@ -12,6 +13,8 @@ from wakeful.mediation.gate import Consulted, GateParts, Proposal
 NOTHING_AGAINST = Verdict("allow", "mode", "the tool is offered in this turn and no rule forbids it", layer="gate")
 PREDICATE = "approval predicate"
 CONFINEMENT = "confinement"
+LOCKS = "locks"
+BINDING = "binding"
 NOBODY_SAID = Consulted()
 
 _CATEGORIES: dict[str, ErrorCategory] = {
@@ -50,6 +53,12 @@ def unconfined(proposal: Proposal, policy: ToolPolicy) -> Consulted:
     return Consulted((Said(by=CONFINEMENT, decision=against.decision, reason=against.reason),))
 
 
+def locked(holders: Mapping[str, str], seconds: float) -> Consulted:
+    """What a call is told whose locks did not become free."""
+    held = ", ".join(f"{name} (held by {owner})" for name, owner in sorted(holders.items())) or "its locks"
+    return Consulted((Said(by=LOCKS, decision="deny", reason=f"waited {seconds:g} s for {held} and did not get it"),))
+
+
 def judge(proposal: Proposal, consulted: Consulted, parts: GateParts) -> Verdict:
     """The verdict of everybody."""
     said = tuple(_voice(each) for each in consulted.said)
@@ -71,6 +80,8 @@ def _voice(said: Said) -> Verdict:
         return Verdict(said.decision, "rule", said.reason, ("tool:approval",), "person")
     if said.by == CONFINEMENT:
         return Verdict(said.decision, "sandbox", said.reason, layer="confinement", error_type="sandbox_unavailable")
+    if said.by in (LOCKS, BINDING):
+        return Verdict(said.decision, "mode", said.reason, layer=said.by)
     return Verdict(said.decision, "hook", said.reason, layer="hooks", error_type=said.error_type or "hook_blocked")
 
 

@@ -106,7 +106,7 @@ class Mediator:
         """
         record = CallRecord(call.call_id, call.part.name, now)
         if call.pending is not None and call.pending.said is not None:
-            return self._answered(call, arguments, record, batch_id, scheduling)
+            return self._answered(call, arguments, record, batch_id, scheduling, said)
         prepared = self._prepare(call, arguments, record, batch_id, scheduling)
         proposal = prepared.proposal
         if proposal is None:
@@ -148,7 +148,7 @@ class Mediator:
         given = call.edited if call.edited is not None else arguments
         proposal = self._prepare(call, given, record, "", "serial").proposal
         written = split(arguments, self._injected).executable
-        return proposal is not None and answer.is_bound(proposal, self._parts.secret, written)
+        return proposal is not None and asking.holds_for(answer, proposal, written, self._parts.secret, None)
 
     def passed_over(self, call: Call, arguments: dict[str, Any] | None, batch_id: str) -> ToolStarted:
         """The beginning of a call that will not be run: each has one, and one end."""
@@ -188,10 +188,10 @@ class Mediator:
 
     # --- steps 5 to 11 ------------------------------------------------------------------------------------------------
 
-    async def _consult(self, proposal: Proposal, consulted: Consulted) -> Admission:
+    async def _consult(self, proposal: Proposal, consulted: Consulted) -> Callable[[], Admission]:
         assert self._parts.consult is not None
         heard = await self._parts.consult(proposal)
-        return self._conclude(proposal, consulted.and_then(heard))
+        return lambda: self._conclude(proposal, consulted.and_then(heard))
 
     def _conclude(self, proposal: Proposal, consulted: Consulted) -> Admission:
         """Everybody was heard."""
@@ -212,9 +212,16 @@ class Mediator:
             return asking.replaced(self, proposal, verdict, consulted)
         if verdict.decision == "ask" or proposal.declaration.answered_by != "code":
             return asking.asked(self, proposal, verdict, consulted)
-        return self._locked(proposal, lambda: self._let_through(proposal, verdict, consulted))
+        return self._locked(
+            proposal,
+            lambda: self._let_through(proposal, verdict, consulted),
+            lambda heard: self._conclude(proposal, consulted.and_then(heard)),
+        )
 
-    def _locked(self, proposal: Proposal, through: Callable[[], Admission]) -> Admission:
+    def _locked(
+        self, proposal: Proposal, through: Callable[[], Admission], judged_again: Callable[[Consulted], Admission]
+    ) -> Admission:
+        """Let it through with its locks. Much may have happened before they were free: then it is judged once more."""
         names, locks = proposal.declaration.locks, self._parts.locks
         if not names or locks is None:
             return through()
@@ -222,11 +229,11 @@ class Mediator:
         if locks.try_claim(self.lock_owner(proposal), names):
             return through()
 
-        async def wait() -> Admission:
+        async def wait() -> Callable[[], Admission]:
             if await locks.claim(self.lock_owner(proposal), names, self._parts.lock_seconds):
-                return through()
-            holders = locks.holders(names)
-            return self._denied(proposal, _lock_timeout(holders, self._parts.lock_seconds), Consulted())
+                return lambda: judged_again(Consulted())
+            refused = judging.locked(locks.holders(names), self._parts.lock_seconds)
+            return lambda: judged_again(refused)
 
         return Admission([], later=wait)
 
@@ -314,6 +321,7 @@ class Mediator:
         record: CallRecord,
         batch_id: str,
         scheduling: Scheduling,
+        said: tuple[Said, ...] | None,
     ) -> Admission:
         assert call.pending is not None and call.pending.said is not None
         record.taken_up_at = call.started_at / 1_000_000 if call.started_at else record.taken_up_at
@@ -329,14 +337,20 @@ class Mediator:
             assert prepared.error is not None
             return Admission([self._failure(record, prepared.error)])
         record.injected_args = injected or None
-        verdict = judging.judge(proposal, Consulted(), self._parts)
+        consulted = Consulted(said or ())
+        verdict = judging.judge(proposal, consulted, self._parts)
         if verdict.decision == "deny":
-            return self._denied(proposal, verdict, Consulted())
-        if not answer.is_bound(proposal, self._parts.secret, written):
-            return asking.asked_anew(self, proposal, answer)
+            return self._denied(proposal, verdict, consulted)
+        if not asking.holds_for(answer, proposal, written, self._parts.secret, said):
+            return asking.asked_anew(self, proposal)
         if proposal.declaration.answered_by != "code":
             return asking.handed_on(self, proposal, answer)
-        return self._locked(proposal, lambda: self._approved(proposal, answer))
+        return self._locked(
+            proposal,
+            lambda: self._approved(proposal, answer),
+            # Nothing was said that the log does not hold, unless the locks never came.
+            lambda heard: self._answered(call, arguments, record, batch_id, scheduling, heard.said or None),
+        )
 
     def _over(self, call: Call, answer: "asking.Answered", record: CallRecord) -> Admission:
         """What was said is the end of it. No code of the tool is needed, nor that it still is there."""
@@ -477,11 +491,6 @@ def _gate_broke(name: str, raised: Exception) -> ToolError:
         kind="invalid_prepared_tool_call",
         message=f"{name} could not say what this call would do ({type(raised).__name__}: {raised}), so it is not run",
     )
-
-
-def _lock_timeout(holders: Mapping[str, str], seconds: float) -> Verdict:
-    held = ", ".join(f"{name} (held by {owner})" for name, owner in sorted(holders.items())) or "its locks"
-    return Verdict("deny", "mode", f"waited {seconds:g} s for {held} and did not get it", layer="locks")
 
 
 def _invalid(name: str, violations: list[validation.Violation]) -> ToolError:
