@@ -5,7 +5,7 @@ that is left out is refused like one that does not exist, whoever calls it.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -36,6 +36,8 @@ class Belt(NamedTuple):
     offered: tuple[ToolDeclaration, ...]
     policy: GatePolicy
     catalog: ToolCatalog
+    catalog_with: Callable[[Sequence[RuleRow], float], ToolCatalog]
+    """The catalogue of the same tools under other standing answers, at a time in Unix seconds."""
 
 
 async def toolbelt(
@@ -52,12 +54,22 @@ async def toolbelt(
     _check_hitl(agent, tools, withheld)
     check_collisions(f"Agent {agent.name!r}", agent.injected_tool_args, [tool.declaration for tool in tools.values()])
     policy = gate_policy(agent, rules, now)
-    compiled = compile_policy(policy, [tool.declaration for tool in tools.values()])
-    entries = resolve_catalog(compiled, withheld, now=now, confined=_confined(tools), asks=_asking(tools))
-    catalog = ToolCatalog(entries=entries)
+    confined, asks = _confined(tools), _asking(tools)
+
+    def catalog_of(held_to: GatePolicy, at: float) -> ToolCatalog:
+        compiled = compile_policy(held_to, [tool.declaration for tool in tools.values()])
+        return ToolCatalog(entries=resolve_catalog(compiled, withheld, now=at, confined=confined, asks=asks))
+
+    catalog = catalog_of(policy, now)
     offered = set(catalog.offered)
     kept = {name: tool for name, tool in tools.items() if name in offered}
-    return Belt(kept, tuple(tool.declaration for tool in kept.values()), policy, catalog)
+    return Belt(
+        kept,
+        tuple(tool.declaration for tool in kept.values()),
+        policy,
+        catalog,
+        lambda others, at: catalog_of(gate_policy(agent, others, at), at),
+    )
 
 
 def gate_policy(agent: Agent[Any, Any], rules: Sequence[RuleRow], now: float) -> GatePolicy:
