@@ -117,7 +117,7 @@ class Replay:
             return None  # what this machine can hold a call to is not in the log
         if self._admission:
             return self._rest_of_admission(fact)
-        if self._settlements and not isinstance(event, TurnConfigChanged):
+        if self._settlements and not isinstance(event, TurnConfigChanged | ToolCatalogResolved):
             return self._settled(fact, self._settlements.pop(0))
         match event:
             case ModelRequested():
