@@ -31,7 +31,7 @@ class LocalTools(ToolSource):
         self._settings = settings if settings is not None else SandboxSettings()
         self._surroundings = surroundings if surroundings is not None else Surroundings()
         self._tools: tuple[Tool[Any], ...] | None = None
-        self._sandbox: "Sandbox | None" = None
+        self._sandbox: Sandbox | None = None
         self._placed: dict[Surroundings, LocalTools] = {}
 
     @property
