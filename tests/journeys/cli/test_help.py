@@ -32,10 +32,16 @@ def test_the_version_is_told(wakeful: Wakeful) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("reply", "wakeful replay"), ("debug", "wakeful debug latency"), ("zzz", "wakeful --help")]
+    ("typed", "meant"),
+    [
+        ("reply", "wakeful replay"),
+        ("debug", "wakeful debug latency"),
+        ("zzz", "wakeful --help"),
+        ("approvals aprove", "wakeful approvals approve"),
+    ],
 )
 def test_a_word_that_is_no_command_is_answered_with_one_that_is(wakeful: Wakeful, typed: str, meant: str) -> None:
-    done = wakeful(typed)
+    done = wakeful(*typed.split())
     assert (done.code, done.out) == (2, "")
     assert f"there is no command '{typed}'" in done.err
     assert meant in done.err

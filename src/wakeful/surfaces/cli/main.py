@@ -23,7 +23,7 @@ class Command(NamedTuple):
 
 _DECIDE = "approvals_decide"
 COMMANDS = {
-    "demo": Command("demo", "demo", "what can be tried offline"),
+    "demo": Command("demo", "demo [NAME]", "what can be tried offline"),
     "demo crash": Command("demo_crash", "demo crash", "a run is killed in the middle of a payment, and pays once"),
     "demo approve": Command("demo_approve", "demo approve", "a call waits for a person, over a kill, and runs once"),
     "run": Command("run", "run PROMPT", "run an agent on a prompt, in this process"),
@@ -125,15 +125,21 @@ def _answer(given: list[str]) -> int:
         return 0
     two = " ".join(given[:2])
     name = two if two in COMMANDS else given[0]
-    if name not in COMMANDS:
+    if name not in COMMANDS or _is_mistyped(name, given):
         return _no_such_command(given)
     return _invoke(name, given[len(name.split()) :])
+
+
+def _is_mistyped(name: str, given: list[str]) -> bool:
+    """A second word that is none of the family's, where the first alone takes no argument."""
+    takes_none = COMMANDS[name].usage == name and any(each.startswith(f"{name} ") for each in COMMANDS)
+    return takes_none and len(given) > 1 and not given[1].startswith("-")
 
 
 def _no_such_command(given: list[str]) -> int:
     from difflib import get_close_matches
 
-    asked = " ".join(given[:2]) if given[0] in FAMILIES else given[0]
+    asked = " ".join(given[:2]) if given[0] in (*FAMILIES, *COMMANDS) else given[0]
     near = get_close_matches(asked, COMMANDS, n=2, cutoff=0.65)
     near = near or [name for name in COMMANDS if name.startswith(given[0] + " ")]
     meant = f"Did you mean: {', '.join('wakeful ' + name for name in near)}?" if near else "The list: wakeful --help"
