@@ -9,6 +9,7 @@ import pytest
 from client_tools import PICK, SECRET, agent, pick_file, screen_size
 from engine_runs import calls, facts_of, folded, kinds, of_kind
 from wakeful import (
+    Answer,
     Approve,
     Edit,
     RunResult,
@@ -27,6 +28,7 @@ from wakeful.contracts.budgets import Limits
 from wakeful.contracts.errors import InvalidValue, RequestNotFound
 from wakeful.contracts.events import (
     KINDS_BY_NAME,
+    PermissionEvaluated,
     RuntimeToolRequested,
     RuntimeToolResolved,
     ToolFailed,
@@ -310,6 +312,22 @@ async def test_a_call_that_needs_a_person_is_sent_to_the_client_once_it_is_appro
     await submit_result(place, asked.runtime_tools[0].request_id, {"file": "a"})
     result = await resume(place, waiting.turn_id, [support])
     assert result.output == "done" and len(of_kind(result, ToolStarted)) == 1
+    assert await identical(place, waiting.turn_id)
+
+
+async def test_a_large_answer_of_a_person_takes_the_same_way(place: str) -> None:
+    """In the tool's place: cut for the model, kept whole, and it names the verdict that let it stand."""
+    support = agent(hitl_tools=["pick_file"])
+    waiting = await run(support, "go", store=place)
+    async with opened_store(place) as store:
+        await decide_approval(runtime(store), waiting.approvals[0].id, Answer({"text": "x" * 55_000}))
+    result = await resume(place, waiting.turn_id, [support])
+    (ended,) = of_kind(result, ToolResult)
+    assert ended.truncated and result.output == "done" and not of_kind(result, RuntimeToolRequested)
+    facts = list(result.facts())
+    (at,) = [entry.seq for entry in facts if isinstance(entry.fact.event, ToolResult)]
+    verdict = next(entry for entry in facts if entry.seq == at + int(ended.permission_ref.removeprefix("@")))
+    assert isinstance(verdict.fact.event, PermissionEvaluated) and verdict.fact.event.layer == "approval"
     assert await identical(place, waiting.turn_id)
 
 

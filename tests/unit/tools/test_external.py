@@ -22,7 +22,7 @@ def test_the_declaration_says_that_a_client_runs_it_and_how_long_it_may_take() -
     assert (declared.timeout, declared.effect, declared.external) == (12.5, "pure", True)
     assert declared.description == "Let the person pick a file."
     assert declared.input_schema["required"] == ["folder"]
-    assert pick_file("/tmp") == "called with /tmp"  # the function stays that function
+    assert pick_file("/home") == "called with /home"  # the function stays that function
 
 
 @pytest.mark.parametrize("given", ["pick", "client/pick"])
