@@ -70,10 +70,12 @@ async def fold(store: Store, row: TurnRow, recorded: list[Recorded]) -> Folded:
                 continue  # a later turn of the thread: no part of what this one knew
             state = states[fact.turn_id] = newest = after(newest, configs)
         event = fact.event
-        if fact.turn_id == row.turn_id and isinstance(event, TurnStarted | TurnConfigChanged):
+        if isinstance(event, TurnStarted | TurnConfigChanged):
+            # Of earlier turns, too: what their tools do is what the conversation has seen. Most share one.
             digest = event.config_ref.digest
-            configs[digest] = await load_config(store, digest)
-            if isinstance(event, TurnStarted):
+            if digest not in configs:
+                configs[digest] = await load_config(store, digest)
+            if isinstance(event, TurnStarted) and fact.turn_id == row.turn_id:
                 started = event
         evolve(state, await hydrated(store, fact))
     ids = {part.call_id for item in newest.items if isinstance(item, AssistantItem) for part in item.calls}

@@ -17,8 +17,6 @@ from wakeful.contracts.verdicts import Decision
 
 PolicyContext: TypeAlias = Literal["thread", "editor", "library"]
 """Where a session lives. library: the caller's own program hands its own functions over."""
-Authority: TypeAlias = Literal["operator_instruction", "runtime_instruction", "integration_signal", "external_evidence"]
-"""Whose word a turn derives from, highest first."""
 
 
 class ToolPolicy(Value):

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, Literal, TypeAlias, assert_never
 
 from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.authority import lowest
 from wakeful.contracts.budgets import AUTONOMOUS, Limits
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
@@ -300,8 +301,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             call.settled = True
         case MessageAdmitted():
             state.items.append(event.item)
-            state.derived_from = event.authority_class
-            state.exposure = merged(state.exposure, begun(event.authority_class))
+            state.derived_from = lowest((event.authority_class, event.derived_from or event.authority_class))
+            state.exposure = merged(state.exposure, begun(state.derived_from))
         case HistoryImported():
             # The message opens its turn and is stored first; in the conversation it comes after what it follows.
             state.items[-1:-1] = event.items

@@ -48,6 +48,7 @@ async def admit(
         prompt_preview=message.text[:PREVIEW_CHARS],
         context=_plain_context(request.context),
         principal=request.principal.id if request.principal is not None else None,
+        **_whose_word(request),
         limits=(request.budget or request.agent.budget or Budget()).limits(request.agent.max_steps),
     )
     facts: list[Fact] = []
@@ -60,6 +61,23 @@ async def admit(
     answer = await store.admit(agent_id, facts)
     assert answer is not None
     return answer.turn
+
+
+_ORIGINS = {
+    "runtime_instruction": "runtime",
+    "integration_signal": "integration",
+    "external_evidence": "external",
+}
+
+
+def _whose_word(request: RunRequest) -> dict[str, Any]:
+    """Whose word it is, where it is not the operator's own: what is not given is not written down."""
+    fields: dict[str, Any] = {}
+    if request.authority != "operator_instruction":
+        fields = {"authority_class": request.authority, "origin": _ORIGINS[request.authority]}
+    if request.derived_from is not None:
+        fields["derived_from"] = request.derived_from
+    return fields
 
 
 def _plain_context(context: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from wakeful.agents.definition import Agent
 from wakeful.agents.watching import Watcher
 from wakeful.contracts.approvals import Approval
+from wakeful.contracts.authority import Authority
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
@@ -50,6 +51,10 @@ class RunRequest:
     stream: bool = True
     watcher: Watcher | None = None
     surface: str = "run_once"
+    authority: Authority = "operator_instruction"
+    """Whose word the prompt is. Nothing public sets it: whoever takes messages in from outside does."""
+    derived_from: Authority | None = None
+    """The lowest authority in the chain of causes behind it; None: its own."""
     stop_rule: StopRule = "natural"
     ask_caller: Callable[[], Awaitable[bool]] | None = None
     approver: Callable[[Approval], Awaitable[Any]] | None = None

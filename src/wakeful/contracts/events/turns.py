@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from wakeful.contracts.authority import Authority
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import Item, UserItem
@@ -48,8 +49,10 @@ class MessageAdmitted(Event):
 
     message_id: str
     item: UserItem
-    origin: Literal["operator", "runtime"] = "operator"
-    authority_class: Literal["operator_instruction", "runtime_instruction"] = "operator_instruction"
+    origin: Literal["operator", "runtime", "integration", "external"] = "operator"
+    authority_class: Authority = "operator_instruction"
+    derived_from: Authority | None = None
+    """The lowest authority in the chain of causes behind it; None: its own."""
     delivery_surface: Literal["run_once", "cli_prompt"] = "run_once"
     key: str | None = None
     fingerprint: str = ""
