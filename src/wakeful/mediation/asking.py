@@ -221,7 +221,8 @@ def answer_of(call: Call, record: CallRecord) -> Answered:
     record.approval_status = said.status
     by = f"{said.resolver}: {said.reason}" if said.reason else said.resolver
     binding = said.binding if said.decision == "edit" and said.binding is not None else asked_for.binding
-    answer = Answered(said.action_id, f"approved by {by}", binding, asked_for.binding, edited=said.decision == "edit")
+    answer = Answered(said.action_id, f"approved by {by}", binding, asked_for.binding, asked_for.working_directory)
+    answer.edited = said.decision == "edit"
     if said.status == "approved" and said.decision == "answer":
         answer.reason = f"answered by {by}, so the tool is not run"
         answer.given = Given(said.answer)

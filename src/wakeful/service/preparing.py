@@ -126,6 +126,7 @@ async def prepare(
         principal=principal,
         keys=keys,
     )
+    work.recatalog = _recataloger(runtime, work, belt)
     return work, folded
 
 
@@ -212,6 +213,7 @@ async def opening(
         await _suspend(work, missing)
     before = folded.state.config
     facts = await recovered(work, runner.steps)
+    catalogued = await _cataloged(work)
     if before is not None and config != before:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
@@ -223,11 +225,22 @@ async def opening(
             limits=state.limits,
         )
         facts.insert(1, work.fact(changed))
-        facts[2:2] = await _cataloged(work)
+        facts[2:2] = catalogued
+    else:
+        facts[1:1] = catalogued
     return facts
 
 
-async def _cataloged(work: TurnWork) -> list[Fact]:
+def _recataloger(runtime: Runtime, work: TurnWork, belt: Belt) -> Callable[[], Awaitable[list[Fact]]]:
+    async def again() -> list[Fact]:
+        now = runtime.clock.now() / 1_000_000
+        work.catalog = belt.catalog_with(await runtime.store.rules(work.row.agent_name), now)
+        return await _cataloged(work, "standing_answer")
+
+    return again
+
+
+async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]:
     """The turn's tools as a fact: once, and again when they changed."""
     catalog = work.catalog
     if not catalog.entries:
@@ -239,7 +252,7 @@ async def _cataloged(work: TurnWork) -> list[Fact]:
     offered = len(catalog.offered)
     event = ToolCatalogResolved(
         revision=len(before) + 1,
-        reason="turn_resumed" if before else "turn_started",
+        reason=reason if before else "turn_started",
         catalog_ref=ref,
         offered=offered,
         withheld=len(catalog.entries) - offered,
