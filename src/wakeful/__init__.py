@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from wakeful.tools.context import RunContext as RunContext
     from wakeful.tools.function import Tool as Tool
     from wakeful.tools.function import tool as tool
+    from wakeful.tools.hooks import Hook as Hook
+    from wakeful.tools.hooks import HookInput as HookInput
+    from wakeful.tools.hooks import HookVerdict as HookVerdict
+    from wakeful.tools.hooks import hook as hook
 
 _WHERE = {
     "Agent": "wakeful.agents.definition",
@@ -57,6 +61,9 @@ _WHERE = {
     "Edit": "wakeful.contracts.approvals",
     "File": "wakeful.contracts.content",
     "Happened": "wakeful.contracts.probes",
+    "Hook": "wakeful.tools.hooks",
+    "HookInput": "wakeful.tools.hooks",
+    "HookVerdict": "wakeful.tools.hooks",
     "Image": "wakeful.contracts.content",
     "KeyReused": "wakeful.contracts.errors",
     "NotBuiltYet": "wakeful.contracts.errors",
@@ -73,6 +80,7 @@ _WHERE = {
     "WakefulError": "wakeful.contracts.errors",
     "cancel": "wakeful.surfaces.library.runs",
     "doctor": "wakeful.surfaces.library.report",
+    "hook": "wakeful.tools.hooks",
     "resume": "wakeful.surfaces.library.runs",
     "resume_all": "wakeful.surfaces.library.runs",
     "run": "wakeful.surfaces.library.runs",

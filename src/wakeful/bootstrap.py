@@ -4,6 +4,7 @@ Stores named by path are opened once for each event loop and shared; the last us
 """
 
 import asyncio
+import os
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,6 +20,7 @@ from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
 from wakeful.system import SystemClock, UniqueIds
+from wakeful.tools.hooks import Hook
 from wakeful.tools.source import Surroundings
 
 if TYPE_CHECKING:
@@ -114,6 +116,18 @@ def _key_variables() -> frozenset[str]:
     return key_variables()
 
 
+def _owner_hooks() -> tuple[Hook, ...]:
+    """What the owner's file wants asked about every call. Looked for before each run, read when it is another one."""
+    from wakeful.providers.endpoint_settings import settings_path
+
+    path = settings_path(os.environ)
+    if not os.environ.get("WAKEFUL_CONFIG") and not path.exists():
+        return ()
+    from wakeful.service.owner_hooks import owner_hooks
+
+    return owner_hooks(path, _key_variables)
+
+
 def _locks_of_this_loop() -> LockTable:
     """One table for everything that runs here: a lock is a name, whoever asks for it."""
     loop = asyncio.get_running_loop()
@@ -147,8 +161,13 @@ def runtime(
     clock: Clock | None = None,
     ids: Ids | None = None,
     jitter: Callable[[], float] = random.random,
+    hooks: Sequence[Hook] = (),
 ) -> Runtime:
-    """Everything turns are run with, around a store. `jitter` draws which part of a backoff is waited."""
+    """Everything turns are run with, around a store. `jitter` draws which part of a backoff is waited.
+
+    `hooks` are asked about every call, besides those of the owner's file. Raises InvalidConfig for a file that cannot
+    be read: what the owner wants asked is asked, or nothing runs.
+    """
     from wakeful.providers.pricing import ListPricing
 
     return Runtime(
@@ -160,6 +179,7 @@ def runtime(
         pricing=ListPricing(),
         locks=_locks_of_this_loop(),
         surroundings=_surroundings(store),
+        hooks=(*_owner_hooks(), *hooks),
         linger=partial(_linger, store),
     )
 

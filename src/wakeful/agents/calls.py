@@ -13,10 +13,18 @@ from wakeful.agents.work import TurnWork
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, event_id
-from wakeful.contracts.events import ActionRequired, AnyEvent, ToolDispatched, ToolFailed, UnknownResolved
+from wakeful.contracts.events import (
+    ActionRequired,
+    AnyEvent,
+    HookStarted,
+    ToolDispatched,
+    ToolFailed,
+    UnknownResolved,
+)
 from wakeful.decisions.approving import approval_of
+from wakeful.mediation.consulting import outcomes_of
 from wakeful.mediation.gate import Admission, Dispatch
-from wakeful.mediation.running import Abort, RunningCall
+from wakeful.mediation.running import Abort, AfterCall, RunningCall
 from wakeful.tools.context import OutputSink, ProgressSink, RunContext
 
 
@@ -54,6 +62,8 @@ class Calls:
             record.permission_ref = event_id(agent_id, first_seq + admission.permission_at)
         if admission.sandbox_at is not None:
             record.sandbox_ref = event_id(agent_id, first_seq + admission.sandbox_at)
+        if isinstance(admission.events[0], HookStarted):
+            record.hook_outcomes = outcomes_of(admission.events, lambda index: event_id(agent_id, first_seq + index))
         self._run(dispatch, probe_first=False)
 
     def run_again(self, repeat: "Repeat", first_seq: int) -> None:
@@ -153,6 +163,10 @@ class Calls:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         return self._work.spawn(work)
+
+    @property
+    def after_call(self) -> AfterCall | None:
+        return self._work.after_call
 
     def context(self, dispatch: Dispatch, deadline: datetime | None) -> RunContext[Any]:
         work = self._work

@@ -20,6 +20,7 @@ from wakeful.contracts.events import (
     TurnInterruptApplied,
     TurnSuspended,
 )
+from wakeful.contracts.events.tools import AbortReason, ErrorCategory
 from wakeful.contracts.tools import ToolError
 from wakeful.decisions.approving import cancelled as withdrawn
 from wakeful.decisions.ending import ending
@@ -39,6 +40,13 @@ from wakeful.decisions.turn import (
 from wakeful.mediation.gate import Admission
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.outcomes import CallRecord, failed
+
+_SKIPPED: dict[str, tuple[str, str, ErrorCategory, AbortReason | None]] = {
+    "cancelled": ("skipped", "the turn was told to stop before this call began", "canceled", "user_interrupt"),
+    "budget": ("budget_exceeded", "a limit of the turn was reached before this call began", "canceled", "budget"),
+    "completed": ("sibling_skipped", "the run was complete before this call began", "sibling_canceled", None),
+}
+"""What a call is told that was not run, by why."""
 
 
 class Start(NamedTuple):
@@ -135,6 +143,8 @@ class Steps:
     def _take_up(self, step: TakeUp, starts: list[Start], fact_index: int) -> list[Fact]:
         work = self._work
         call = work.state.calls[step.call_id]
+        if call.call_id in self._at_gate:
+            return []  # it stands there already; asking again would ask predicates and hooks twice
         admission = self.mediator.admit(
             call,
             self.arguments_of(call),
@@ -143,8 +153,7 @@ class Steps:
             scheduling=step.scheduling,
         )
         if admission.later is not None:
-            if call.call_id not in self._at_gate:
-                self._at_gate[call.call_id] = work.spawn(self._through_gate(call, admission.later))
+            self._at_gate[call.call_id] = work.spawn(self._through_gate(call, admission.later))
             return []
         dispatch = admission.dispatch
         if dispatch is not None:
@@ -175,20 +184,16 @@ class Steps:
         if at_gate is not None:
             at_gate.cancel()
         cancelled = step.because == "cancelled"
+        kind, message, category, abort_reason = _SKIPPED[step.because]
         now = work.now()
         outcome = failed(
             CallRecord(call.call_id, call.part.name, now),
-            ToolError(
-                kind="skipped" if cancelled else "budget_exceeded",
-                message="the turn was told to stop before this call began"
-                if cancelled
-                else "a limit of the turn was reached before this call began",
-            ),
+            ToolError(kind=kind, message=message),
             now=now,
             status="skipped",
-            category="canceled",
+            category=category,
             effects="none",
-            abort_reason="user_interrupt" if cancelled else "budget",
+            abort_reason=abort_reason,
         )
         events: list[AnyEvent] = []
         if call.pending is None:

@@ -238,6 +238,11 @@ def _without_arguments(value: Any, declarations: Mapping[str, ToolDeclaration], 
     if isinstance(value.get("safe_args"), dict):
         declared = declared_by(declarations.get(value.get("tool_name", "")))
         copy["safe_args"] = redact(value["safe_args"], declared)
+    if isinstance(value.get("arguments"), dict) and "call_id" not in value:
+        # A person's or a hook's own: the safe form of what was run stands in `tool.args`.
+        declaration = declarations.get(value.get("tool_name", ""))
+        known = declaration is not None
+        copy["arguments"] = redact(value["arguments"], declared_by(declaration)) if known else {"redacted": True}
     if "changed_by" in value and value.get("delta") is not None:
         copy["delta"] = REDACTED
     return copy

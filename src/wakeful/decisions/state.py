@@ -113,6 +113,8 @@ class Call:
     started_at: int = 0
     pending: Pending | None = None
     """The newest thing it asked of somebody outside."""
+    rewritten: dict[str, Any] | None = None
+    """Arguments that a hook put in the place of the model's."""
     answer: ToolItem | None = None
 
     @property
@@ -125,6 +127,11 @@ class Call:
         """Arguments that a person put in the place of the model's."""
         said = self.pending.said if self.pending is not None else None
         return said.arguments if isinstance(said, ActionResolved) else None
+
+    @property
+    def replaced(self) -> dict[str, Any] | None:
+        """What is run in the place of the model's own arguments: a person's, else a hook's; None: the model's."""
+        return self.edited if self.edited is not None else self.rewritten
 
     @property
     def call_id(self) -> str:
@@ -222,6 +229,8 @@ class TurnState:
     """What the conversation has seen: untrusted input, private data, acts."""
     standing_rules: list[dict[str, Any]] = field(default_factory=list)
     """Rules that people added while deciding about calls of this turn."""
+    completed_by: str | None = None
+    """The call with which a mediator declared the run complete."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Calls whose outcome nobody knows, and their tools."""
     stop: Stop | None = None
@@ -261,7 +270,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _recorded(state, fact, event)
         case ToolStarted():
             _started_call(state, fact, event)
-        case PermissionEvaluated() | ToolProgress() | ToolArgs() | ContextResolved() | CostEstimated():
+        case PermissionEvaluated():
+            if event.said:
+                _heard(state, fact, event)
+        case ToolProgress() | ToolArgs() | ContextResolved() | CostEstimated():
             pass  # facts for readers: nothing is decided from them
         case ToolFailed():
             _failed_call(state, fact, event)
@@ -474,12 +486,22 @@ def _round_complete(state: TurnState) -> None:
     if state.continuation:
         state.items.extend(state.continuation)
         state.continuation = ()
-    if state.stop_rule == "single":
+    if state.stop_rule == "single" or state.completed_by in state.calls:
         state.phase = "answered"
     elif state.stop_rule == "caller":
         state.phase = "closing"
     else:
         state.phase = "ready" if goes_on else "answered"
+
+
+def _heard(state: TurnState, fact: Fact, event: PermissionEvaluated) -> None:
+    """Code outside the log may write other arguments, or declare the run complete."""
+    call = state.calls.get(fact.call_id or "")
+    for said in event.said:
+        if said.arguments is not None and call is not None:
+            call.rewritten = said.arguments
+        if said.completes:
+            state.completed_by = fact.call_id
 
 
 def _started_call(state: TurnState, fact: Fact, event: ToolStarted) -> None:

@@ -46,21 +46,16 @@ def asked(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: Con
         required = _question(gate, proposal)
     else:
         requested = _request(gate, proposal)
-        events: list[AnyEvent] = [
-            *consulted.events,
-            gate.permission(proposal, verdict, consulted),
-            gate.started(proposal, "allowed", hooks=consulted),
-            requested,
-        ]
-        return Admission(events)
-    permission = gate.permission(
+        return Admission([*gate.opening(proposal, verdict, consulted, "allowed"), requested])
+    opened = gate.opening(
         proposal,
         replace(verdict, decision="ask", reason=required.reason),
         consulted,
+        "ask",
         approval_action_id=required.action_id,
         expires_at=required.expires_at,
     )
-    return Admission([*consulted.events, permission, gate.started(proposal, "ask", hooks=consulted), required])
+    return Admission([*opened, required])
 
 
 def asked_anew(gate: "Mediator", proposal: Proposal, answer: "Answered") -> Admission:
@@ -74,22 +69,11 @@ def asked_anew(gate: "Mediator", proposal: Proposal, answer: "Answered") -> Admi
     return Admission([permission, required])
 
 
-def replaced(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
-    """A mediator gave the result; the tool is not run."""
-    events: list[AnyEvent] = [
-        *consulted.events,
-        gate.permission(proposal, verdict, consulted),
-        gate.started(proposal, "allowed", hooks=consulted),
-        _result(proposal.record, consulted.result, gate.parts.now()),
-    ]
-    return Admission(events, permission_at=len(events) - 3)
-
-
 def rewritten(proposal: Proposal, answer: "Answered") -> list[AnyEvent]:
     """Arguments that a person changed, as a fact."""
     if not answer.edited:
         return []
-    return [ToolArgs(safe_args=_safe(proposal), changed_by="approver")]
+    return [ToolArgs(safe_args=safe_arguments(proposal), changed_by="approver")]
 
 
 # --- the answer ----------------------------------------------------------------------------------------------------
@@ -208,7 +192,7 @@ def _from_client(record: CallRecord, said: RuntimeToolResolved, now: float) -> A
 
 def _approval(gate: "Mediator", proposal: Proposal, verdict: Verdict) -> ActionRequired:
     parts, declaration = gate.parts, proposal.declaration
-    safe = _safe(proposal)
+    safe = safe_arguments(proposal)
     more: dict[str, Any] = {}
     if proposal.record.injected_args:
         more["injected_args"] = proposal.record.injected_args
@@ -240,8 +224,8 @@ def _question(gate: "Mediator", proposal: Proposal) -> ActionRequired:
         reason="the agent has a question",
         decisions=QUESTION_DECISIONS,
         choices=tuple(str(choice) for choice in choices) if isinstance(choices, list) else (),
-        safe_args=_safe(proposal),
-        args_sha256=stable_hash(_safe(proposal)),
+        safe_args=safe_arguments(proposal),
+        args_sha256=stable_hash(safe_arguments(proposal)),
         binding=bind(parts.secret, proposal.declared, arguments, None),
         expires_at=int((parts.now() + parts.expiry_seconds) * 1_000_000),
     )
@@ -256,13 +240,12 @@ def _nobody(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: C
     outcome = failed(
         proposal.record, error, now=gate.parts.now(), status="failed", category="setup_required", effects="none"
     )
-    permission = gate.permission(proposal, verdict, consulted)
-    return Admission([*consulted.events, permission, gate.started(proposal, "allowed"), outcome])
+    return Admission([*gate.opening(proposal, verdict, consulted, "allowed"), outcome])
 
 
 def _request(gate: "Mediator", proposal: Proposal) -> RuntimeToolRequested:
     parts, declaration = gate.parts, proposal.declaration
-    safe = _safe(proposal)
+    safe = safe_arguments(proposal)
     seconds = declaration.timeout if declaration.timeout is not None else parts.client_seconds
     return RuntimeToolRequested(
         request_id=f"runtime-tool-{stable_hash([parts.turn_id, declaration.name, proposal.call.call_id])[7:]}",
@@ -273,7 +256,8 @@ def _request(gate: "Mediator", proposal: Proposal) -> RuntimeToolRequested:
     )
 
 
-def _safe(proposal: Proposal) -> dict[str, Any]:
+def safe_arguments(proposal: Proposal) -> dict[str, Any]:
+    """The arguments as every reader may see them."""
     declaration = proposal.declaration
     safe: dict[str, Any] = redact_parameters(
         proposal.arguments, declaration.input_schema, declaration.sensitive_parameters

@@ -23,12 +23,23 @@ held to what was decided about. A failure at any point becomes a normal result f
 
 import difflib
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.events import AnyEvent, PermissionEvaluated, SandboxApplied, ToolDispatched, ToolStarted
+from wakeful.contracts.envelope import before
+from wakeful.contracts.events import (
+    AnyEvent,
+    HookCompleted,
+    PermissionEvaluated,
+    SandboxApplied,
+    ToolArgs,
+    ToolDispatched,
+    ToolFailed,
+    ToolResult,
+    ToolStarted,
+)
 from wakeful.contracts.events.tools import ErrorCategory, Policy, Said
 from wakeful.contracts.tools import FailedStatus, ToolDeclaration, ToolError
 from wakeful.contracts.values import unchecked
@@ -37,12 +48,14 @@ from wakeful.decisions.injected import split
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Call
 from wakeful.mediation import asking, judging, validation
-from wakeful.mediation.gate import ALLOWED, Admission, Consulted, Dispatch, GateParts, Proposal
+from wakeful.mediation.consulting import outcomes_of
+from wakeful.mediation.gate import ALLOWED, Admission, Consulted, Dispatch, GateParts, Proposal, Unfit
 from wakeful.mediation.outcomes import CallRecord, failed
+from wakeful.mediation.shaping import shaped
 from wakeful.tools.function import Tool
+from wakeful.tools.results import ResultRefused
 
-PREVIOUS_EVENT = "@-1"
-"""A reference to the event just before: its number is known only to the store."""
+PREVIOUS_EVENT = before(1)
 Scheduling: TypeAlias = Literal["parallel", "serial"]
 
 _tool_started = unchecked(ToolStarted)
@@ -98,18 +111,17 @@ class Mediator:
         """
         record = CallRecord(call.call_id, call.part.name, now)
         if call.pending is not None and call.pending.said is not None:
-            return self._answered(call, arguments, record, batch_id, scheduling)
+            return self._answered(call, arguments, record, batch_id, scheduling, said)
         prepared = self._prepare(call, arguments, record, batch_id, scheduling)
         proposal = prepared.proposal
         if proposal is None:
-            assert prepared.error is not None
-            return self._invalid(call, prepared, record, batch_id)
+            if said is not None or self._parts.consult_unfit is None:
+                return self._invalid(call, prepared, record, batch_id, Consulted(said=said or ()))
+            return Admission([], later=lambda: self._consult_unfit(call, prepared, record, batch_id))
         if said is not None:
-            return self._conclude(proposal, Consulted(said=said))
-        consulted = judging.predicate(proposal, self._parts)
-        if proposal.confinement is not None:
-            consulted = consulted.and_then(judging.unconfined(proposal, self._config.policy.tools))
-        if self._parts.consult is not None:
+            return self._conclude(self._as_said(proposal, said), Consulted(said=said))
+        consulted = self._own_words(proposal)
+        if self._parts.consult or self._parts.consult_on_ask is not None:
             return Admission([], later=lambda: self._consult(proposal, consulted))
         return self._conclude(proposal, consulted)
 
@@ -126,7 +138,7 @@ class Mediator:
             record.approval_id, record.approval_status = call.pending.action_id, "approved"
         # The effect class of the intent holds, whatever the code says today.
         declaration = tool.declaration if attempt == 1 else tool.declaration.model_copy(update={"effect": call.effect})
-        run_with = call.edited if call.edited is not None else executable
+        run_with = call.replaced if call.replaced is not None else executable
         return Dispatch(call.call_id, tool, declaration, run_with, key, attempt, call.step, record)
 
     def passed_over(self, call: Call, arguments: dict[str, Any] | None, batch_id: str) -> ToolStarted:
@@ -167,28 +179,77 @@ class Mediator:
 
     # --- steps 5 to 11 ------------------------------------------------------------------------------------------------
 
-    async def _consult(self, proposal: Proposal, consulted: Consulted) -> Admission:
-        assert self._parts.consult is not None
-        heard = await self._parts.consult(proposal)
-        return self._conclude(proposal, consulted.and_then(heard))
+    def _own_words(self, proposal: Proposal) -> Consulted:
+        """What the tool itself and this machine say about the call."""
+        consulted = judging.predicate(proposal, self._parts)
+        if proposal.confinement is not None:
+            consulted = consulted.and_then(judging.unconfined(proposal, self._config.policy.tools))
+        return consulted
 
-    def _conclude(self, proposal: Proposal, consulted: Consulted) -> Admission:
-        """Everybody was heard."""
-        rewritten = consulted.arguments
+    async def _consult(self, proposal: Proposal, consulted: Consulted) -> Admission:
+        """Hear everybody who has a say, one after another. Whoever raises denies, and a deny is final."""
+        for consult in self._parts.consult:
+            try:
+                heard = await consult(proposal)
+                consulted = consulted.and_then(heard)
+                if heard.arguments is not None:
+                    self._rewrite(proposal, heard.arguments)
+                    # What was said about the model's own arguments stays said: nothing is loosened by rewriting them.
+                    consulted = consulted.and_then(self._own_words(proposal))
+            except Exception as raised:
+                consulted = consulted.and_then(judging.raised(raised))
+            if any(said.decision == "deny" for said in consulted.said):
+                break
+        on_ask = self._parts.consult_on_ask
+        if on_ask is not None:
+            verdict = judging.judge(proposal, consulted, self._parts)
+            if verdict.decision == "ask":
+                consulted = consulted.and_then(await on_ask(proposal, verdict))
+        outcome = await self._stand_in(proposal.record, consulted)
+        return self._conclude(proposal, consulted, outcome)
+
+    async def _stand_in(self, record: CallRecord, consulted: Consulted) -> list[AnyEvent]:
+        """The facts of a result that somebody gave in the tool's place."""
+        if consulted.result is None:
+            return []
+        assert self._parts.keep is not None
+        try:
+            return await shaped(record, consulted.result, self._parts.keep, self._parts.now())
+        except ResultRefused as refused:
+            error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
+            now = self._parts.now()
+            return [failed(record, error, now=now, status="failed", category="execution_failed", effects="none")]
+
+    async def _consult_unfit(self, call: Call, prepared: _Prepared, record: CallRecord, batch_id: str) -> Admission:
+        consult = self._parts.consult_unfit
+        assert consult is not None and prepared.error is not None
+        try:
+            heard = await consult(Unfit(call, prepared.declaration, prepared.arguments, prepared.error))
+        except Exception as raised:
+            heard = judging.raised(raised)
+        outcome = await self._stand_in(record, heard)
+        return self._invalid(call, prepared, record, batch_id, heard, outcome)
+
+    def _rewrite(self, proposal: Proposal, arguments: dict[str, Any]) -> None:
+        """Other arguments: whatever follows from them is worked out anew."""
+        proposal.arguments = arguments
+        proposal.declaration = proposal.tool.traits(arguments)
+        proposal.directory = proposal.tool.working_directory(arguments)
+        proposal.confinement = proposal.tool.confinement(arguments)
+
+    def _as_said(self, proposal: Proposal, said: tuple[Said, ...]) -> Proposal:
+        rewritten = next((each.arguments for each in reversed(said) if each.arguments is not None), None)
         if rewritten is not None:
-            violations = validation.compile(proposal.declaration.input_schema).check(rewritten)
-            if violations:
-                consulted = consulted.and_then(Consulted((Said(by="hook", decision="deny", reason="rewrote badly"),)))
-            else:
-                proposal.arguments = rewritten
-                proposal.directory = proposal.tool.working_directory(rewritten)
-                proposal.confinement = proposal.tool.confinement(rewritten)
+            self._rewrite(proposal, rewritten)
+        return proposal
+
+    def _conclude(self, proposal: Proposal, consulted: Consulted, outcome: Sequence[AnyEvent] = ()) -> Admission:
+        """Everybody was heard. `outcome` is what was given in the tool's place."""
         verdict = judging.judge(proposal, consulted, self._parts)
-        proposal.record.hook_outcomes = consulted.outcomes
         if verdict.decision == "deny":
             return self._denied(proposal, verdict, consulted)
-        if consulted.result is not None:
-            return asking.replaced(self, proposal, verdict, consulted)
+        if outcome or any(said.replaces for said in consulted.said):
+            return Admission([*self.opening(proposal, verdict, consulted, "allowed"), *self._ended(outcome, consulted)])
         if verdict.decision == "ask" or proposal.declaration.answered_by != "code":
             return asking.asked(self, proposal, verdict, consulted)
         return self._locked(proposal, lambda: self._let_through(proposal, verdict, consulted))
@@ -217,19 +278,11 @@ class Mediator:
     def _let_through(self, proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
         call, declaration = proposal.call, proposal.declaration
         confinement = proposal.confinement
-        events: list[AnyEvent] = [*consulted.events, self.permission(proposal, verdict, consulted)]
-        permission_at = len(events) - 1
-        started = self._started(
-            call,
-            declaration,
-            proposal.arguments,
-            proposal.batch_id,
-            proposal.scheduling,
-            "sandboxed" if confinement is not None and confinement.mode != "not_enforced" else "allowed",
-            dispatched=True,
-            hooks=consulted,
-        )
-        events.append(started)
+        policy: Policy = "sandboxed" if confinement is not None and confinement.mode != "not_enforced" else "allowed"
+        events = self.opening(proposal, verdict, consulted, policy, dispatched=True)
+        permission_at = len(consulted.events)
+        started = events[permission_at + 1]
+        assert isinstance(started, ToolStarted)
         sandbox_at = None
         if confinement is not None:
             events.append(SandboxApplied.of(confinement))
@@ -259,14 +312,25 @@ class Mediator:
             fields["destructive"] = True
         if consulted.said:
             fields["said"] = consulted.said
+        rewritten = [event.updated_input_ref for event in consulted.events if isinstance(event, HookCompleted)]
+        if any(rewritten):
+            fields["updated_input_ref"] = [ref for ref in rewritten if ref][-1]
         return PermissionEvaluated(
             decision=verdict.decision, decision_source=verdict.source, decision_reason=verdict.reason, **fields
         )
 
-    def started(
-        self, proposal: Proposal, policy: Policy, *, dispatched: bool = False, hooks: Consulted | None = None
-    ) -> ToolStarted:
-        return self._started(
+    def opening(
+        self,
+        proposal: Proposal,
+        verdict: Verdict,
+        consulted: Consulted,
+        policy: Policy,
+        *,
+        dispatched: bool = False,
+        **more: Any,
+    ) -> list[AnyEvent]:
+        """What every call begins with: what hooks said, the verdict, the beginning, and whether it was rewritten."""
+        started = self._started(
             proposal.call,
             proposal.declaration,
             proposal.arguments,
@@ -274,8 +338,29 @@ class Mediator:
             proposal.scheduling,
             policy,
             dispatched=dispatched,
-            hooks=hooks,
         )
+        permission = self.permission(proposal, verdict, consulted, **more)
+        if not consulted.said and not consulted.events:
+            return [permission, started]
+        events: list[AnyEvent] = [*consulted.events, permission, started]
+        if consulted.events:
+            outcomes = outcomes_of(consulted.events, lambda index: before(len(events) - 1 - index))
+            events[-1] = started.model_copy(update={"hook_outcomes": outcomes})
+        if any(said.arguments is not None for said in consulted.said):
+            events.append(ToolArgs(safe_args=asking.safe_arguments(proposal), changed_by="hook"))
+        return events
+
+    def _ended(self, outcome: Sequence[AnyEvent], consulted: Consulted, opened: int = 2) -> list[AnyEvent]:
+        """An end that is written together with its beginning refers to what stands before it."""
+        if not outcome:
+            return []
+        *notes, last = outcome
+        assert isinstance(last, ToolResult | ToolFailed)
+        changed = any(said.arguments is not None for said in consulted.said)
+        back = opened + changed + len(notes)
+        outcomes = outcomes_of(consulted.events, lambda index: before(len(consulted.events) - index + back))
+        refs = {"permission_ref": before(back), "hook_outcomes": (*last.hook_outcomes, *outcomes)}
+        return [*notes, last.model_copy(update=refs)]
 
     # --- a call that was asked about ----------------------------------------------------------------------------------
 
@@ -286,6 +371,7 @@ class Mediator:
         record: CallRecord,
         batch_id: str,
         scheduling: Scheduling,
+        said: tuple[Said, ...] | None,
     ) -> Admission:
         assert call.pending is not None and call.pending.said is not None
         record.taken_up_at = call.started_at / 1_000_000 if call.started_at else record.taken_up_at
@@ -293,29 +379,50 @@ class Mediator:
         if answer.outcome is not None:
             record.injected_args = split(arguments or {}, self._injected).injected_args
             return Admission([answer.outcome(self._parts.now())])
-        given = call.edited if call.edited is not None else arguments
+        given = call.replaced if call.replaced is not None else arguments
         prepared = self._prepare(call, given, record, batch_id, scheduling)
         proposal = prepared.proposal
         if proposal is None:
             assert prepared.error is not None
             return Admission([self._failure(record, prepared.error)])
-        if call.edited is not None:
+        if call.replaced is not None:
             record.injected_args = split(arguments or {}, self._injected).injected_args
-        verdict = judging.judge(proposal, Consulted(), self._parts)
+        if said is not None:
+            return self._decided(proposal, answer, Consulted(said=said))
+        if answer.edited and self._parts.consult:
+            return Admission([], later=lambda: self._consult_edited(proposal, answer))
+        return self._decided(proposal, answer, Consulted())
+
+    async def _consult_edited(self, proposal: Proposal, answer: "asking.Answered") -> Admission:
+        """A person wrote other arguments: whoever has a say has not seen them. What they ask for has been answered."""
+        heard = Consulted()
+        for consult in self._parts.consult:
+            try:
+                one = await consult(proposal)
+            except Exception as raised:
+                one = judging.raised(raised)
+            if one.arguments is not None or one.result is not None:
+                one = replace(one, said=(*one.said, judging.not_as_edited()), arguments=None, result=None)
+            heard = heard.and_then(one)
+        return self._decided(proposal, answer, replace(heard, said=tuple(map(judging.only_denies, heard.said))))
+
+    def _decided(self, proposal: Proposal, answer: "asking.Answered", consulted: Consulted) -> Admission:
+        denies = tuple(each for each in consulted.said if each.decision == "deny")
+        verdict = judging.judge(proposal, replace(consulted, said=denies), self._parts)
         if verdict.decision == "deny":
-            denied = self._denied(proposal, verdict, Consulted())
-            return Admission([event for event in denied.events if not isinstance(event, ToolStarted)])
+            refused = self._ended([self._refused(proposal, verdict)], consulted, opened=1)
+            return Admission([*consulted.events, self.permission(proposal, verdict, consulted), *refused])
         if not answer.is_bound(proposal, self._parts.secret):
             return asking.asked_anew(self, proposal, answer)
-        return self._locked(proposal, lambda: self._approved(proposal, answer))
+        return self._locked(proposal, lambda: self._approved(proposal, answer, consulted))
 
-    def _approved(self, proposal: Proposal, answer: "asking.Answered") -> Admission:
+    def _approved(self, proposal: Proposal, answer: "asking.Answered", consulted: Consulted) -> Admission:
         """A person let it through: what they saw is what runs."""
         call, declaration = proposal.call, proposal.declaration
         confinement = proposal.confinement
         verdict = Verdict("allow", "human", answer.reason, layer="approval")
-        consulted = Consulted()
         events: list[AnyEvent] = [
+            *consulted.events,
             self.permission(proposal, verdict, consulted, approval_action_id=answer.action_id),
             *asking.rewritten(proposal, answer),
         ]
@@ -329,15 +436,39 @@ class Mediator:
         dispatch = Dispatch(
             call.call_id, proposal.tool, declaration, proposal.arguments, key, 1, call.step, proposal.record, owner
         )
-        return Admission(events, dispatch, permission_at=0, sandbox_at=sandbox_at)
+        return Admission(events, dispatch, permission_at=len(consulted.events), sandbox_at=sandbox_at)
 
     # --- refusals -----------------------------------------------------------------------------------------------------
 
-    def _invalid(self, call: Call, prepared: _Prepared, record: CallRecord, batch_id: str) -> Admission:
+    def _invalid(
+        self,
+        call: Call,
+        prepared: _Prepared,
+        record: CallRecord,
+        batch_id: str,
+        consulted: Consulted,
+        outcome: Sequence[AnyEvent] = (),
+    ) -> Admission:
+        """A call that cannot be made. What a mediator said of it stands in the place of what is wrong with it."""
         assert prepared.error is not None
         shown = prepared.declaration or ToolDeclaration(name=call.part.name, input_schema={})
         started = self._started(call, shown, prepared.arguments, batch_id, "parallel", "unavailable")
-        return Admission([started, self._failure(record, prepared.error)])
+        if not consulted.said:
+            return Admission([*consulted.events, started, self._failure(record, prepared.error)])
+        verdict = judging.judge_alone(consulted)
+        permission = PermissionEvaluated(
+            decision=verdict.decision,
+            decision_source=verdict.source,
+            decision_reason=verdict.reason,
+            layer=verdict.layer,
+            said=consulted.said,
+        )
+        if verdict.decision == "deny":
+            error, category = judging.refusal(call.part.name, verdict)
+            now = self._parts.now()
+            outcome = [failed(record, error, now=now, status="denied", category=category, effects="none")]
+        opened: list[AnyEvent] = [*consulted.events, permission, started]
+        return Admission([*opened, *self._ended(outcome, consulted)], permission_at=len(consulted.events))
 
     def _failure(self, record: CallRecord, error: ToolError) -> AnyEvent:
         return failed(
@@ -350,18 +481,14 @@ class Mediator:
         )
 
     def _denied(self, proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
-        error, category = judging.refusal(proposal, verdict)
+        outcome = self._refused(proposal, verdict)
+        events = [*self.opening(proposal, verdict, consulted, "denied"), *self._ended([outcome], consulted)]
+        return Admission(events, permission_at=len(consulted.events))
+
+    def _refused(self, proposal: Proposal, verdict: Verdict) -> AnyEvent:
+        error, category = judging.refusal(proposal.declaration.name, verdict)
         status: FailedStatus = "timed_out" if error.kind == "lock_timeout" else "denied"
-        outcome = failed(
-            proposal.record, error, now=self._parts.now(), status=status, category=category, effects="none"
-        )
-        events: list[AnyEvent] = [
-            *consulted.events,
-            self.permission(proposal, verdict, consulted),
-            self.started(proposal, "denied", hooks=consulted),
-            outcome,
-        ]
-        return Admission(events, permission_at=len(events) - 3)
+        return failed(proposal.record, error, now=self._parts.now(), status=status, category=category, effects="none")
 
     def _started(
         self,
@@ -373,12 +500,8 @@ class Mediator:
         policy: Policy,
         *,
         dispatched: bool = False,
-        hooks: Consulted | None = None,
     ) -> ToolStarted:
         safe = redact_parameters(arguments, declaration.input_schema, declaration.sensitive_parameters)
-        more: dict[str, Any] = {}
-        if hooks is not None and hooks.outcomes:
-            more["hook_outcomes"] = hooks.outcomes
         return _tool_started(
             tool_name=call.part.name,
             safe_args=safe if call.part.arguments_ref is None else None,
@@ -397,7 +520,6 @@ class Mediator:
             effect=declaration.effect,
             idempotency_key=idempotency_key(self._turn_id, call.call_id),
             timeout_ms=int(declaration.timeout * 1000) if declaration.timeout is not None else None,
-            **more,
         )
 
     @property

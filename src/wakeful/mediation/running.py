@@ -13,21 +13,30 @@ A sync tool's thread cannot be stopped. Its late answer is a fact that closes th
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol, TypeAlias
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import OutcomeUnknown, ToolReported, ToolRetry
-from wakeful.contracts.events import AnyEvent, ErrorCategory, SandboxViolation, ToolDispatched, UnknownResolved
+from wakeful.contracts.events import (
+    AnyEvent,
+    ErrorCategory,
+    SandboxViolation,
+    ToolDispatched,
+    ToolFailed,
+    ToolResult,
+    UnknownResolved,
+)
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
 from wakeful.contracts.tools import Effects, ToolError
 from wakeful.mediation.gate import Dispatch
-from wakeful.mediation.offloading import INLINE_BYTES, offload
-from wakeful.mediation.outcomes import failed, spills, succeeded, unknown_error
+from wakeful.mediation.offloading import INLINE_BYTES
+from wakeful.mediation.outcomes import failed, succeeded, unknown_error
+from wakeful.mediation.shaping import shaped
 from wakeful.tools.context import RunContext
-from wakeful.tools.results import ResultRefused, Shown, ToolOutput, clean, show
+from wakeful.tools.results import ResultRefused, clean, show
 from wakeful.tools.running import Running
 from wakeful.tools.schema import ArgumentsRefused
 
@@ -79,7 +88,13 @@ class Surroundings(Protocol):
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]": ...
 
+    @property
+    def after_call(self) -> "AfterCall | None":
+        """Whoever is heard about an outcome before it is told; None: nobody."""
+        ...
 
+
+AfterCall: TypeAlias = Callable[[Dispatch, list[AnyEvent]], Awaitable[list[AnyEvent]]]
 Deliver: TypeAlias = Callable[[Dispatch, list[AnyEvent]], None]
 
 
@@ -233,31 +248,13 @@ class RunningCall:
         return True
 
     async def _shape_and_finish(self, value: Any) -> None:
-        extra = value if isinstance(value, ToolOutput) else None
-        if extra is not None:
-            value = extra.content
         try:
-            # A large result is turned to JSON and measured off the loop: other turns go on meanwhile.
-            shown: Shown = show(value) if _light(value) else await asyncio.to_thread(show, value)
+            events = await shaped(self.dispatch.record, value, self.around.keep, self.around.now())
         except ResultRefused as refused:
             error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
             self._finish([self._failed(error, self._effects_of_failure())])
             return
-        media = "text/plain; charset=utf-8"
-        whole = await self.around.keep(shown.whole, media) if shown.whole is not None else None
-        event = succeeded(
-            self.dispatch.record,
-            now=self.around.now(),
-            parts=shown.parts,
-            size_bytes=shown.size,
-            whole=whole,
-            extra=extra,
-        )
-        item = await offload(event.item, self.around.keep)
-        if item is not event.item:
-            event = event.model_copy(update={"item": item})
-        spilled = spills(self.dispatch.call_id, shown, whole) if whole is not None else ()
-        self._finish([*spilled, event])
+        self._finish(events)
 
     # --- the one outcome ----------------------------------------------------------------------------------------
 
@@ -269,7 +266,16 @@ class RunningCall:
             timer.cancel()
         if self._work is not None:
             self._work.on_value = None  # it leads back here: without it, no call waits for the garbage collector
-        self._deliver(self.dispatch, events)
+        after, last = self.around.after_call, events[-1]
+        known = isinstance(last, ToolResult) or (isinstance(last, ToolFailed) and last.effects != "unknown")
+        if after is None or not known:
+            self._deliver(self.dispatch, events)
+        else:
+            self._shaper = self.around.spawn(self._heard(after, events))
+
+    async def _heard(self, after: AfterCall, events: list[AnyEvent]) -> None:
+        """The outcome, once the hooks after the call have been heard."""
+        self._deliver(self.dispatch, await after(self.dispatch, events))
 
     def _raised(self, raised: BaseException) -> AnyEvent:
         if isinstance(raised, ToolRetry):
@@ -444,15 +450,6 @@ def _makes_short_text(value: Any) -> bool:
     if kind is str:
         return len(value) * 6 < INLINE_BYTES
     return kind is bool or kind is float or value is None or (kind is int and value.bit_length() <= 64)
-
-
-def _light(value: Any) -> bool:
-    """Cheap to turn into text?"""
-    return (
-        value is None
-        or isinstance(value, (int, float, bool))
-        or (isinstance(value, (str, bytes, list, tuple, dict)) and len(value) < 1_000)
-    )
 
 
 def _said(raised: BaseException) -> str:

@@ -36,6 +36,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.conversation_export import turn_facts
+from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, TurnRow
@@ -116,8 +117,25 @@ async def prepare(
         turn_id=row.turn_id,
         context=context,
         principal=principal,
+        keep=store.put_blob,
+        consult_unfit=request.consult_unfit,
     )
+    _with_hooks(runtime, request, work)
     return work, folded
+
+
+def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
+    """Who is heard about the calls of this turn. Where nobody is, nothing waits."""
+    hooks = Consulting((*runtime.hooks, *request.agent.hooks, *request.hooks), work.store.put_blob, work.store.get_blob)
+    hooks.parts = gate = work.gate
+    if hooks.has("pre_tool_use"):
+        gate.consult = (hooks.before,)
+    if request.consult is not None:
+        gate.consult = (*gate.consult, request.consult)
+    if hooks.has("permission_request"):
+        gate.consult_on_ask = hooks.asked
+    if hooks.has("post_tool_use", "post_tool_failure"):
+        work.after_call = hooks.after
 
 
 def _decider(runtime: Runtime) -> Callable[[Approval, Decided, str], Awaitable[Outcome]]:
