@@ -7,7 +7,7 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup peers test check fix bench demo lock
+.PHONY: help setup peers test foreign check fix bench demo lock
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | expand -t 12
@@ -28,7 +28,7 @@ endif
 	@$(BIN)/python -m compileall -q src
 	@touch $(READY)
 
-peers: .peers/.ready  ## install the model server that tests/peers talks to (needs npm)
+peers: .peers/.ready  ## install the servers that tests/peers talks to (needs npm)
 
 .peers/.ready: tests/peers/install.sh
 	tests/peers/install.sh
@@ -36,6 +36,12 @@ peers: .peers/.ready  ## install the model server that tests/peers talks to (nee
 
 test: $(READY)  ## run all tests
 	$(BIN)/python -m pytest -n auto
+
+foreign:  ## tools of other frameworks, with the real packages (installs them into .venv-foreign)
+	@test -x .venv-foreign/bin/python || $(PYTHON) -m venv .venv-foreign
+	.venv-foreign/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.venv-foreign/bin/python -m pip install --quiet -e . --group foreign
+	.venv-foreign/bin/python -m pytest tests/foreign
 
 check: $(READY)  ## formatting, lint, types, import contracts
 	$(BIN)/ruff format --check .

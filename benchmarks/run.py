@@ -5,7 +5,8 @@
     .venv-bench/bin/python benchmarks/run.py --profile   with the profile of wakeful's cell, whatever the verdict
     .venv-bench/bin/python benchmarks/run.py --only wire only what is on the wire: the other sections stay as they are
                                                          (or gate, confined)
-    .venv-bench/bin/python benchmarks/start.py           one part alone (or rounds, crowd, wire, gate, confined): prints only
+    .venv-bench/bin/python benchmarks/start.py           one part alone, printed only (or rounds, crowd, wire, gate,
+                                                         confined)
 
 A missed aim is a result, not an error: the report says so and shows the profile of the cell, and the exit code stays 0.
 """

@@ -31,10 +31,14 @@ from wakeful.contracts.events import (
     ModelCompleted,
     ModelFailed,
     ModelRequested,
+    ModelResponseAccepted,
+    ModelResponseReattached,
     ObserverFailed,
     OutputSpilled,
     OutputTruncated,
     PermissionEvaluated,
+    QuotaBlocked,
+    RateLimitHit,
     RejectedDeclaration,
     RoutingFallbackApplied,
     RuntimeToolRequested,
@@ -67,7 +71,7 @@ from wakeful.contracts.events import (
     WarningIssued,
 )
 from wakeful.contracts.failures import FailureArtifact
-from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.models import ProviderLimit, TokenUsage
 from wakeful.contracts.outcomes import RunOutcome
 from wakeful.contracts.tools import ToolError, ToolResultMetadata
 
@@ -226,6 +230,8 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     turn_completed(),
     turn_failed(),
     requested(),
+    ModelResponseAccepted(model_ref="openai:gpt-5.5", provider="openai", attempt=1, response_id="resp_1"),
+    ModelResponseReattached(model_ref="openai:gpt-5.5", attempt=1, response_id="resp_1"),
     model_failed(TokenUsage(input_tokens=3, total_tokens=3)),
     completed(TokenUsage(input_tokens=5, output_tokens=2, total_tokens=7)),
     said("Looking it up.", "call_1"),
@@ -237,6 +243,17 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         attempt=3,
         fallback_chain=("openai:gpt-5.5",),
     ),
+    RateLimitHit(
+        model_ref="openai:gpt-5.5",
+        attempt=1,
+        limit_name="requests",
+        limit=60,
+        observed=60,
+        retry_after_ms=1_000,
+        resets_at="2027-01-15T08:00:01.000Z",
+        limits=(ProviderLimit(name="requests", limit=60, remaining=0, resets_at="2027-01-15T08:00:01.000Z"),),
+    ),
+    QuotaBlocked(model_ref="openai:gpt-5.5", attempt=1),
     CostEstimated(
         model_ref="openai:gpt-5.5",
         amount="0.32",

@@ -164,6 +164,32 @@ RESPONSES_QUIRK = {
     "continue": "`true`: answers are stored there, and a request that only adds to an earlier one sends what it adds.",
     "item_ids": "`true`: items go back with their ids.",
 }
+SPECIAL_INTRO = """
+## Settings with a meaning of their own
+
+`Agent(..., settings={...})` goes to the model. Most settings go as they are; these do more.
+
+| setting | where | meaning |
+|---|---|---|
+"""
+SPECIAL = {
+    ("stream", "everywhere"): "`False`: replies are not streamed. The facts are the same.",
+    ("background", "`openai_responses`"): (
+        "`True`: the provider works at each request by itself and keeps its answer. Its id is in the log "
+        "(`model.response.accepted`) before anything is waited for. After a crash the answer is asked for by that id "
+        "(`model.response.reattached`); nothing is sent again, unless the provider does not have it any more. A turn "
+        "that is stopped cancels it there. Another format refuses the setting as `unsupported_transport`, without a "
+        "request."
+    ),
+    ("context_management", "`anthropic_messages`"): (
+        "`True`, or an object with `edits` in Anthropic's words: the provider may clear old tool results on its side. "
+        "Requests and log stay whole; how much could be cleared is in `request_metadata.context_editing`, as numbers."
+    ),
+}
+LIMITS = """
+A refusal for a limit is a fact beside its `model.failed`: `rate_limit.hit`, or `quota.blocked` when waiting does not
+help, with every limit that the headers spoke of. An answered request adds none.
+"""
 CLASSES = """
 ## In code
 
@@ -211,6 +237,9 @@ def providers_page() -> str:
             RESPONSES_QUIRKS,
             *(f"| `{name}` | {RESPONSES_QUIRK[name]} |\n" for name in QUIRKS),
             fields_section("Timeouts", Timeouts, Timeouts(), "default"),
+            SPECIAL_INTRO,
+            *(f"| `{name}` | {where} | {meaning} |\n" for (name, where), meaning in SPECIAL.items()),
+            LIMITS,
             CLASSES,
         )
     )

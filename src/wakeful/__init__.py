@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from wakeful.tools.hooks import HookInput as HookInput
     from wakeful.tools.hooks import HookVerdict as HookVerdict
     from wakeful.tools.hooks import hook as hook
+    from wakeful.tools.mcp.config import mcp_servers as mcp_servers
+    from wakeful.tools.mcp.source import from_mcp as from_mcp
+    from wakeful.tools.person import ask_person as ask_person
 
 _WHERE = {
     "Agent": "wakeful.agents.definition",
@@ -78,9 +81,12 @@ _WHERE = {
     "Tool": "wakeful.tools.function",
     "ToolRetry": "wakeful.contracts.errors",
     "WakefulError": "wakeful.contracts.errors",
+    "ask_person": "wakeful.tools.person",
     "cancel": "wakeful.surfaces.library.runs",
     "doctor": "wakeful.surfaces.library.report",
     "hook": "wakeful.tools.hooks",
+    "from_mcp": "wakeful.tools.mcp.source",
+    "mcp_servers": "wakeful.tools.mcp.config",
     "resume": "wakeful.surfaces.library.runs",
     "resume_all": "wakeful.surfaces.library.runs",
     "run": "wakeful.surfaces.library.runs",

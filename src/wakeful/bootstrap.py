@@ -6,16 +6,18 @@ Stores named by path are opened once for each event loop and shared; the last us
 import asyncio
 import os
 import random
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig, StoreProblem
+from wakeful.contracts.sensitive_names import is_sensitive
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
@@ -25,6 +27,7 @@ from wakeful.tools.source import Surroundings
 
 if TYPE_CHECKING:
     from wakeful.contracts.catalogue import Catalogue, ModelPage, ModelProbe
+    from wakeful.contracts.mcp import McpParkedTool, McpServerState, McpToolState
     from wakeful.service.doctor import DoctorReport
 
 
@@ -107,7 +110,7 @@ def _linger(store: Store, work: Coroutine[Any, Any, None]) -> None:
 def _surroundings(store: Store) -> Surroundings:
     """What tools that run foreign code are kept away from: keys of providers, the database, the owner's settings."""
     files = [] if store.location == ":memory:" else [str(Path(store.location).absolute())]
-    return Surroundings(_key_variables, tuple(files))
+    return Surroundings(_key_variables, own_keys, tuple(files))
 
 
 def _key_variables() -> frozenset[str]:
@@ -126,6 +129,23 @@ def _owner_hooks() -> tuple[Hook, ...]:
     from wakeful.service.owner_hooks import owner_hooks
 
     return owner_hooks(path, _key_variables)
+
+
+def own_keys() -> frozenset[str]:
+    """The keys this process holds in its environment: what nothing that is shown or stored may repeat.
+
+    By the names of the variables, and by what providers say: their tables are not loaded for the sake of it.
+    """
+    named = {name for name in os.environ if is_sensitive(name)}
+    if "wakeful.providers.endpoints" in sys.modules:
+        named |= _key_variables_once()
+    # A path says where a secret is, and is none.
+    return frozenset(value for name in named if (value := os.environ.get(name, "")) and not value.startswith("/"))
+
+
+@lru_cache(maxsize=1)
+def _key_variables_once() -> frozenset[str]:
+    return _key_variables()
 
 
 def _locks_of_this_loop() -> LockTable:
@@ -262,3 +282,38 @@ def script_schema() -> dict[str, Any]:
     from wakeful.providers.scripted.schema import ScriptFile
 
     return ScriptFile.model_json_schema()
+
+
+def mcp_states(config: Path | None) -> "tuple[McpServerState, ...]":
+    """The MCP servers of a file, or of `mcp.json` in the home. Starts none."""
+    from wakeful.tools.mcp.overview import states
+
+    return states(config)
+
+
+async def mcp_tools(config: Path | None, name: str) -> "tuple[McpToolState, ...]":
+    """A server's tools; the server is started or connected to for it. Raises InvalidConfig."""
+    from wakeful.tools.mcp.overview import source, tools_of
+
+    return await tools_of(source(config, name))
+
+
+def mcp_approve(name: str, tools: tuple[str, ...] = ()) -> "tuple[McpParkedTool, ...]":
+    """Accept the changed tools of a server."""
+    from wakeful.tools.mcp.overview import approve
+
+    return approve(name, tools)
+
+
+async def mcp_login(config: Path | None, name: str, principal: str | None, show: Callable[[str], None]) -> None:
+    """Log in to a server; `show` gets the address a person has to go to. Raises InvalidConfig."""
+    from wakeful.tools.mcp.failures import NotReached
+    from wakeful.tools.mcp.overview import source
+
+    found = source(config, name)
+    from wakeful.tools.mcp.login import browser_login
+
+    try:
+        await browser_login(found, show, principal)
+    except NotReached as problem:
+        raise InvalidConfig(f"the MCP server {name!r} did not let wakeful in: {problem.message}") from None

@@ -3,13 +3,14 @@
 An implementation is named nowhere but in `bootstrap`. What a method must not do is written on it.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import History
 from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.models import AgentTokenUsageSummary, ModelGlimpse, Reply, TokenUsage, ToolChoice
 from wakeful.contracts.tools import ToolDeclaration
@@ -322,10 +323,15 @@ class ModelRequest:
     """Somebody sees the glimpses; when nobody does, none need be made."""
     frame: ProviderPromptFrame | None = None
     """The prompt before the conversation, block by block, with what caches may key on."""
+    accepted: Callable[[str], Awaitable[None]] | None = None
+    """To be awaited by a model whose provider works at the request by itself, with the id its answer can be had under.
+
+    It returns when the id is on disk; until then the model waits for nothing else.
+    """
 
 
 class Model(Protocol):
-    """A model of a provider."""
+    """A model of a provider. What some have beyond it: `Reattachable`, `Refusing`, `Secretive`."""
 
     @property
     def ref(self) -> str:
@@ -354,6 +360,39 @@ class Pricing(Protocol):
         self, model: Model, usage: TokenUsage, *, tier: str | None, at: int, attempt: int = 1, lost: bool = False
     ) -> "CostRecorded | None":
         """What an attempt cost that used these tokens, at a time in Unix microseconds."""
+        ...
+
+
+@runtime_checkable
+class Reattachable(Protocol):
+    """A model whose provider may work at a request by itself (`ModelRequest.accepted`): a crash does not lose it."""
+
+    def reattach(self, request: ModelRequest, response_id: str) -> AsyncIterator[ModelGlimpse | Reply]:
+        """The answer of an accepted request, as `respond` gives it. Nothing is sent to be answered again.
+
+        Raises ResponseGone when the provider does not have it.
+        """
+        ...
+
+    async def abandon(self, response_id: str) -> None:
+        """Tell the provider that nobody waits for the answer. Raises ModelFailure."""
+        ...
+
+
+class Refusing(Protocol):
+    """A model that can say beforehand that a request cannot be made: then it is none, and not counted as one."""
+
+    def refusal(self, settings: Mapping[str, Any]) -> ModelFailure | None:
+        """Of kind `unsupported_transport`; None when the model can be asked."""
+        ...
+
+
+@runtime_checkable
+class Secretive(Protocol):
+    """A model that knows which values must not stand in any message, such as its key."""
+
+    def redacted(self, text: str) -> str:
+        """The text without them."""
         ...
 
 

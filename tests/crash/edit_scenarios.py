@@ -83,7 +83,10 @@ def found(root: Path) -> dict[str, str]:
 
 async def edits(store: Store, ledger: Ledger) -> None:
     workspace = prepared(ledger)
-    editor = Agent("editor", model(ledger, STEPS), tools=local_tools(workspace))
+    # The tools are those of the watched workspace; the profile has none of its own.
+    editor = Agent(
+        "editor", model(ledger, STEPS), tools=local_tools(workspace), workspace=workspace.root, profile="chat"
+    )
     result = await run(editor, "change it", store=store, key="k")
     assert result.output == "done"
     if not result.unknown:  # a call that killed the process three times is not tried again

@@ -6,7 +6,7 @@ are unique in the turn, and it is stored before anything acts on it. Whatever a 
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 from pydantic_core import to_json
 
@@ -14,14 +14,15 @@ from wakeful.agents.replies import check_size, fit
 from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import iso
-from wakeful.contracts.errors import ModelFailure, StoreProblem
+from wakeful.contracts.errors import ModelFailure, ResponseGone, StoreProblem
 from wakeful.contracts.events import AnyEvent, AssistantRecorded, CallAsked, CostRecorded, ModelCompleted, ModelFailed
 from wakeful.contracts.models import ModelGlimpse, ProviderAttemptRecord, ProviderAttemptTimeline, Reply, TokenUsage
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.values import unchecked
+from wakeful.decisions.limits import limit_fact
 from wakeful.decisions.retries import MAX_ATTEMPTS, dispose
 from wakeful.mediation.offloading import Keep, offload
-from wakeful.ports import Clock, Model, ModelRequest, Pricing
+from wakeful.ports import Clock, Model, ModelRequest, Pricing, Reattachable, Secretive
 from wakeful.tools.results import clean
 
 MAX_CALLS_PER_REPLY = 256
@@ -40,6 +41,7 @@ class Attempt:
         "model",
         "more_candidates",
         "pricing",
+        "reattach_to",
         "request",
         "show",
         "waited_ms",
@@ -57,6 +59,7 @@ class Attempt:
         keep: Keep,
         show: Callable[[ModelGlimpse], None] | None,
         pricing: Pricing | None = None,
+        reattach_to: str | None = None,
     ) -> None:
         self.model = model
         self.request = request
@@ -67,6 +70,8 @@ class Attempt:
         self.keep = keep
         self.show = show
         self.pricing = pricing
+        self.reattach_to = reattach_to
+        """The id of an answer that the provider has, or is making; None for a request that is sent."""
         self.waited_ms = 0
         """How long was waited before it was sent."""
 
@@ -91,11 +96,16 @@ class Attempt:
                 to_json(reply.request_metadata)  # what a provider says about itself has to be storable, too
         except (asyncio.CancelledError, StoreProblem):
             raise  # nothing the provider did
+        except ResponseGone as gone:
+            if self.reattach_to is not None:
+                return [lost_in_crash(self.model.ref, self.candidate, self.request.attempt, gone.message)], None
+            return self._facts_of(gone, started_at, began), None
         except ModelFailure as failure:
-            return self._lost_facts(failure, started_at, began), None
+            return self._facts_of(failure, started_at, began), None
         except Exception as bug:  # a provider that breaks is a lost attempt, not a lost turn
-            broken = ModelFailure(f"{type(bug).__name__}: {bug}", kind="unknown", stage="decode", retryable=False)
-            return [self._lost(broken, started_at, began)], None
+            words = without_secrets(f"{type(bug).__name__}: {bug}", self.model)
+            broken = ModelFailure(words, kind="unknown", stage="decode", retryable=False)
+            return self._facts_of(broken, started_at, began), None
         completed = ModelCompleted(
             model_ref=self.model.ref,
             attempt=self.request.attempt,
@@ -112,10 +122,14 @@ class Attempt:
         costs = self._cost(reply.usage, tier if isinstance(tier, str) else None, started_at)
         return [completed, *costs, recorded], item
 
-    def cancelled(self, started_at: int) -> ModelFailed:
+    def cancelled(self, started_at: int, more: str = "") -> ModelFailed:
         """The turn is to end: the request was given up."""
-        failure = ModelFailure("the turn was told to stop", kind="cancelled", stage="body")
+        failure = ModelFailure(f"the turn was told to stop{more}", kind="cancelled", stage="body")
         return self._lost(failure, started_at, None)
+
+    def turned_down(self, refusal: ModelFailure) -> ModelFailed:
+        """Nothing was sent and nothing will be: the model said beforehand that it cannot be asked for this."""
+        return self._lost(refusal, self.clock.now(), None)
 
     def _cost(
         self, usage: TokenUsage | None, tier: str | None, started_at: int, *, lost: bool = False
@@ -127,15 +141,10 @@ class Attempt:
         cost = self.pricing.spent(self.model, usage, tier=tier, at=started_at, attempt=attempt, lost=lost)
         return [] if cost is None else [cost]
 
-    def _lost_facts(self, failure: ModelFailure, started_at: int, began: float) -> list[AnyEvent]:
-        """An attempt that gave nothing may have cost something."""
-        lost = self._lost(failure, started_at, began)
-        return [lost, *self._cost(failure.usage, None, started_at, lost=True)]
-
     async def _reply(self) -> Reply:
         reply: Reply | None = None
         show = self.show
-        async for piece in self.model.respond(self.request):
+        async for piece in self._pieces():
             if isinstance(piece, Reply):
                 reply = piece
             elif show is not None:
@@ -149,6 +158,19 @@ class Attempt:
             many = f"the model made {made} calls at once; at most {MAX_CALLS_PER_REPLY} are taken"
             raise ModelFailure(many, kind="invalid_response", stage="decode")
         return reply
+
+    def _pieces(self) -> AsyncIterator[ModelGlimpse | Reply]:
+        if self.reattach_to is None:
+            return self.model.respond(self.request)
+        assert isinstance(self.model, Reattachable), "asked before it was taken up"
+        return self.model.reattach(self.request, self.reattach_to)
+
+    def _facts_of(self, failure: ModelFailure, started_at: int, began: float) -> list[AnyEvent]:
+        """What the provider said about its limits, when one was the reason, the lost attempt, and what it cost."""
+        lost = self._lost(failure, started_at, began)
+        limit = limit_fact(lost, failure.limits)
+        costs = self._cost(failure.usage, None, started_at, lost=True)
+        return [lost, *costs] if limit is None else [limit, lost, *costs]
 
     def _lost(self, failure: ModelFailure, started_at: int, began: float | None) -> ModelFailed:
         after = round(failure.retry_after * 1000) if failure.retry_after is not None else None
@@ -207,3 +229,24 @@ class Attempt:
 def _call_asked(part: CallPart) -> CallAsked:
     malformed = part.arguments is None and part.arguments_ref is None
     return _asked(call_id=part.call_id, name=part.name, malformed=malformed)
+
+
+def lost_in_crash(model_ref: str, candidate: int, attempt: int, message: str) -> ModelFailed:
+    """An attempt that died with the process: asked again, and none of the provider's."""
+    return ModelFailed(
+        model_ref=model_ref,
+        candidate=candidate,
+        attempt=attempt,
+        failure_kind="unknown",
+        stage="crash",
+        disposition="retry",
+        message=message,
+    )
+
+
+def without_secrets(text: str, model: Model) -> str:
+    """The words of an exception that nobody expected, without the values that the model knows to be secret."""
+    try:
+        return model.redacted(text) if isinstance(model, Secretive) else text
+    except Exception:
+        return text.partition(":")[0]  # a model that cannot say what is secret: the name of the exception has to do

@@ -22,6 +22,7 @@ from wakeful.contracts.events import (
     UnknownResolved,
 )
 from wakeful.decisions.approving import approval_of
+from wakeful.decisions.secret_values import SecretValues
 from wakeful.mediation.consulting import outcomes_of
 from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.running import Abort, AfterCall, RunningCall
@@ -35,6 +36,8 @@ class Repeat(NamedTuple):
     probe_first: bool = False
     admission: Admission | None = None
     """What the gate let it through with, when it had to wait there."""
+    may_begin: bool = True
+    """False: a person let it through and it is another call by now. What its first run came to is settled, no more."""
 
 
 class Calls:
@@ -52,6 +55,11 @@ class Calls:
         self.unwritten: dict[str, Fact | None] = {}
         """Calls whose unknown outcome is on its way to disk, and the late answer that has to wait for it."""
         self._stopping: Abort | None = None
+        self.with_locks: set[str] = set()
+        """Calls that were begun and have locks: they are given back when the work is over."""
+        self._at_locks: set[asyncio.Task[None]] = set()
+        """Second runs that wait for their locks."""
+        self._keys: SecretValues | None = None
         self.repeats: dict[str, Repeat] = {}
         """Calls whose intent is on its way to disk as an outcome: a second run, or one that waited at the gate."""
 
@@ -72,19 +80,50 @@ class Calls:
         if repeat.admission is not None:
             self.run(repeat.dispatch, repeat.admission, first_seq)
         else:
-            self._run(repeat.dispatch, probe_first=repeat.probe_first)
+            self._run(repeat.dispatch, probe_first=repeat.probe_first, may_begin=repeat.may_begin)
 
-    def _run(self, dispatch: Dispatch, *, probe_first: bool) -> None:
+    def _run(self, dispatch: Dispatch, *, probe_first: bool, may_begin: bool = True) -> None:
         call = RunningCall(dispatch, self, self._outcome)
         self._running[dispatch.call_id] = call
-        if self._stopping is not None and dispatch.attempt > 1:
+        if dispatch.lock_owner is not None:
+            self.with_locks.add(dispatch.call_id)
+        if not may_begin:
+            call.abandon("changed")
+        elif self._stopping is not None and dispatch.attempt > 1:
             call.abandon(self._stopping)  # a second run that the turn's end came before
-        else:
+        elif self._has_locks(dispatch):
             call.start(probe_first=probe_first)
+        else:
+            self._at_locks.add(self.spawn(self._start_with_locks(call, probe_first)))
+
+    def _has_locks(self, dispatch: Dispatch) -> bool:
+        """The gate took them for a first run; one after a crash has to take them itself."""
+        if dispatch.lock_owner is None:
+            return True
+        locks = self._work.gate.locks
+        assert locks is not None
+        return locks.try_claim(dispatch.lock_owner, dispatch.declaration.locks)
+
+    async def _start_with_locks(self, call: RunningCall, probe_first: bool) -> None:
+        dispatch, gate = call.dispatch, self._work.gate
+        assert gate.locks is not None and dispatch.lock_owner is not None
+        try:
+            has_them = await gate.locks.claim(dispatch.lock_owner, dispatch.declaration.locks, gate.lock_seconds)
+        except asyncio.CancelledError:
+            if self._stopping is None or self._stopping == "shutdown":
+                raise  # its intent stays open
+            call.abandon(self._stopping)
+            return
+        if has_them:
+            call.start(probe_first=probe_first)
+        else:
+            call.abandon("locked")
 
     def stop(self, why: Abort) -> None:
         """Tell every running call that nobody waits any more."""
         self._stopping = why
+        for task in self._at_locks:
+            task.cancel()
         for call in list(self._running.values()):
             call.stop(why)
 
@@ -104,6 +143,13 @@ class Calls:
         """The process or the caller goes away: what runs is told, and what finishes in time is still taken in."""
         self.stop("shutdown")
         await asyncio.gather(*(call.stopped() for call in list(self._running.values())))
+        # Their intents stay open, and their locks may not: others in this process want them.
+        for call in self._running.values():
+            if call.dispatch.lock_owner is not None:
+                self._release(call.dispatch.lock_owner, call)
+        for repeat in self.repeats.values():
+            if repeat.dispatch.lock_owner is not None:
+                self._release(repeat.dispatch.lock_owner, None)
 
     def _outcome(self, dispatch: Dispatch, events: list[AnyEvent]) -> None:
         work = self._work
@@ -124,19 +170,31 @@ class Calls:
         """Give the locks back when the work is truly over: a thread that was abandoned is still at it."""
         locks = self._work.gate.locks
         assert locks is not None
-        busy = call.late_answer if call is not None else None
+        busy = call.busy if call is not None else None
         if busy is None:
             locks.release(owner)
         else:
             busy.add_done_callback(lambda _: locks.release(owner))
+
+    def release_locks(self) -> None:
+        """This runner is done. What it left running keeps its locks until it is over; an outcome gave back the rest."""
+        for call in self._running.values():
+            if call.dispatch.lock_owner is not None:
+                self._release(call.dispatch.lock_owner, call)
 
     # --- what a running call asks of the turn (`mediation.running.Surroundings`) ---------------------------------
 
     def now(self) -> float:
         return self._work.now()
 
+    @property
+    def keys(self) -> SecretValues:
+        if self._keys is None:
+            self._keys = self._work.gate.keys()
+        return self._keys
+
     async def keep(self, data: bytes, media_type: str) -> BlobRef:
-        return await self._work.store.put_blob(data, media_type)
+        return await self._work.store.put_blob(self.keys.hide_bytes(data), media_type)
 
     def retries_left(self, tool_name: str, allowed: int) -> int:
         """How many retries are left after this one; negative when it is one too many."""
@@ -203,7 +261,8 @@ class Calls:
             return None
 
         def output(text: str) -> None:
-            glimpse = OutputGlimpsed(dispatch.step, dispatch.call_id, dispatch.record.tool_name, text)
+            words = self.keys.hide_keys(text)
+            glimpse = OutputGlimpsed(dispatch.step, dispatch.call_id, dispatch.record.tool_name, words)
             if threading.get_ident() == self._thread:
                 self._work.glimpse(glimpse)
             elif not self._loop.is_closed():
@@ -224,7 +283,7 @@ class Calls:
             return  # its outcome is known: a note after that would be about nothing
         if not self._work.emit_mcp_progress and dispatch.declaration.runtime_owner == "mcp_server":
             return  # asked for and drained all the same: nobody is told
-        name = dispatch.record.tool_name
+        name, message = dispatch.record.tool_name, self.keys.hide_keys(message)
         self._work.glimpse(ProgressGlimpsed(dispatch.step, dispatch.call_id, name, message, done, total))
         due = self._notes.take(dispatch.call_id, message, done, total)
         if due is not None:

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from wakeful.agents import gating
+from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, UnknownTool
 from wakeful.contracts.jsonable import NotJson, plain_dict
+from wakeful.contracts.policies import GatePolicy
 from wakeful.tools.function import Tool
 
 if TYPE_CHECKING:
@@ -33,22 +36,27 @@ WRITTEN = (
     "fallbacks",
     "budget",
     "profile",
+    "workspace",
+    "policy",
+    "approval_expiry",
+    "hitl_tools",
+    "injected_tool_args",
+    "emit_mcp_progress",
 )
+GATE = ("profile", "workspace", "approval_expiry", "hitl_tools", "injected_tool_args", "emit_mcp_progress")
+"""What an agent says about its own gate; the agent checks it, whoever made it."""
 CONTROLS = (
     "planning_enabled",
     "planning_model",
     "planning_instructions",
     "budget_awareness",
-    "hitl_tools",
-    "emit_mcp_progress",
-    "injected_tool_args",
     "allow_parallel_subagents",
     "max_parallel_subagents",
     "hooks",
     "skills",
 )
-"""Fields the agent itself refuses until something keeps their promise; their defaults are accepted."""
-LATER = ("instructions_file", "wake", "notify", "workspace")
+"""Fields the agent itself refuses until something keeps their promise, or that are code; defaults are accepted."""
+LATER = ("instructions_file", "wake", "notify")
 ARGUMENTS = (*(field for field in WRITTEN if field not in SAMPLING), "deps", "deps_type", "output_type")
 """What a program gives to `Agent(...)`."""
 
@@ -107,6 +115,10 @@ def to_dict(agent: "Agent[Any, Any]") -> dict[str, Any]:
         raise _cannot_travel(agent, "deps_type", "it is a class and no tool asks for it")
     if agent.output_type is not str:
         raise _cannot_travel(agent, "output_type", "it is a class")
+    if agent.hooks:
+        raise _cannot_travel(agent, "hooks", "they are functions")
+    for source in agent.given_sources:
+        raise _cannot_travel(agent, "tools", f"{source.name} is a live source of tools")
     written: dict[str, Any] = {
         "name": agent.name,
         "model": agent.model,
@@ -122,9 +134,22 @@ def to_dict(agent: "Agent[Any, Any]") -> dict[str, Any]:
         written["fallbacks"] = list(agent.fallbacks)
     if agent.budget is not None:
         written["budget"] = agent.budget.model_dump(mode="json", exclude_defaults=True)
-    if agent.profile is not None:
-        written["profile"] = agent.profile
+    written.update(_gate(agent))
     return written
+
+
+def _gate(agent: "Agent[Any, Any]") -> dict[str, Any]:
+    """What the agent says about its gate, as far as it is not the default."""
+    said: dict[str, Any] = {
+        "profile": agent.profile if agent.profile != gating.default_profile(agent.workspace) else None,
+        "workspace": str(agent.workspace) if agent.workspace is not None else None,
+        "policy": agent.policy.model_dump(mode="json", exclude_defaults=True) if agent.policy is not None else None,
+        "approval_expiry": agent.approval_expiry if agent.approval_expiry != DEFAULT_EXPIRY_SECONDS else None,
+        "hitl_tools": list(agent.hitl_tools) or None,
+        "injected_tool_args": dict(agent.injected_tool_args) or None,
+        "emit_mcp_progress": None if agent.emit_mcp_progress else False,
+    }
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _cannot_travel(agent: "Agent[Any, Any]", field: str, why: str, hint: str = "") -> InvalidConfig:
@@ -152,11 +177,12 @@ def arguments(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> dict[str, 
             raise InvalidConfig(f"{where}: {field} is missing or not a string", f"give {field}: ...")
     if not isinstance(data.get("instructions", ""), str):
         raise InvalidConfig(f"{where}: instructions are a string, not {data['instructions']!r}")
-    fields = {name: data[name] for name in ("name", "model", "instructions", "max_steps", "profile") if name in data}
-    fields.update({name: data[name] for name in CONTROLS if name in data})
+    plain = ("name", "model", "instructions", "max_steps", *GATE, *CONTROLS)
+    fields = {name: data[name] for name in plain if name in data}
     fields["settings"] = {**_object(data, "settings", where), **{name: data[name] for name in SAMPLING if name in data}}
     fields["fallbacks"] = _names(data, "fallbacks", where)
     fields["budget"] = _budget(data, where)
+    fields["policy"] = _policy(data, where)
     fields["tools"] = tuple(_named(name, tools, where) for name in _names(data, "tools", where))
     return fields
 
@@ -199,6 +225,20 @@ def _budget(data: Mapping[str, Any], where: str) -> Budget | None:
         return Budget(**value)
     except (ValidationError, ValueError) as error:
         raise InvalidConfig(f"{where}: budget: {error}") from None
+
+
+def _policy(data: Mapping[str, Any], where: str) -> GatePolicy | None:
+    if data.get("policy") is None:
+        return None
+    value = data["policy"]
+    if not isinstance(value, Mapping):
+        raise InvalidConfig(f"{where}: policy is an object, not {value!r}", "for example {tools: {classes: [safe]}}")
+    try:
+        return GatePolicy.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in ("policy", *first["loc"]))
+        raise InvalidConfig(f"{where}: {place}: {first['msg']}") from None
 
 
 # --- files ---------------------------------------------------------------------------------------------------------

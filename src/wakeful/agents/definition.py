@@ -39,6 +39,27 @@ Answer = TypeVar("Answer")
 ModelChoice: TypeAlias = str | Model
 """`provider:model`, or a model object."""
 
+_SAME = (
+    "name",
+    "model",
+    "instructions",
+    "deps_type",
+    "output_type",
+    "deps",
+    "settings",
+    "fallbacks",
+    "budget",
+    "hooks",
+    "profile",
+    "workspace",
+    "policy",
+    "approval_expiry",
+    "hitl_tools",
+    "emit_mcp_progress",
+    "injected_tool_args",
+    "max_steps",
+)
+"""What `changed` takes over; tools and their sources besides."""
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_.-]{0,127}$")
 _REFERENCE = re.compile(r"^[A-Za-z][A-Za-z0-9_-]*[:/]\S")
 
@@ -286,6 +307,14 @@ class Agent(Generic[Deps_contra, Out_co]):
         """The model's text as an answer. Raises AnswerRejected (a ValueError) in words for the model."""
         answer: Out_co = self.__dict__["_output"].parse(text)
         return answer
+
+    def changed(self, **changes: Any) -> "Agent[Any, Any]":
+        """Another agent: this one with some of its arguments given anew."""
+        make: Any = Agent
+        same = {name: getattr(self, name) for name in _SAME if name not in changes}
+        same.setdefault("tools", (*self.tools, *self.given_sources))
+        another: Agent[Any, Any] = make(**{**same, **changes})
+        return another
 
     def as_tool(self, *_: Any, **__: Any) -> Tool[Deps_contra]:
         """An agent as another agent's tool."""

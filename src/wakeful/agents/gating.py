@@ -27,10 +27,15 @@ def checked_workspace(who: str, workspace: "str | PathLike[str] | None") -> Path
     return root
 
 
-def checked_profile(who: str, profile: Any, workspace: Path | None) -> Profile:
+def default_profile(workspace: Path | None) -> Profile:
     """`chat` unless there is a workspace, then `coding`."""
+    return "coding" if workspace is not None else "chat"
+
+
+def checked_profile(who: str, profile: Any, workspace: Path | None) -> Profile:
+    """One of the profiles; all but `chat` need a workspace."""
     if profile is None:
-        return "coding" if workspace is not None else "chat"
+        return default_profile(workspace)
     if profile not in get_args(Profile):
         raise InvalidConfig(f"{who}: profile={profile!r}", f"give one of: {', '.join(get_args(Profile))}")
     if profile != "chat" and workspace is None:

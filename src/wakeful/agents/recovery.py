@@ -6,13 +6,21 @@ effect class of its own intent, and leaves the rest to the loop. It needs the st
 
 from typing import assert_never
 
+from wakeful.agents.asking import lost_in_crash
 from wakeful.agents.calls import Repeat
 from wakeful.agents.steps import Steps
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import ModelFailed, ToolDispatched, ToolFailed, TurnResumed
+from wakeful.contracts.events import (
+    ModelResponseReattached,
+    PermissionEvaluated,
+    SandboxApplied,
+    ToolDispatched,
+    ToolFailed,
+    TurnResumed,
+)
 from wakeful.decisions.approving import expired
-from wakeful.decisions.recovery import CloseUnknown, LoseAttempt, Probe, Rerun, resume_cause, settle
+from wakeful.decisions.recovery import CloseUnknown, LoseAttempt, Probe, Reattach, Rerun, resume_cause, settle
 from wakeful.decisions.state import Call
 from wakeful.mediation.mediator import idempotency_key
 from wakeful.mediation.offloading import arguments_of
@@ -41,6 +49,8 @@ async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
         match settlement:
             case LoseAttempt():
                 facts.append(_lost_attempt(work))
+            case Reattach():
+                facts.append(_taken_up_again(work, steps, settlement.response_id))
             case Rerun() | Probe():
                 facts.append(_again(work, steps, state.calls[settlement.call_id], isinstance(settlement, Probe)))
             case CloseUnknown():
@@ -60,29 +70,35 @@ async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
 def _lost_attempt(work: TurnWork) -> Fact:
     asked = work.state.asked
     assert asked is not None
-    event = ModelFailed(
-        model_ref=asked.model_ref,
-        candidate=asked.candidate,
-        attempt=asked.attempt,
-        failure_kind="unknown",
-        stage="crash",
-        disposition="retry",
-        message="the process ended before the answer was stored",
+    words = "the process ended before the answer was stored"
+    return work.fact(lost_in_crash(asked.model_ref, asked.candidate, asked.attempt, words), asked.step)
+
+
+def _taken_up_again(work: TurnWork, steps: Steps, response_id: str) -> Fact:
+    """An answer that the provider has, or is making, is asked for by its id, unless today's model cannot do that."""
+    asked = work.state.asked
+    assert asked is not None
+    if not steps.requests.will_reattach(asked):
+        return _lost_attempt(work)
+    event = ModelResponseReattached(
+        model_ref=asked.model_ref, candidate=asked.candidate, attempt=asked.attempt, response_id=response_id
     )
     return work.fact(event, asked.step)
 
 
 def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
     attempt = call.dispatches + 1
+    arguments = steps.arguments_of(call) or {}
     dispatch = steps.mediator.again(
         call,
-        steps.arguments_of(call) or {},
+        arguments,
         attempt=attempt,
         record=_record(work, call),
         key=call.idempotency_key or idempotency_key(work.row.turn_id, call.call_id),
     )
     assert dispatch is not None, "missing_tools was asked before"
-    steps.calls.repeats[call.call_id] = Repeat(dispatch, probe_first)
+    may_begin = steps.mediator.still_approved(call, arguments)
+    steps.calls.repeats[call.call_id] = Repeat(dispatch, probe_first, may_begin=may_begin)
     return work.fact(ToolDispatched(attempt=attempt, cause="recovery"), call.step, call.call_id)
 
 
@@ -108,4 +124,12 @@ def _closed(work: TurnWork, call: Call, why: str) -> ToolFailed:
 
 
 def _record(work: TurnWork, call: Call) -> CallRecord:
-    return CallRecord(call.call_id, call.part.name, (call.started_at or work.clock.now()) / 1_000_000)
+    record = CallRecord(call.call_id, call.part.name, (call.started_at or work.clock.now()) / 1_000_000)
+    for entry in work.known():
+        if entry.fact.call_id != call.call_id:
+            continue
+        if isinstance(entry.fact.event, PermissionEvaluated):
+            record.permission_ref = entry.event_id
+        elif isinstance(entry.fact.event, SandboxApplied):
+            record.sandbox_ref = entry.event_id
+    return record

@@ -2,19 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from wakeful.agents.asking import Attempt
+from wakeful.agents.asking import Attempt, without_secrets
 from wakeful.agents.watching import ModelGlimpsed
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.conversation import AssistantItem, History, ToolItem, UserItem
 from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import (
     ContinuationDecided,
     LimitState,
     ModelFailed,
     ModelRequested,
+    ModelResponseAccepted,
     RoutingFallbackApplied,
 )
 from wakeful.contracts.frames import ProviderPromptFrame
@@ -23,9 +25,24 @@ from wakeful.contracts.values import unchecked
 from wakeful.decisions.context import frame_of
 from wakeful.decisions.injected import shown_tools
 from wakeful.decisions.prompt_size import characters, tokens
+from wakeful.decisions.state import Asked
 from wakeful.decisions.turn import AskModel
 from wakeful.mediation.offloading import refers, resolve
-from wakeful.ports import Model, ModelRequest
+from wakeful.ports import Model, ModelRequest, Reattachable
+
+ABANDON_SECONDS = 10.0
+"""How long the end of a turn waits for a provider to be told that nobody waits for its answer."""
+
+
+class Intent(NamedTuple):
+    """What is written before a request is sent; or, when it cannot be, instead of it."""
+
+    facts: list[Fact]
+    model: Model
+    wait_ms: int = 0
+    """Milliseconds to wait before sending it."""
+    sends: bool = True
+
 
 _model_requested = unchecked(ModelRequested)
 
@@ -42,6 +59,14 @@ class Requests:
         self._tools = shown_tools(work.config.tools, work.config.injected_tool_args)
         self._task: asyncio.Task[None] | None = None
         self._giving_up = False
+        self._abandoning = False
+        """The provider is being told; nothing but the runner's own end cuts that short."""
+        self._response_id: str | None = None
+        """Under which the provider works at the running request by itself, when it does."""
+        self.to_reattach: Asked | None = None
+        """What a crash cut off and is to be taken up again, until it is."""
+        self.unwritten: tuple[Fact, asyncio.Future[None]] | None = None
+        """The id of an accepted request on its way to disk, and who waits for it to be there."""
         self._frame: ProviderPromptFrame | None = None
         self._sized = 0
         """How many of the turn's items are counted in `_characters`."""
@@ -49,10 +74,15 @@ class Requests:
         self.arguments: dict[str, dict[str, Any] | None] = {}
         """Arguments of the newest reply, as they came: in the log, long ones stand behind references."""
 
-    def intent(self, step: AskModel) -> tuple[list[Fact], Model, float]:
-        """The facts of the request to come, its model, and the milliseconds to wait before sending it."""
+    def intent(self, step: AskModel) -> "Intent":
+        """The facts of the request to come; of one that cannot be made, that it failed, and nothing is sent."""
         work = self._work
         model = work.models[step.candidate]
+        refuses: Callable[[dict[str, Any]], ModelFailure | None] | None = getattr(model, "refusal", None)
+        refusal = refuses(work.config.settings) if refuses is not None else None  # see `ports.Refusing`
+        if refusal is not None:
+            lost = self._attempt(step, model, 0.0).turned_down(refusal)
+            return Intent([*self._moved(step, model), work.fact(lost, step.step)], model, sends=False)
         wait = step.backoff
         wait_ms = int(wait.ms * work.jitter()) if wait.jitter else wait.ms
         event = _model_requested(
@@ -62,20 +92,60 @@ class Requests:
             items=len(work.state.items) + len(work.state.notes),
             backoff_ms=wait_ms,
         )
-        facts = [work.fact(event, step.step)]
+        return Intent(
+            [*self._moved(step, model), *self._estimate(step, model), work.fact(event, step.step)], model, wait_ms
+        )
+
+    def _estimate(self, step: AskModel, model: Model) -> list[Fact]:
+        """The most it can cost, where that is known."""
+        work = self._work
         most = _most_output(model, work.config.settings)
-        if most is not None and work.pricing is not None:  # without a limit there is no most it can cost
-            estimate = work.pricing.estimate(model, self._prompt_tokens, most, work.clock.now())
-            if estimate is not None:
-                facts.insert(0, work.fact(estimate, step.step))
-        failure = work.state.asked.failure if work.state.asked is not None else None
+        if most is None or work.pricing is None:  # without a limit there is no most it can cost
+            return []
+        estimate = work.pricing.estimate(model, self._prompt_tokens, most, work.clock.now())
+        return [] if estimate is None else [work.fact(estimate, step.step)]
+
+    def _moved(self, step: AskModel, model: Model) -> list[Fact]:
+        """That the candidate before this one was given up, when it was."""
+        failure = self._work.state.asked.failure if self._work.state.asked is not None else None
         # Not when a crash cut the candidate's first attempt off: the move to it is in the log already.
         if step.candidate > 0 and step.attempt == 1 and failure is not None and failure.disposition == "fallback":
-            facts.insert(0, work.fact(_moved_on(failure, model, work), step.step))
-        return facts, model, wait_ms
+            return [self._work.fact(_moved_on(failure, model, self._work), step.step)]
+        return []
 
     def send(self, step: AskModel, model: Model, wait_ms: float) -> None:
         """Send it; its intent is on disk."""
+        self._response_id = None
+        self._begin(step, model, wait_ms)
+
+    def will_reattach(self, asked: Asked) -> bool:
+        """Have an accepted request taken up again by its id; False when today's model is not the one to ask."""
+        models = self._work.models
+        model = models[asked.candidate] if asked.candidate < len(models) else None
+        if model is None or model.ref != asked.model_ref or not isinstance(model, Reattachable):
+            return False
+        self.to_reattach = asked
+        return True
+
+    def reattach(self) -> None:
+        """Ask for the answer of what a crash cut off; that it is asked for is on disk."""
+        asked, self.to_reattach = self.to_reattach, None
+        assert asked is not None
+        self._response_id = asked.response_id
+        step = AskModel(asked.step, asked.candidate, asked.attempt)
+        self._begin(step, self._work.models[asked.candidate], 0)
+        stop = self._work.state.stop
+        if stop is not None and stop.applied:
+            self.give_up()  # the process died after what ran was told, and before the provider was
+
+    def written(self, facts: Sequence[Fact]) -> None:
+        """These are on disk: a model that waited for its id to be there may go on."""
+        if self.unwritten is not None and any(fact is self.unwritten[0] for fact in facts):
+            (_, waiter), self.unwritten = self.unwritten, None
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _begin(self, step: AskModel, model: Model, wait_ms: float) -> None:
         task = self._work.spawn(self._ask(step, model, wait_ms))
         task.add_done_callback(lambda task: self._over(task, step, model))
         self._task = task
@@ -83,7 +153,7 @@ class Requests:
     def give_up(self) -> None:
         """The turn is to end: nobody waits for the answer."""
         self._giving_up = True
-        if self._task is not None:
+        if self._task is not None and not self._abandoning:
             self._task.cancel()
 
     async def shut_down(self) -> None:
@@ -121,9 +191,46 @@ class Requests:
     def _over(self, task: "asyncio.Task[None]", step: AskModel, model: Model) -> None:
         """A request that was given up is a lost attempt, also one whose task had not come to run yet."""
         if task.cancelled() and self._giving_up:
-            given_up = self._attempt(step, model, 0.0).cancelled(self._work.clock.now())
-            self._post([self._work.fact(given_up, step.step)])
+            if self._response_id is not None and isinstance(model, Reattachable):
+                # Told before the end is written: a process that dies here comes back to it.
+                self._abandoning = True
+                self._task = self._work.spawn(self._abandon(step, model, self._response_id))
+            else:
+                self._give_up_for_good(step, model)
         # Cancelled otherwise, the runner is going down: the intent stays open.
+
+    async def _abandon(self, step: AskModel, model: Model, response_id: str) -> None:
+        """The provider works at it by itself: it has to be told that nobody waits. The turn ends either way."""
+        assert isinstance(model, Reattachable)
+        untold = ""
+        try:
+            async with asyncio.timeout(ABANDON_SECONDS):
+                await model.abandon(response_id)
+        except Exception as error:
+            untold = without_secrets(f"; the provider could not be told ({type(error).__name__}: {error})", model)
+        self._give_up_for_good(step, model, untold)
+
+    def _give_up_for_good(self, step: AskModel, model: Model, more: str = "") -> None:
+        given_up = self._attempt(step, model, 0.0).cancelled(self._work.clock.now(), more)
+        self._post([self._work.fact(given_up, step.step)])
+
+    def _accepted(self, step: AskModel, model: Model) -> Callable[[str], Awaitable[None]]:
+        async def accepted(response_id: str) -> None:
+            self._response_id = response_id
+            event = ModelResponseAccepted(
+                model_ref=model.ref,
+                provider=model.ref.partition(":")[0],
+                candidate=step.candidate,
+                attempt=step.attempt,
+                response_id=response_id,
+            )
+            fact = self._work.fact(event, step.step)
+            self.unwritten = fact, asyncio.get_running_loop().create_future()
+            waiter = self.unwritten[1]
+            self._post([fact])
+            await waiter
+
+        return accepted
 
     def _attempt(self, step: AskModel, model: Model, built_ms: float) -> Attempt:
         work = self._work
@@ -143,6 +250,7 @@ class Requests:
                 output_schema=config.output_schema,
                 stream=work.stream,
                 watched=work.watcher is not None,
+                accepted=self._accepted(step, model),
             ),
             candidate=step.candidate,
             more_candidates=step.candidate + 1 < len(work.models),
@@ -151,6 +259,7 @@ class Requests:
             keep=work.store.put_blob,
             show=self._show(step) if work.watcher is not None else None,
             pricing=work.pricing,
+            reattach_to=self._response_id,
         )
 
     def _prompt_tokens(self) -> int:

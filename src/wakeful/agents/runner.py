@@ -59,7 +59,7 @@ class TurnRunner:
         finally:
             listener.cancel()
             timekeeper.cancel()
-            self.steps.waiting.close()
+            self.steps.close()
 
     async def _pass(self, outcomes: list[Fact]) -> list[Fact]:
         """One turn of the loop; returns outcomes that have to be taken in at once."""
@@ -87,9 +87,11 @@ class TurnRunner:
         except AlreadyDecided as faster:
             # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
             await self._fold_again()
+            self._look = True
             return [fact for fact in outcomes if fact.action_id != faster.action_id or not fact.event.outsider]
         except RestRefused:
             await self._fold_again()
+            self._look = True  # what was not seen may be all there is to do
             return outcomes
         first = work.claim.seen - len(facts) + 1
         for other in others:
@@ -98,6 +100,8 @@ class TurnRunner:
             work.show(others, facts, first)
             if steps.calls.unwritten:
                 steps.calls.written(facts)
+            if steps.requests.unwritten is not None:
+                steps.requests.written(facts)
         for start in starts:
             if start.needs_barrier:
                 await work.store.hold(work.claim)
@@ -123,6 +127,7 @@ class TurnRunner:
 
     async def _go_down(self) -> None:
         work, steps = self._work, self.steps
+        await steps.leave_gate()
         await steps.requests.shut_down()
         await steps.calls.shut_down()
         finished = self._take()

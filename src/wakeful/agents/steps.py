@@ -12,8 +12,11 @@ from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     ActionRequired,
+    ActionResolved,
     AnyEvent,
     LimitChanged,
+    ModelResponseReattached,
+    PermissionEvaluated,
     RuntimeToolRequested,
     ToolDispatched,
     ToolStarted,
@@ -57,6 +60,8 @@ class Start(NamedTuple):
     """Its facts have to survive a power cut before it may begin."""
     fact_index: int = 0
     """Which fact of the pass is its first."""
+    asks: bool = False
+    """It asks somebody outside: until it has begun, nobody knows whether the turn has to rest on them."""
 
 
 class Steps:
@@ -81,13 +86,15 @@ class Steps:
             case TakeUp():
                 return self._take_up(step, starts, fact_index)
             case AskModel():
-                facts, model, wait_ms = self.requests.intent(step)
-                starts.append(Start(lambda _: self.requests.send(step, model, wait_ms)))
-                return facts
+                intent = self.requests.intent(step)
+                if intent.sends:
+                    starts.append(Start(lambda _: self.requests.send(step, intent.model, intent.wait_ms)))
+                return intent.facts
             case SkipCall():
                 return self._skipped(step)
             case Suspend():
-                if self.waiting.is_busy:
+                about_to_ask = work.approver is not None and any(start.asks for start in starts)
+                if self.waiting.is_busy or about_to_ask:
                     return []  # an approver is being asked: its word, or that it has none, will be an outcome
                 return [work.fact(TurnSuspended(reason=step.reason, waiting_for=step.waiting_for))]
             case HitLimit():
@@ -110,7 +117,7 @@ class Steps:
     @property
     def expects_outcomes(self) -> bool:
         """May there be something to start among the outcomes? Looked at once a pass."""
-        return bool(self.calls.repeats) or self._gate_waits
+        return bool(self.calls.repeats) or self._gate_waits or self.requests.to_reattach is not None
 
     def repeated(self, outcomes: list[Fact]) -> list[Start]:
         """Runs whose intents are among these facts: second ones, and those that had to wait at the gate."""
@@ -119,20 +126,32 @@ class Steps:
         for index, fact in enumerate(outcomes):
             event, call_id = fact.event, fact.call_id or ""
             first.setdefault(call_id, index)
-            if call_id in self.calls.repeats and (
+            if isinstance(event, ModelResponseReattached):
+                starts.append(Start(lambda _: self.requests.reattach()))
+            elif call_id in self.calls.repeats and (
                 isinstance(event, ToolDispatched) or (isinstance(event, ToolStarted) and event.dispatched)
             ):
                 repeat = self.calls.repeats[call_id]
                 pure = repeat.dispatch.declaration.effect == "pure"
                 starts.append(Start(partial(self.calls.run_again, repeat), not pure, first[call_id]))
             elif isinstance(event, ActionRequired | RuntimeToolRequested) and call_id in self._work.state.calls:
-                starts.append(Start(partial(self._opened, call_id), True, index))
+                starts.append(Start(partial(self._opened, call_id), True, index, asks=True))
         return starts
 
     def _opened(self, call_id: str, _: int) -> None:
         call = self._work.state.calls.get(call_id)
         if call is not None:
             self.waiting.opened(call)
+
+    def close(self) -> None:
+        """The turn rests, or this runner goes down: nobody waits here any more, and no lock stays behind."""
+        self.waiting.close()
+        for at_gate in self._at_gate.values():
+            at_gate.cancel()
+        self._at_gate.clear()
+        self.calls.release_locks()
+        for call_id in self.mediator.claimants - self.calls.with_locks:
+            self.mediator.let_go(call_id)
 
     def arguments_of(self, call: Call) -> dict[str, Any] | None:
         """A call's arguments; None when the model did not write a JSON object."""
@@ -160,7 +179,7 @@ class Steps:
             pure = dispatch.declaration.effect == "pure"
             starts.append(Start(lambda seq: self.calls.run(dispatch, admission, seq), not pure, fact_index))
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
-            starts.append(Start(partial(self._opened, call.call_id), True, fact_index))
+            starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=True))
         return [work.fact(event, call.step, call.call_id) for event in admission.events]
 
     async def _through_gate(self, call: Call, later: Callable[[], Awaitable[Admission]]) -> None:
@@ -177,17 +196,27 @@ class Steps:
         self._gate_waits = True
         self._post([work.fact(event, call.step, call.call_id) for event in admission.events])
 
+    async def leave_gate(self) -> None:
+        """The process or the caller goes away: nobody waits at the gate any more."""
+        waiting = list(self._at_gate.values())
+        self._at_gate.clear()
+        for task in waiting:
+            task.cancel()
+        if waiting:
+            await asyncio.wait(waiting)
+
     def _skipped(self, step: SkipCall) -> list[Fact]:
         work = self._work
         call = work.state.calls[step.call_id]
         at_gate = self._at_gate.pop(call.call_id, None)
         if at_gate is not None:
             at_gate.cancel()
+        self.mediator.let_go(call.call_id)
         cancelled = step.because == "cancelled"
         kind, message, category, abort_reason = _SKIPPED[step.because]
         now = work.now()
         outcome = failed(
-            CallRecord(call.call_id, call.part.name, now),
+            _record(work, call, now),
             ToolError(kind=kind, message=message),
             now=now,
             status="skipped",
@@ -218,3 +247,19 @@ class Steps:
     def _tell_running(self, *, cancelled: bool) -> None:
         self.requests.give_up()
         self.calls.stop("cancel" if cancelled else "budget")
+
+
+def _record(work: TurnWork, call: Call, now: float) -> CallRecord:
+    """What is on record about a call that will not be run: a person may have been asked about it."""
+    record = CallRecord(call.call_id, call.part.name, now)
+    if call.pending is None:
+        return record
+    if isinstance(call.pending.asked, ActionRequired):
+        record.approval_id = call.pending.action_id
+        said = call.pending.said
+        record.approval_status = said.status if isinstance(said, ActionResolved) else "rejected"
+    verdicts = (entry for entry in work.known() if isinstance(entry.fact.event, PermissionEvaluated))
+    for entry in verdicts:
+        if entry.fact.call_id == call.call_id:
+            record.permission_ref = entry.event_id
+    return record

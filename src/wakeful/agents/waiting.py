@@ -27,6 +27,7 @@ class Waiting:
         self._asking: set[str] = set()
         """Actions that an approver is busy with."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     @property
     def is_busy(self) -> bool:
@@ -52,6 +53,7 @@ class Waiting:
 
     def close(self) -> None:
         """The turn rests: what is still open stays on record."""
+        self._closed = True
         for task in self._tasks:
             task.cancel()
 
@@ -63,25 +65,31 @@ class Waiting:
     async def _ask(self, approver: Approver, approval: Approval) -> None:
         work = self._work
         try:
-            decided = _decided(approval, await approver(approval))
-        except Exception as raised:
-            decided = Reject(f"the approver raised {type(raised).__name__}: {raised}")
+            try:
+                decided = _decided(await approver(approval))
+            except asyncio.CancelledError:
+                if self._closed:
+                    raise
+                decided = Reject("the approver cancelled itself")
+            except Exception as raised:
+                decided = Reject(f"the approver raised {type(raised).__name__}: {raised}")
+            if decided is not None:
+                await self._write(approval, decided)
         finally:
+            # Until its word is on disk the approver is busy: the turn must not rest on a record it has just decided.
             self._asking.discard(approval.id)
-        if decided is None:
             if work.on_look is not None:
                 work.on_look()
-            return
-        assert work.decide_action is not None
+
+    async def _write(self, approval: Approval, decided: Decided) -> None:
+        decide = self._work.decide_action
+        assert decide is not None
         try:
-            await work.decide_action(approval, decided, "approver")
-        except AlreadyDecided:
-            pass  # somebody elsewhere was faster
-        except NotEntitled:
-            if work.on_look is not None:
-                work.on_look()  # somebody else has to say it: the turn rests on them
+            await decide(approval, decided, "approver")
+        except (AlreadyDecided, NotEntitled):
+            pass  # somebody elsewhere was faster, or somebody else has to say it: the turn rests on them
         except WakefulError as refused:
-            await work.decide_action(approval, Reject(f"the approver's answer cannot be used: {refused}"), "approver")
+            await decide(approval, Reject(f"the approver's answer cannot be used: {refused}"), "approver")
 
     async def _expire(self, call: Call, action_id: str, expires_at: int) -> None:
         work = self._work
@@ -95,7 +103,7 @@ class Waiting:
             pass
 
 
-def _decided(approval: Approval, said: Any) -> Decided | None:
+def _decided(said: Any) -> Decided | None:
     """What an approver returned. Anything but a clear yes is none."""
     if said is None or isinstance(said, Approve | Reject | Edit | Answer | Always):
         return said

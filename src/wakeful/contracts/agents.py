@@ -20,6 +20,10 @@ class TurnConfig(Value):
     output_schema: dict[str, Any] | None = None
     policy: GatePolicy = GatePolicy()
     """What the owner says about calls, and the standing answers there were when the turn was taken up."""
+    profile: str = "chat"
+    """Which built-in tools it has."""
+    workspace: str | None = None
+    """The folder they work in, by absolute path."""
     injected_tool_args: dict[str, str] = {}
     """Fields that every tool shows the model and no tool ever gets."""
     output_retries: int = 2
@@ -36,7 +40,17 @@ class TurnConfig(Value):
         """What differs, in words a person reads."""
         changed = [
             name
-            for name in ("agent_name", "model_ref", "fallbacks", "instructions", "settings", "output_schema", "policy")
+            for name in (
+                "agent_name",
+                "model_ref",
+                "fallbacks",
+                "instructions",
+                "settings",
+                "output_schema",
+                "policy",
+                "profile",
+                "workspace",
+            )
             if getattr(self, name) != getattr(before, name)
         ]
         now, then = ({tool.name: tool for tool in config.tools} for config in (self, before))

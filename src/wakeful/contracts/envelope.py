@@ -101,7 +101,7 @@ def before(places: int) -> str:
 
 
 def _name_references(payload: dict[str, Any], agent_id: str, seq: int) -> None:
-    """References within one append, as the ids that readers know."""
+    """References to what was written in the same append, when nothing had a number yet, as the ids readers know."""
     outcomes = payload.get("hook_outcomes", ())
     for holder, field in ((payload, "permission_ref"), *((outcome, "event_id") for outcome in outcomes)):
         ref = holder.get(field)
@@ -117,10 +117,10 @@ def published(recorded: Recorded, runtime_id: str) -> RuntimeEvent:
         kind, payload = event.original_kind, event.body
     else:
         kind, payload = event.kind, event.model_dump(mode="json", exclude_none=True)
+        _name_references(payload, agent_id, seq)
         if isinstance(event, ModelCompleted):
             # Not stored for a single attempt, because it follows from the rest; readers get it always.
             payload["timeline"] = event.whole_timeline().model_dump(mode="json", exclude_none=True)
-    _name_references(payload, agent_id, seq)
     return RuntimeEvent(
         type=kind,
         event_id=event_id(agent_id, seq),

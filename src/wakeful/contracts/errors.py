@@ -24,6 +24,7 @@ WakefulError
 │       ├── StoreFull              the disk is full
 │       └── StoreTooNew            a newer wakeful wrote it
 ├── ModelFailure           an attempt at a provider was lost; retried, sent elsewhere or given up
+│   └── ResponseGone           the provider does not have the answer that was left with it
 └── Ours                   a bug, or a guard against one
     ├── Fenced                 this owner was replaced and may not write
     ├── RestRefused            something arrived that the turn has not seen
@@ -35,7 +36,7 @@ WakefulError
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wakeful.contracts.models import FailureKind, Stage, TokenUsage, TransportDiagnostics
+    from wakeful.contracts.models import FailureKind, ProviderLimit, Stage, TokenUsage, TransportDiagnostics
     from wakeful.contracts.tools import ToolError
 
 
@@ -205,6 +206,7 @@ class ModelFailure(WakefulError):
         retry_after: float | None = None,
         usage: "TokenUsage | None" = None,
         diagnostics: "TransportDiagnostics | None" = None,
+        limits: "tuple[ProviderLimit, ...]" = (),
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -216,6 +218,12 @@ class ModelFailure(WakefulError):
         """Seconds, when the provider said so."""
         self.usage = usage
         self.diagnostics = diagnostics
+        self.limits = limits
+        """What the provider said about its limits, when it refused for one."""
+
+
+class ResponseGone(ModelFailure):
+    """Raised by a model that was asked for an accepted answer which its provider does not have (any more)."""
 
 
 class Ours(WakefulError):

@@ -115,6 +115,16 @@ class ArgumentsDelta(Value):
 ModelGlimpse: TypeAlias = TextDelta | ReasoningDelta | ArgumentsDelta
 
 
+class ProviderLimit(Value):
+    """One limit of a provider, as the headers of an answer told it. What they did not tell is None."""
+
+    name: str
+    """What is counted, in the provider's own word: requests, tokens, input-tokens."""
+    limit: float | None = None
+    remaining: float | None = None
+    resets_at: str | None = None
+
+
 class HttpClientDiagnostics(Value):
     """What the HTTP client itself knew about an error."""
 

@@ -47,6 +47,8 @@ class TurnLatency(Value):
     """Where a turn's time went. Tools that ran side by side add up to more than the time that passed."""
 
     turn_id: str
+    queue_wait_ms: float | None = None
+    """From the admission of its first message to the moment it was taken up; None while it waits."""
     context_build_ms: float = 0.0
     """Assembling what the turn rests on, and each request."""
     provider_ms: float = 0.0
@@ -54,5 +56,7 @@ class TurnLatency(Value):
     turn_ms: float | None = None
     """From its start to its end, downtime included; None while it is open."""
     active_ms: float | None = None
+    cleanup_ms: float | None = None
+    """What is left of the time at work without requests, models and tools; None while it is open."""
     rounds: tuple[RoundLatency, ...] = ()
     tools: tuple[ToolLatency, ...] = ()

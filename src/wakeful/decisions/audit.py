@@ -4,12 +4,13 @@ Secrets are gone before anything is hashed. A host's hook may change what is has
 a hidden value back, neither in its own place nor in another.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.redaction import REDACTED, declared_by, redact, stable_hash
+from wakeful.decisions.secret_values import hidden_texts
 
 
 def audit_entry(
@@ -52,32 +53,9 @@ def audited_parameters(
     safe: dict[str, Any] = redact(raw, declared)
     if not isinstance(adjusted, dict):
         return safe
-    hidden = frozenset(_hidden(raw, safe))
+    hidden = frozenset(hidden_texts(raw, safe))
     kept: dict[str, Any] = _hide(redact(adjusted, declared), hidden)
     return kept
-
-
-def _hidden(raw: Any, safe: Any) -> Iterator[str]:
-    """The texts that redaction took out, so that they can be found again elsewhere."""
-    if isinstance(raw, dict) and isinstance(safe, dict):
-        for key, inner in raw.items():
-            yield from _hidden(inner, safe[key])
-    elif isinstance(raw, list | tuple) and isinstance(safe, list):
-        for inner, shown in zip(raw, safe, strict=True):
-            yield from _hidden(inner, shown)
-    elif safe == REDACTED:
-        yield from _texts(raw)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)
-    elif value is not None and not isinstance(value, bool) and str(value) not in ("", REDACTED):
-        yield str(value)
 
 
 def _hide(value: Any, hidden: frozenset[str]) -> Any:

@@ -1,7 +1,7 @@
 """A turn's facts as the versioned parts of a conversation result: messages, executions, audit, lifecycle events.
 
-One mapping from the log, used by every surface that exports a run. Parameters are redacted here; what a tool returned
-is the caller's own data and stays.
+One mapping from the log, used by every surface that exports a run. Parameters are redacted here, and what a tool
+returned is the caller's own data and stays, but for the secrets that the run gave to its tools.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,6 +25,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.audit import audit_entry
 from wakeful.decisions.redaction import call_envelope
+from wakeful.decisions.run_secrets import RunSecrets
 
 
 class Export(NamedTuple):
@@ -37,8 +38,15 @@ class Export(NamedTuple):
     request_metadata: dict[str, Any]
 
 
-def export(facts: Iterable[Recorded], config: TurnConfig | None) -> Export:
-    """Everything a replay needs, in the order of the conversation."""
+def export(facts: Iterable[Recorded], config: TurnConfig | None, secrets: RunSecrets | None = None) -> Export:
+    """Everything a replay needs, in the order of the conversation.
+
+    `secrets` is what is known to be one beforehand. What the facts themselves give away is added to it before
+    anything is shown: what is hidden does not depend on when it was said.
+    """
+    facts = list(facts)
+    secrets = secrets if secrets is not None else RunSecrets()
+    secrets.learn(facts, {tool.name: tool for tool in config.tools} if config is not None else None)
     messages: list[Message] = []
     executions: list[ToolExecution] = []
     audits: list[ToolAudit] = []
@@ -53,14 +61,14 @@ def export(facts: Iterable[Recorded], config: TurnConfig | None) -> Export:
         events.append(_event(recorded))
         match event:
             case MessageAdmitted():
-                messages.append(_user(event.item))
+                messages.append(_user(event.item, secrets))
             case HistoryImported():
-                messages[-1:-1] = _imported(event)
+                messages[-1:-1] = _imported(event, secrets)
             case ModelCompleted():
                 metadata = event.request_metadata or metadata
             case AssistantRecorded():
                 if event.item.text:
-                    messages.append(transcript.text("assistant", event.item.text))
+                    messages.append(transcript.text("assistant", secrets.hide(event.item.text)))
                 open_calls = {part.call_id: part for part in event.item.calls}
                 order = list(open_calls)
             case ToolResult() | ToolFailed() if fact.call_id is not None:
@@ -68,27 +76,28 @@ def export(facts: Iterable[Recorded], config: TurnConfig | None) -> Export:
                 while order and order[0] in outcomes:
                     call_id = order.pop(0)
                     step, outcome = outcomes.pop(call_id)
-                    _answered(messages, executions, audits, open_calls[call_id], step, outcome, config)
+                    _answered(messages, executions, audits, open_calls[call_id], step, outcome, config, secrets)
             case _:
                 pass
     return Export(tuple(messages), tuple(executions), tuple(audits), tuple(events), metadata)
 
 
-def _imported(event: HistoryImported) -> list[Message]:
+def _imported(event: HistoryImported, secrets: RunSecrets) -> list[Message]:
     """What was said before the message that opened the turn."""
     messages = []
     for item in event.items:
         if isinstance(item, UserItem):
-            messages.append(_user(item))
+            messages.append(_user(item, secrets))
         elif isinstance(item, AssistantItem) and item.text:
-            messages.append(transcript.text("assistant", item.text))
+            messages.append(transcript.text("assistant", secrets.hide(item.text)))
     return messages
 
 
-def _user(item: UserItem) -> Message:
+def _user(item: UserItem, secrets: RunSecrets) -> Message:
     if all(part.type == "text" for part in item.parts):
-        return transcript.text("user", item.text)
-    return transcript.parts("user", [part.model_dump(mode="json", exclude_none=True) for part in item.parts])
+        return transcript.text("user", secrets.hide(item.text))
+    whole = [part.model_dump(mode="json", exclude_none=True) for part in item.parts]
+    return transcript.parts("user", secrets.hide_in(whole))
 
 
 def _answered(
@@ -99,10 +108,11 @@ def _answered(
     step: int,
     outcome: ToolResult | ToolFailed,
     config: TurnConfig | None,
+    secrets: RunSecrets,
 ) -> None:
     declaration = config.tool(part.name) if config is not None else None
     envelope = call_envelope(part.arguments, declaration)
-    result = normalised_result(outcome)
+    result = secrets.hide_in(normalised_result(outcome))
     messages.append(
         transcript.tool_call(
             part.name,
@@ -112,7 +122,7 @@ def _answered(
             metadata={"parameters_sha256": envelope["parameters_sha256"], "parameters_redacted": True},
         )
     )
-    content = outcome.item.text if isinstance(outcome, ToolResult) else outcome.message
+    content = secrets.hide(outcome.item.text if isinstance(outcome, ToolResult) else outcome.message)
     messages.append(transcript.tool_result(part.name, result, tool_call_id=part.call_id, content=content))
     executions.append(
         ToolExecution(

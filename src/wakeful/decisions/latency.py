@@ -1,9 +1,22 @@
-"""Facts of a turn to where its time went. Only the durations that facts carry count; no two clocks are compared."""
+"""Facts of a turn to where its time went.
+
+Only durations that facts carry count, and no two clocks are compared; but for the wait in the queue, which is the time
+between two facts of the runtime's own clock.
+"""
 
 from collections.abc import Iterable
 
 from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.events import ContextResolved, ModelCompleted, ModelFailed, Terminal, ToolFailed, ToolResult
+from wakeful.contracts.events import (
+    ContextResolved,
+    MessageAdmitted,
+    ModelCompleted,
+    ModelFailed,
+    Terminal,
+    ToolFailed,
+    ToolResult,
+    TurnStarted,
+)
 from wakeful.contracts.turns import RoundLatency, ToolLatency, TurnLatency
 
 
@@ -14,10 +27,16 @@ def turn_latency(turn_id: str, facts: Iterable[Recorded]) -> TurnLatency:
     tools: list[ToolLatency] = []
     lost: list[int] = []
     end: Terminal | None = None
+    admitted_at: int | None = None
+    taken_up_at: int | None = None
     for _, _, fact in facts:
         if fact.turn_id != turn_id:
             continue
         match fact.event:
+            case MessageAdmitted():
+                admitted_at = fact.at if admitted_at is None else admitted_at
+            case TurnStarted():
+                taken_up_at = fact.at
             case ContextResolved() as event:
                 context_ms += event.context_build_ms
             case ModelFailed() as event:
@@ -49,11 +68,18 @@ def turn_latency(turn_id: str, facts: Iterable[Recorded]) -> TurnLatency:
                 )
             case Terminal() as event:
                 end = event
+    provider_ms = sum(one.provider_round_ms + one.lost_ms for one in rounds) + sum(lost)
+    tools_ms = sum(one.execution_ms for one in tools)
+    # What was assembled before the loop began is no part of the time at work, and neither is the wait in the queue.
+    in_loop = provider_ms + tools_ms + sum(one.context_build_ms for one in rounds)
+    waited = None if admitted_at is None or taken_up_at is None else max(0, taken_up_at - admitted_at) / 1000
     return TurnLatency(
         turn_id=turn_id,
+        queue_wait_ms=waited,
+        cleanup_ms=max(0.0, round(end.active_ms - in_loop, 3)) if end else None,
         context_build_ms=context_ms,
-        provider_ms=sum(one.provider_round_ms + one.lost_ms for one in rounds) + sum(lost),
-        tools_ms=sum(one.execution_ms for one in tools),
+        provider_ms=provider_ms,
+        tools_ms=tools_ms,
         turn_ms=end.duration_ms if end else None,
         active_ms=end.active_ms if end else None,
         rounds=tuple(rounds),

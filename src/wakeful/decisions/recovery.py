@@ -3,11 +3,12 @@
 The intent is on disk before an effect begins, so whatever is open has an intent, and the intent's own effect class says
 what may be done about it:
 
-    model.requested        lost, at stage `crash`; asked again, and not one of the provider's attempts
-    pure, keyed            run again, same call, same key
-    probeable              its probe is asked
-    irreversible           closed: nobody knows whether it happened
-    any of them, 3rd time  closed in the same way: it keeps killing the process
+    model.requested          lost, at stage `crash`; asked again, and not one of the provider's attempts
+    model.response.accepted  the answer is asked for by its id; nothing is sent again
+    pure, keyed              run again, same call, same key
+    probeable                its probe is asked
+    irreversible             closed: nobody knows whether it happened
+    any call, 3rd time       closed in the same way: it keeps killing the process
 """
 
 from dataclasses import dataclass
@@ -22,6 +23,13 @@ MAX_DISPATCHES = 3
 @dataclass(slots=True, frozen=True)
 class LoseAttempt:
     """The request's answer, if there was one, is gone."""
+
+
+@dataclass(slots=True, frozen=True)
+class Reattach:
+    """The provider works at the request by itself: its answer is there, or will be."""
+
+    response_id: str
 
 
 @dataclass(slots=True, frozen=True)
@@ -47,7 +55,7 @@ class CloseUnknown:
     why: Literal["interrupted", "crash_loop"]
 
 
-Settlement: TypeAlias = LoseAttempt | Rerun | Probe | CloseUnknown
+Settlement: TypeAlias = LoseAttempt | Reattach | Rerun | Probe | CloseUnknown
 
 
 def resume_cause(state: TurnState) -> Literal["recovery", "supplied", "decision"]:
@@ -61,7 +69,8 @@ def resume_cause(state: TurnState) -> Literal["recovery", "supplied", "decision"
 def settle(state: TurnState) -> list[Settlement]:
     """One settlement for everything that was open when the process ended."""
     if state.phase == "asking":
-        return [LoseAttempt()]
+        accepted = state.asked.response_id if state.asked is not None else None
+        return [LoseAttempt() if accepted is None else Reattach(accepted)]
     if state.phase not in ("acting", "suspended"):
         return []
     return [_settle_call(call) for call in state.open_calls() if call.running]

@@ -1,7 +1,8 @@
 """The one redaction there is: used for every argument, event, audit entry and export that leaves the runtime.
 
 A value is hidden when the name of its key is sensitive, or when the tool's declaration says so. It becomes the string
-`[redacted]`; nothing about it remains, neither its type nor its length. Counts of tokens are not secrets.
+`[redacted]`; nothing about it remains, neither its type nor its length. Counts of tokens are not secrets. What is
+known to be a secret by its value is hidden by `decisions.secret_values`.
 """
 
 import hashlib
@@ -24,6 +25,7 @@ from wakeful.contracts.sensitive_names import (
     verdict,
 )
 from wakeful.contracts.tools import ToolDeclaration
+from wakeful.decisions.secret_values import SecretValues
 
 __all__ = [
     "REDACTED",
@@ -34,6 +36,7 @@ __all__ = [
     "redact",
     "redact_event",
     "redact_parameters",
+    "redact_payload",
     "stable_hash",
 ]
 
@@ -209,14 +212,28 @@ def call_envelope(parameters: Mapping[str, Any] | None, declaration: ToolDeclara
 # --- events on read surfaces ---------------------------------------------------------------------------------------
 
 
-def redact_event(event: RuntimeEvent, declarations: Mapping[str, ToolDeclaration] | None = None) -> RuntimeEvent:
-    """An event as readers without the right to see arguments get it.
+def redact_event(
+    event: RuntimeEvent,
+    declarations: Mapping[str, ToolDeclaration] | None = None,
+    secrets: SecretValues | None = None,
+) -> RuntimeEvent:
+    """An event as readers without the right to see arguments get it."""
+    return event.model_copy(update={"payload": redact_payload(event.payload, declarations, secrets)})
+
+
+def redact_payload(
+    payload: Any,
+    declarations: Mapping[str, ToolDeclaration] | None = None,
+    secrets: SecretValues | None = None,
+) -> Any:
+    """JSON data of an event or of a conversation, for readers without the right to see arguments.
 
     Arguments are redacted wherever they stand: in the calls of an assistant item, in `safe_args`, in pieces of
-    arguments as they came. `declarations` adds what the tools themselves call sensitive.
+    arguments as they came. `declarations` adds what the tools themselves call sensitive, `secrets` what is known to be
+    one by its value.
     """
-    payload = _without_arguments(event.payload, declarations or {}, 0)
-    return event.model_copy(update={"payload": hide_by_name(payload, 0)})
+    named = hide_by_name(_without_arguments(payload, declarations or {}, 0), 0)
+    return secrets.hide_in(named) if secrets is not None else named
 
 
 def _without_arguments(value: Any, declarations: Mapping[str, ToolDeclaration], depth: int) -> Any:
@@ -238,11 +255,11 @@ def _without_arguments(value: Any, declarations: Mapping[str, ToolDeclaration], 
     if isinstance(value.get("safe_args"), dict):
         declared = declared_by(declarations.get(value.get("tool_name", "")))
         copy["safe_args"] = redact(value["safe_args"], declared)
-    if isinstance(value.get("arguments"), dict) and "call_id" not in value:
-        # A person's or a hook's own: the safe form of what was run stands in `tool.args`.
-        declaration = declarations.get(value.get("tool_name", ""))
-        known = declaration is not None
-        copy["arguments"] = redact(value["arguments"], declared_by(declaration)) if known else {"redacted": True}
+    if isinstance(value.get("arguments"), dict) and "tool_name" in value:
+        declared = declared_by(declarations.get(value.get("tool_name", "")))
+        copy["arguments"] = redact(value["arguments"], declared)
+    elif isinstance(value.get("arguments"), dict) and "by" in value:
+        copy["arguments"] = {"redacted": True}  # a hook's own: the safe form of what was run stands in `tool.args`
     if "changed_by" in value and value.get("delta") is not None:
         copy["delta"] = REDACTED
     return copy

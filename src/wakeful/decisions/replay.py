@@ -26,6 +26,7 @@ from wakeful.contracts.events import (
     LimitChanged,
     ModelFailed,
     ModelRequested,
+    ModelResponseReattached,
     PermissionEvaluated,
     RoutingFallbackApplied,
     SandboxApplied,
@@ -44,7 +45,16 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.tools import Said
 from wakeful.decisions.differences import Difference, compared, spelled, words
 from wakeful.decisions.ending import ending
-from wakeful.decisions.recovery import CloseUnknown, LoseAttempt, Probe, Rerun, Settlement, resume_cause, settle
+from wakeful.decisions.recovery import (
+    CloseUnknown,
+    LoseAttempt,
+    Probe,
+    Reattach,
+    Rerun,
+    Settlement,
+    resume_cause,
+    settle,
+)
 from wakeful.decisions.retries import NO_BACKOFF, dispose
 from wakeful.decisions.state import Call, TurnState, evolve
 from wakeful.decisions.turn import (
@@ -224,6 +234,14 @@ class Replay:
 
     def _lost(self, fact: Fact, event: ModelFailed) -> Difference | None:
         """What follows from a lost attempt is decided with it; only the provider knew whether it may be tried again."""
+        if self.state.phase != "asking":
+            return self._turned_down(fact, event)
+        asked = self.state.asked
+        if event.stage == "crash":
+            self._decided = []
+            if asked is not None and asked.reattached and event.disposition == "retry":
+                return self._same(fact)  # the provider did not have the answer any more
+            return Difference("lost in a crash", "nothing was taken up again here")
         config = self.state.config
         more = config is not None and event.candidate + 1 < 1 + len(config.fallbacks)
         allowed = {
@@ -239,6 +257,20 @@ class Replay:
         self._decided = []
         if event.disposition not in allowed:
             return Difference(f"{event.failure_kind}: {event.disposition}", " or ".join(sorted(allowed)))
+        return self._same(fact)
+
+    def _turned_down(self, fact: Fact, event: ModelFailed) -> Difference | None:
+        """No request: the model said beforehand that it cannot be asked for this."""
+        wanted = AskModel(fact.step or 0, event.candidate, event.attempt)
+        step = self._find(lambda each: isinstance(each, AskModel) and replace(each, backoff=NO_BACKOFF) == wanted)
+        if step is None:
+            return Difference(words(wanted), self._would())
+        self._decided = []
+        config = self.state.config
+        more = config is not None and event.candidate < len(config.fallbacks)
+        disposition = "fallback" if more else "abort"
+        if (event.failure_kind, event.disposition) != ("unsupported_transport", disposition):
+            return Difference(f"{event.failure_kind}: {event.disposition}", f"unsupported_transport: {disposition}")
         return self._same(fact)
 
     # --- calls ------------------------------------------------------------------------------------------------------
@@ -343,7 +375,8 @@ class Replay:
     def _settled(self, fact: Fact, settlement: Settlement) -> Difference | None:
         """The facts with which a recovery closes or repeats what was open, in its order."""
         written = _settlement(fact)
-        if isinstance(settlement, LoseAttempt) and isinstance(written, LoseAttempt):
+        # Whether the model that is there today can take an answer up again is not in the log: it may be lost, too.
+        if isinstance(settlement, LoseAttempt | Reattach) and isinstance(written, LoseAttempt):
             asked, event = self.state.asked, fact.event
             assert isinstance(event, ModelFailed) and asked is not None
             here, there = (fact.step, event.candidate, event.attempt), (asked.step, asked.candidate, asked.attempt)
@@ -368,6 +401,8 @@ def _settlement(fact: Fact) -> Settlement | None:
     match event:
         case ModelFailed(stage="crash"):
             return LoseAttempt()
+        case ModelResponseReattached():
+            return Reattach(event.response_id)
         case ToolDispatched(cause="recovery"):
             return Rerun(call_id, event.attempt)
         case ToolFailed(effects="unknown", status="interrupted"):

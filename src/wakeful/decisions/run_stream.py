@@ -4,6 +4,9 @@ The order of a step is text, usage, tool calls, progress, results in model order
 another order, because it takes each outcome when it is known; so this view holds back, and only this view:
 usage until the reply is recorded, results until every call of the step was announced and the ones before them are out.
 A fact that was fed before is ignored, so a reader may reconnect and read again from wherever it likes.
+
+Secrets that the run gave to its tools are hidden in what comes from facts. Glimpses of the model's own words are shown
+as they come: they are the answer on its way to whoever asked.
 """
 
 from collections.abc import Iterable
@@ -39,6 +42,7 @@ from wakeful.contracts.run_stream import (
     ToolResultEvent,
     UsageEvent,
 )
+from wakeful.decisions.run_secrets import RunSecrets
 
 Events: TypeAlias = list[RunEvent]
 
@@ -63,11 +67,12 @@ class _Step:
 class RunStream:
     """The run stream of one turn. Feed it the turn's facts from the first, and glimpses as they come.
 
-    Facts of other turns are ignored. Nothing follows a terminal status.
+    Facts of other turns are ignored. Nothing follows a terminal status. With `reveal` nothing is hidden.
     """
 
-    def __init__(self, turn_id: str) -> None:
+    def __init__(self, turn_id: str, *, reveal: bool = False) -> None:
         self.turn_id = turn_id
+        self._secrets = None if reveal else RunSecrets()
         self.ended = False
         self._seen = 0
         self._agent_name = ""
@@ -79,6 +84,8 @@ class RunStream:
         if self.ended or fact.turn_id != self.turn_id or seq <= self._seen:
             return []
         self._seen = seq
+        if self._secrets is not None:
+            self._secrets.take(fact)
         return self._of_turn(seq, fact)
 
     def glimpse(self, step: int, glimpse: ModelGlimpse) -> Events:
@@ -111,12 +118,15 @@ class RunStream:
                         turn_id=self.turn_id,
                         stop_reason=event.stop_reason,
                         retryable=event.retryable,
-                        message=event.message if isinstance(event, TurnFailed) else "",
+                        message=self._safe(event.message) if isinstance(event, TurnFailed) else "",
                         event_seq=seq,
                     ),
                 ]
             case ModelRequested():
                 return self._requested(seq, fact.step or 0)
+            case ModelFailed() if self._step is None or not self._step.listening or fact.step != self._step.number:
+                # Turned down before anything was sent: whoever watches sees an attempt all the same.
+                return [*self._requested(seq, fact.step or 0), *self._of_turn(seq, fact)]
         if self._step is None or fact.step != self._step.number:
             return []
         return self._of_step(seq, fact, self._step)
@@ -142,7 +152,7 @@ class RunStream:
                         attempt=step.attempt,
                         model_ref=event.model_ref,
                         failure_kind=event.failure_kind,
-                        message=event.message,
+                        message=self._safe(event.message),
                         retryable=event.disposition != "abort",
                         event_seq=seq,
                     )
@@ -168,14 +178,14 @@ class RunStream:
                         tool_name=step.announced.get(call_id, ""),
                         progress=float(event.progress_seq) if event.progress is None else event.progress,
                         total=event.total,
-                        message=event.message,
+                        message=self._safe(event.message) if event.message is not None else None,
                         event_seq=seq,
                     )
                 ]
             case ToolResult() | ToolFailed() as event:
                 # A call that was refused never started; whoever watches still sees it before its result.
                 announced = self._announce(step, call_id, event.tool_name, None, None)
-                step.results[call_id] = _result(seq, step.number, call_id, event)
+                step.results[call_id] = self._result(seq, step.number, call_id, event)
                 return [*announced, *self._release()]
         return []
 
@@ -185,7 +195,8 @@ class RunStream:
         out: Events = []
         missing = _not_shown(event.item, step.glimpsed)
         if missing:
-            out.append(TextEvent(step=step.number, attempt=step.attempt, text=missing, event_seq=seq))
+            words = self._safe(missing)
+            out.append(TextEvent(step=step.number, attempt=step.attempt, text=words, event_seq=seq))
         if step.usage is not None:
             out.append(step.usage)
         if not step.calls:
@@ -200,6 +211,24 @@ class RunStream:
         return [
             ToolCallEvent(step=step.number, tool_call_id=call_id, tool_name=name, arguments=arguments, event_seq=seq)
         ]
+
+    def _result(self, seq: int, step: int, call_id: str, event: ToolResult | ToolFailed) -> ToolResultEvent:
+        # The flat fields are read from the metadata, so that they cannot disagree with it.
+        metadata = event.metadata
+        return ToolResultEvent(
+            step=step,
+            tool_call_id=call_id,
+            tool_name=event.tool_name,
+            success=metadata.status == "success",
+            error=self._safe(event.error) if isinstance(event, ToolFailed) else None,
+            duration_ms=metadata.execution_time_ms,
+            preview=self._safe(event.preview or ""),
+            metadata=metadata,
+            event_seq=seq,
+        )
+
+    def _safe(self, text: str) -> str:
+        return text if self._secrets is None else self._secrets.hide(text)
 
     def _release(self, *, waiting: bool = True) -> Events:
         """Results that may be shown now: in model order, and not before every call was announced.
@@ -225,22 +254,6 @@ def run_stream(turn_id: str, facts: Iterable[Recorded]) -> Events:
     """The whole stream of a turn, read from its facts."""
     stream = RunStream(turn_id)
     return [event for recorded in facts for event in stream.feed(recorded)]
-
-
-def _result(seq: int, step: int, call_id: str, event: ToolResult | ToolFailed) -> ToolResultEvent:
-    # The flat fields are read from the metadata, so that they cannot disagree with it.
-    metadata = event.metadata
-    return ToolResultEvent(
-        step=step,
-        tool_call_id=call_id,
-        tool_name=event.tool_name,
-        success=metadata.status == "success",
-        error=event.error if isinstance(event, ToolFailed) else None,
-        duration_ms=metadata.execution_time_ms,
-        preview=event.preview or "",
-        metadata=metadata,
-        event_seq=seq,
-    )
 
 
 def _not_shown(item: AssistantItem, glimpsed: list[str]) -> str:

@@ -35,10 +35,14 @@ from wakeful.contracts.events import (
     ModelCompleted,
     ModelFailed,
     ModelRequested,
+    ModelResponseAccepted,
+    ModelResponseReattached,
     ObserverFailed,
     OutputSpilled,
     OutputTruncated,
     PermissionEvaluated,
+    QuotaBlocked,
+    RateLimitHit,
     RoutingFallbackApplied,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -153,6 +157,10 @@ class Asked:
     at: int
     backoff_ms: int = 0
     failure: ModelFailed | None = None
+    response_id: str | None = None
+    """Under which the provider works at it by itself, when it does."""
+    reattached: bool = False
+    """A crash cut it off, and its answer is asked for by that id."""
 
 
 @dataclass(slots=True)
@@ -280,10 +288,16 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case CostRecorded():
             state.cost += Decimal(event.amount)
             state.priced += not event.lost
-        case RoutingFallbackApplied():
-            pass  # says why; that it is so follows from the lost attempt before it
+        case RoutingFallbackApplied() | RateLimitHit() | QuotaBlocked():
+            pass  # says why; that it is so follows from the lost attempt beside it
         case ModelFailed():
-            _lost(state, event)
+            _lost(state, fact, event)
+        case ModelResponseAccepted():
+            if state.asked is not None:
+                state.asked.response_id = event.response_id
+        case ModelResponseReattached():
+            if state.asked is not None:
+                state.asked.reattached = True
         case ToolDispatched():
             call = state.calls[fact.call_id or ""]
             if call.dispatches == 0:  # let through by a person: this is its intent
@@ -405,9 +419,7 @@ def _resumed(state: TurnState, fact: Fact) -> None:
 
 def _asked(state: TurnState, fact: Fact, event: ModelRequested) -> None:
     step = fact.step or 0
-    if step != state.step:
-        state.step = step
-        state.attempts.clear()
+    _round_of(state, step)
     # A note may stand in the log before facts whose writer had not seen it. The request itself says what it took along,
     # so that the conversation is the same whoever folds it.
     taken = event.items - len(state.items)
@@ -420,8 +432,18 @@ def _asked(state: TurnState, fact: Fact, event: ModelRequested) -> None:
     state.go_on = None
 
 
-def _lost(state: TurnState, event: ModelFailed) -> None:
+def _round_of(state: TurnState, step: int) -> None:
+    if step != state.step:
+        state.step = step
+        state.attempts.clear()
+
+
+def _lost(state: TurnState, fact: Fact, event: ModelFailed) -> None:
     asked = state.asked
+    if state.phase in ("ready", "lost"):
+        # Turned down before anything was sent: there was no request, and none is counted.
+        _round_of(state, fact.step or 0)
+        state.asked = asked = Asked(state.step, event.candidate, event.attempt, event.model_ref, fact.at)
     if asked is None:
         return
     asked.failure = event

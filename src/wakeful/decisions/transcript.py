@@ -14,6 +14,7 @@ from wakeful.contracts.events import (
     TurnFailed,
 )
 from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.tools import ToolError
 from wakeful.contracts.transcript_entries import (
     AssistantRound,
     AssistantRoundData,
@@ -25,12 +26,17 @@ from wakeful.contracts.transcript_entries import (
     UserMessage,
     UserMessageData,
 )
+from wakeful.decisions.run_secrets import RunSecrets
 
 
 class Transcript:
-    """Makes entries from the facts of an agent's stream, which may hold several turns. A fact counts once."""
+    """Makes entries from the facts of an agent's stream, which may hold several turns. A fact counts once.
 
-    def __init__(self) -> None:
+    Secrets that the run gave to its tools are hidden, unless `reveal`.
+    """
+
+    def __init__(self, *, reveal: bool = False) -> None:
+        self._secrets = None if reveal else RunSecrets()
         self._seen = 0
         self._completed: dict[str, ModelCompleted] = {}
         """The telemetry of each turn's newest answer; what was said follows it."""
@@ -44,10 +50,13 @@ class Transcript:
         if seq <= self._seen or turn is None:
             return None
         self._seen = seq
+        secrets = self._secrets
+        if secrets is not None:
+            secrets.take(fact)
         at = iso(fact.at)
         match fact.event:
             case MessageAdmitted(item=item) | AnswerRejected(item=item):
-                said = UserMessageData(text=item.text, origin=item.origin)
+                said = UserMessageData(text=_safe(secrets, item.text), origin=item.origin)
                 return UserMessage(event_seq=seq, created_at=at, turn_id=turn, step=fact.step, data=said)
             case ModelFailed(token_usage=TokenUsage() as usage):
                 self._lost[turn] = self._lost.get(turn, TokenUsage()) + usage
@@ -55,7 +64,7 @@ class Transcript:
                 self._lost.pop(turn, None)
                 self._completed[turn] = event
             case AssistantRecorded() as event:
-                round_, completed = _round(event, self._completed.pop(turn, None))
+                round_, completed = _round(event, self._completed.pop(turn, None), secrets)
                 return AssistantRound(
                     event_seq=seq,
                     created_at=at,
@@ -70,14 +79,14 @@ class Transcript:
                     tool_call_id=fact.call_id or event.item.call_id,
                     tool_name=event.tool_name,
                     status=event.status,
-                    preview=event.preview or "",
-                    error=event.tool_error if isinstance(event, ToolFailed) else None,
+                    preview=_safe(secrets, event.preview or ""),
+                    error=_safe_error(secrets, event.tool_error) if isinstance(event, ToolFailed) else None,
                     metadata=event.metadata,
                 )
                 return ToolOutcome(event_seq=seq, created_at=at, turn_id=turn, step=fact.step, data=outcome)
             case TurnFailed(status="failed") as event:
                 failure = RuntimeFailureData(
-                    message=event.message,
+                    message=_safe(secrets, event.message),
                     stop_reason=event.stop_reason,
                     failure_artifact=event.failure_artifact,
                     token_usage=self._lost.pop(turn, None),
@@ -93,10 +102,29 @@ def transcript(facts: Iterable[Recorded]) -> list[TranscriptEntry]:
     return [entry for recorded in facts if (entry := view.feed(recorded)) is not None]
 
 
-def _round(event: AssistantRecorded, completed: ModelCompleted | None) -> tuple[AssistantRoundData, TokenUsage | None]:
+def _safe(secrets: RunSecrets | None, text: str) -> str:
+    return text if secrets is None else secrets.hide(text)
+
+
+def _safe_error(secrets: RunSecrets | None, error: ToolError) -> ToolError:
+    if not secrets:
+        return error
+    hint = error.recovery_hint
+    return error.model_copy(
+        update={
+            "message": secrets.hide(error.message),
+            "recovery_hint": secrets.hide(hint) if hint is not None else None,
+            "details": secrets.hide_in(error.details),
+        }
+    )
+
+
+def _round(
+    event: AssistantRecorded, completed: ModelCompleted | None, secrets: RunSecrets | None
+) -> tuple[AssistantRoundData, TokenUsage | None]:
     usage = completed.token_usage if completed else None
     data = AssistantRoundData(
-        text=event.item.text,
+        text=_safe(secrets, event.item.text),
         calls=event.calls,
         model_ref=completed.model_ref if completed else None,
         stop_reason=completed.stop_reason if completed else None,

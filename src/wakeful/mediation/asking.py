@@ -24,7 +24,7 @@ from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Pending
 from wakeful.mediation.binding import bind, holds
 from wakeful.mediation.gate import Admission, Consulted, Proposal
-from wakeful.mediation.outcomes import CallRecord, failed, succeeded
+from wakeful.mediation.outcomes import ONE_BEFORE, CallRecord, failed, succeeded
 from wakeful.tools.results import ResultRefused, show
 
 if TYPE_CHECKING:
@@ -58,6 +58,13 @@ def asked(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: Con
     return Admission([*opened, required])
 
 
+def handed_on(gate: "Mediator", proposal: Proposal, answer: "Answered", consulted: Consulted) -> Admission:
+    """A person let a call through that somebody else runs: now the client is asked."""
+    verdict = Verdict("allow", "human", answer.reason, layer="approval")
+    permission = gate.permission(proposal, verdict, consulted, approval_action_id=answer.action_id)
+    return Admission([*consulted.events, permission, *rewritten(proposal, answer), _request(gate, proposal)])
+
+
 def asked_anew(gate: "Mediator", proposal: Proposal, answer: "Answered") -> Admission:
     """What was approved is not what would run now."""
     reason = "what was approved is not what would run now: the tool, its arguments or its directory changed"
@@ -86,15 +93,23 @@ class Answered:
     action_id: str
     reason: str
     binding: str
+    """What was decided about; of an edit, what was written instead."""
+    seen: str = ""
+    """What the person was shown."""
     edited: bool = False
+    refused: bool = False
+    """Nobody let it through."""
     outcome: Callable[[float], AnyEvent] | None = None
     """The call ends with it, at this time; None: the call is to run."""
 
-    def is_bound(self, proposal: Proposal, secret: bytes) -> bool:
-        # Whoever edits may do so where the tool's code is not: the arguments they wrote say where it works.
-        directory = None if self.edited else proposal.directory
-        expected = bind(secret, proposal.declared, proposal.arguments, directory)
-        return holds(self.binding, expected)
+    def is_bound(self, proposal: Proposal, secret: bytes, written: dict[str, Any]) -> bool:
+        """Is what would run now what was decided about? `written` is what the model wrote."""
+        if not self.edited:
+            return holds(self.binding, bind(secret, proposal.declared, proposal.arguments, proposal.directory))
+        # Whoever edits may do so where the tool's code is not, and cannot say where it will work. So what they saw has
+        # to be as it was, directory and all, and what they wrote in its place has to be what they wrote.
+        seen = bind(secret, proposal.declared, written, proposal.tool.working_directory(written))
+        return holds(self.seen, seen) and holds(self.binding, bind(secret, proposal.declared, proposal.arguments, None))
 
 
 def answer_of(pending: Pending, record: CallRecord) -> Answered:
@@ -107,12 +122,15 @@ def answer_of(pending: Pending, record: CallRecord) -> Answered:
     record.approval_status = said.status
     by = f"{said.resolver}: {said.reason}" if said.reason else said.resolver
     binding = said.binding if said.decision == "edit" and said.binding is not None else asked_for.binding
-    answer = Answered(said.action_id, f"approved by {by}", binding, edited=said.decision == "edit")
+    answer = Answered(said.action_id, f"approved by {by}", binding, asked_for.binding, edited=said.decision == "edit")
     if said.status == "approved" and said.decision == "answer":
+        answer.reason = f"answered by {by}, so the tool is not run"
         answer.outcome = lambda now: _result(record, said.answer, now)
     elif said.status == "rejected":
+        answer.refused, answer.reason = True, f"rejected by {by}"
         answer.outcome = lambda now: _rejected(record, asked_for, said, now)
     elif said.status == "timed_out":
+        answer.refused, answer.reason = True, "nobody decided in time"
         answer.outcome = lambda now: _timed_out(record, asked_for, now)
     return answer
 
@@ -237,6 +255,7 @@ def _nobody(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: C
         message="there is nobody to ask in this run",
         recovery_hint="Decide yourself with what you know, and say in your answer what you assumed.",
     )
+    proposal.record.permission_ref = ONE_BEFORE
     outcome = failed(
         proposal.record, error, now=gate.parts.now(), status="failed", category="setup_required", effects="none"
     )

@@ -170,7 +170,7 @@ class Consulting:
             heard = await self._ask(hook, self._after_input(point, dispatch, last, shown))
             output = _shown_instead(hook, heard.verdict, dispatch.declaration.name)
             if output is not None and output != shown:
-                shown, changed = clean(output), True
+                shown, changed = self.parts.keys().hide_keys(clean(output)), True
                 ref = await self._keep(shown.encode(), TEXT)
                 heard.events = [_referring(event, updated_output_ref=ref.digest) for event in heard.events]
             told += heard.events

@@ -10,6 +10,7 @@ from wakeful.contracts.events import AnyEvent, PermissionEvaluated
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import Confinement, Principal, ToolDeclaration, ToolError
 from wakeful.contracts.verdicts import Verdict
+from wakeful.decisions.secret_values import NO_SECRETS, SecretValues
 from wakeful.decisions.state import Call
 from wakeful.mediation.locks import LockTable
 from wakeful.mediation.offloading import Keep
@@ -139,6 +140,8 @@ class GateParts:
     turn_id: str = ""
     context: Mapping[str, Any] = field(default_factory=dict)
     principal: Principal | None = None
+    keys: Callable[[], SecretValues] = field(default=lambda: NO_SECRETS)
+    """The runtime's own keys: no result of a tool may hold one. Asked for by the first call that has a result."""
 
     def proposed(self, proposal: Proposal) -> ProposedCall:
         """The call as predicates and hooks see it."""

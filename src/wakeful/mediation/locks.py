@@ -25,8 +25,8 @@ class LockTable:
         self._waiting: list[_Waiter] = []
 
     def try_claim(self, owner: str, names: Sequence[str]) -> bool:
-        """Take them now, if nobody has them and nobody waits for them."""
-        wanted = frozenset(names)
+        """Take them now, if nobody else has them and nobody waits for them. What one holds already is no obstacle."""
+        wanted = frozenset(name for name in names if self._held.get(name) != owner)
         if not wanted.isdisjoint(self._held) or any(not wanted.isdisjoint(each.names) for each in self._waiting):
             return False
         self._hold(owner, wanted)

@@ -30,9 +30,11 @@ from typing import Any, Literal, TypeAlias
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import before
 from wakeful.contracts.events import (
+    ActionResolved,
     AnyEvent,
     HookCompleted,
     PermissionEvaluated,
+    RuntimeToolRequested,
     SandboxApplied,
     ToolArgs,
     ToolDispatched,
@@ -43,19 +45,18 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.tools import ErrorCategory, Policy, Said
 from wakeful.contracts.tools import FailedStatus, ToolDeclaration, ToolError
 from wakeful.contracts.values import unchecked
-from wakeful.contracts.verdicts import Verdict
+from wakeful.contracts.verdicts import DecisionSource, Verdict
 from wakeful.decisions.injected import split
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Call
 from wakeful.mediation import asking, judging, validation
 from wakeful.mediation.consulting import outcomes_of
 from wakeful.mediation.gate import ALLOWED, Admission, Consulted, Dispatch, GateParts, Proposal, Unfit
-from wakeful.mediation.outcomes import CallRecord, failed
+from wakeful.mediation.outcomes import PREVIOUS_EVENT, CallRecord, failed
 from wakeful.mediation.shaping import shaped
 from wakeful.tools.function import Tool
 from wakeful.tools.results import ResultRefused
 
-PREVIOUS_EVENT = before(1)
 Scheduling: TypeAlias = Literal["parallel", "serial"]
 
 _tool_started = unchecked(ToolStarted)
@@ -94,6 +95,8 @@ class Mediator:
         self._turn_id = turn_id
         self._parts = parts if parts is not None else GateParts()
         self._injected = frozenset(config.injected_tool_args)
+        self.claimants: set[str] = set()
+        """Calls that asked for locks here."""
 
     def admit(
         self,
@@ -139,7 +142,24 @@ class Mediator:
         # The effect class of the intent holds, whatever the code says today.
         declaration = tool.declaration if attempt == 1 else tool.declaration.model_copy(update={"effect": call.effect})
         run_with = call.replaced if call.replaced is not None else executable
-        return Dispatch(call.call_id, tool, declaration, run_with, key, attempt, call.step, record)
+        owner = self._owner_of(call.call_id, attempt) if declaration.locks and self._parts.locks is not None else None
+        return Dispatch(call.call_id, tool, declaration, run_with, key, attempt, call.step, record, owner)
+
+    def still_approved(self, call: Call, arguments: dict[str, Any]) -> bool:
+        """A call that a person let through and a crash cut off: is it still what they let through?"""
+        pending = call.pending
+        if pending is None or not isinstance(pending.said, ActionResolved):
+            return True
+        record = CallRecord(call.call_id, call.part.name, 0.0)
+        answer = asking.answer_of(pending, record)
+        given = call.replaced if call.replaced is not None else arguments
+        proposal = self._prepare(call, given, record, "", "serial").proposal
+        written = self._written(call, arguments)
+        return proposal is not None and answer.is_bound(proposal, self._parts.secret, written)
+
+    def _written(self, call: Call, arguments: dict[str, Any] | None) -> dict[str, Any]:
+        """What a person was shown: the model's own arguments, or a hook's."""
+        return call.rewritten if call.rewritten is not None else split(arguments or {}, self._injected).executable
 
     def passed_over(self, call: Call, arguments: dict[str, Any] | None, batch_id: str) -> ToolStarted:
         """The beginning of a call that will not be run: each has one, and one end."""
@@ -214,7 +234,7 @@ class Mediator:
             return []
         assert self._parts.keep is not None
         try:
-            return await shaped(record, consulted.result, self._parts.keep, self._parts.now())
+            return await shaped(record, consulted.result, self._parts.keep, self._parts.now(), self._parts.keys())
         except ResultRefused as refused:
             error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
             now = self._parts.now()
@@ -256,7 +276,10 @@ class Mediator:
 
     def _locked(self, proposal: Proposal, through: Callable[[], Admission]) -> Admission:
         names, locks = proposal.declaration.locks, self._parts.locks
-        if not names or locks is None or locks.try_claim(self.lock_owner(proposal), names):
+        if not names or locks is None:
+            return through()
+        self.claimants.add(proposal.call.call_id)
+        if locks.try_claim(self.lock_owner(proposal), names):
             return through()
 
         async def wait() -> Admission:
@@ -268,12 +291,16 @@ class Mediator:
         return Admission([], later=wait)
 
     def lock_owner(self, proposal: Proposal) -> str:
-        return f"{self._turn_id}/{proposal.call.call_id}"
+        return self._owner_of(proposal.call.call_id)
+
+    def _owner_of(self, call_id: str, attempt: int = 1) -> str:
+        """A run that a crash or its caller left behind may still be at it: the next one is another owner."""
+        return f"{self._turn_id}/{call_id}/{attempt}"
 
     def let_go(self, call_id: str) -> None:
         """Nobody will run this call: what it claimed is free again."""
         if self._parts.locks is not None:
-            self._parts.locks.release(f"{self._turn_id}/{call_id}")
+            self._parts.locks.release(self._owner_of(call_id))
 
     def _let_through(self, proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
         call, declaration = proposal.call, proposal.declaration
@@ -376,24 +403,27 @@ class Mediator:
         assert call.pending is not None and call.pending.said is not None
         record.taken_up_at = call.started_at / 1_000_000 if call.started_at else record.taken_up_at
         answer = asking.answer_of(call.pending, record)
+        written, injected = split(arguments or {}, self._injected)
         if answer.outcome is not None:
-            record.injected_args = split(arguments or {}, self._injected).injected_args
-            return Admission([answer.outcome(self._parts.now())])
+            record.injected_args = injected or None
+            return self._over(call, answer, record)
         given = call.replaced if call.replaced is not None else arguments
         prepared = self._prepare(call, given, record, batch_id, scheduling)
         proposal = prepared.proposal
         if proposal is None:
             assert prepared.error is not None
             return Admission([self._failure(record, prepared.error)])
-        if call.replaced is not None:
-            record.injected_args = split(arguments or {}, self._injected).injected_args
+        record.injected_args = injected or None
+        written = self._written(call, arguments)
         if said is not None:
-            return self._decided(proposal, answer, Consulted(said=said))
+            return self._decided(proposal, answer, written, Consulted(said=said))
         if answer.edited and self._parts.consult:
-            return Admission([], later=lambda: self._consult_edited(proposal, answer))
-        return self._decided(proposal, answer, Consulted())
+            return Admission([], later=lambda: self._consult_edited(proposal, answer, written))
+        return self._decided(proposal, answer, written, Consulted())
 
-    async def _consult_edited(self, proposal: Proposal, answer: "asking.Answered") -> Admission:
+    async def _consult_edited(
+        self, proposal: Proposal, answer: "asking.Answered", written: dict[str, Any]
+    ) -> Admission:
         """A person wrote other arguments: whoever has a say has not seen them. What they ask for has been answered."""
         heard = Consulted()
         for consult in self._parts.consult:
@@ -404,17 +434,39 @@ class Mediator:
             if one.arguments is not None or one.result is not None:
                 one = replace(one, said=(*one.said, judging.not_as_edited()), arguments=None, result=None)
             heard = heard.and_then(one)
-        return self._decided(proposal, answer, replace(heard, said=tuple(map(judging.only_denies, heard.said))))
+        consulted = replace(heard, said=tuple(map(judging.only_denies, heard.said)))
+        return self._decided(proposal, answer, written, consulted)
 
-    def _decided(self, proposal: Proposal, answer: "asking.Answered", consulted: Consulted) -> Admission:
+    def _decided(
+        self, proposal: Proposal, answer: "asking.Answered", written: dict[str, Any], consulted: Consulted
+    ) -> Admission:
         denies = tuple(each for each in consulted.said if each.decision == "deny")
         verdict = judging.judge(proposal, replace(consulted, said=denies), self._parts)
         if verdict.decision == "deny":
-            refused = self._ended([self._refused(proposal, verdict)], consulted, opened=1)
-            return Admission([*consulted.events, self.permission(proposal, verdict, consulted), *refused])
-        if not answer.is_bound(proposal, self._parts.secret):
+            return self._denied(proposal, verdict, consulted)
+        if not answer.is_bound(proposal, self._parts.secret, written):
             return asking.asked_anew(self, proposal, answer)
+        if proposal.declaration.answered_by != "code":
+            return asking.handed_on(self, proposal, answer, consulted)
         return self._locked(proposal, lambda: self._approved(proposal, answer, consulted))
+
+    def _over(self, call: Call, answer: "asking.Answered", record: CallRecord) -> Admission:
+        """What was said is the end of it. No code of the tool is needed, nor that it still is there."""
+        assert answer.outcome is not None
+        if call.pending is not None and isinstance(call.pending.asked, RuntimeToolRequested):
+            return Admission([answer.outcome(self._parts.now())])
+        source: DecisionSource = "human" if record.approval_status != "timed_out" else "mode"
+        declaration = self._config.tool(call.part.name)
+        verdict = PermissionEvaluated(
+            decision="deny" if answer.refused else "allow",
+            decision_source=source,
+            decision_reason=answer.reason,
+            layer="approval",
+            approval_action_id=answer.action_id,
+            destructive=declaration is not None and declaration.is_destructive,
+        )
+        record.permission_ref = PREVIOUS_EVENT
+        return Admission([verdict, answer.outcome(self._parts.now())])
 
     def _approved(self, proposal: Proposal, answer: "asking.Answered", consulted: Consulted) -> Admission:
         """A person let it through: what they saw is what runs."""
@@ -481,14 +533,16 @@ class Mediator:
         )
 
     def _denied(self, proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
-        outcome = self._refused(proposal, verdict)
-        events = [*self.opening(proposal, verdict, consulted, "denied"), *self._ended([outcome], consulted)]
-        return Admission(events, permission_at=len(consulted.events))
-
-    def _refused(self, proposal: Proposal, verdict: Verdict) -> AnyEvent:
+        """The verdict, the call's beginning unless it has begun to wait before, and its end."""
         error, category = judging.refusal(proposal.declaration.name, verdict)
         status: FailedStatus = "timed_out" if error.kind == "lock_timeout" else "denied"
-        return failed(proposal.record, error, now=self._parts.now(), status=status, category=category, effects="none")
+        outcome = failed(
+            proposal.record, error, now=self._parts.now(), status=status, category=category, effects="none"
+        )
+        if proposal.call.pending is not None:
+            permission = self.permission(proposal, verdict, consulted)
+            return Admission([*consulted.events, permission, *self._ended([outcome], consulted, opened=1)])
+        return Admission([*self.opening(proposal, verdict, consulted, "denied"), *self._ended([outcome], consulted)])
 
     def _started(
         self,

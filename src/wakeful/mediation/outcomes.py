@@ -7,13 +7,18 @@ from pydantic_core import to_jsonable_python
 
 from wakeful.contracts.content import BlobRef, File, Image, Text
 from wakeful.contracts.conversation import ToolItem
+from wakeful.contracts.envelope import before
 from wakeful.contracts.events import ErrorCategory, OutputSpilled, OutputTruncated, ToolFailed, ToolResult
 from wakeful.contracts.events.tools import AbortReason, HookOutcome
 from wakeful.contracts.tools import PREVIEW_CHARS, Effects, FailedStatus, ToolError, ToolResultMetadata
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.receipts import MAX_HINT_CHARS, MAX_MESSAGE_CHARS, bounded, flatten, receipt
+from wakeful.decisions.secret_values import SecretValues
 from wakeful.tools.results import Shown, ToolOutput, clean
 
+PREVIOUS_EVENT, ONE_BEFORE = before(1), before(2)
+"""References to the event just before, and the one before that: the number is known only to the store. `published`
+spells them out."""
 MetadataStatus = Literal["success", "error", "rejected", "timed_out", "cancelled"]
 METADATA_STATUS: dict[FailedStatus, MetadataStatus] = {
     "failed": "error",
@@ -83,14 +88,17 @@ def succeeded(
     size_bytes: int,
     whole: BlobRef | None,
     extra: ToolOutput | None = None,
+    redacted: bool = False,
 ) -> ToolResult:
-    """The call returned."""
+    """The call returned. `redacted`: a key of the runtime's own stood in it, and was taken out."""
     # What is not given is not written down either: the common result, a short text, stays a small row.
     more: dict[str, Any] = {}
     if whole is not None:
         more = {"result_ref": whole, "artifact_refs": (whole.digest,), "truncated": True}
     if extra is not None:
         more.update(_extra(extra, whole))
+    if redacted:
+        more["redacted"] = True
     pictures = [part.ref.digest for part in parts if part.type == "image" and part.ref is not None]
     if pictures:
         more["images"] = tuple(pictures)
@@ -121,7 +129,9 @@ def _extra(extra: ToolOutput, whole: BlobRef | None) -> dict[str, Any]:
     return more
 
 
-def spills(call_id: str, shown: Shown, whole: BlobRef) -> tuple[OutputSpilled, OutputTruncated]:
+def spills(
+    call_id: str, shown: Shown, whole: BlobRef, *, redacted: bool = False
+) -> tuple[OutputSpilled, OutputTruncated]:
     """The facts about a result that is longer than what the model is shown."""
     kept = sum(len(part.text.encode()) for part in shown.parts if part.type == "text")
     first = next((part.text for part in shown.parts if part.type == "text"), "")
@@ -132,6 +142,7 @@ def spills(call_id: str, shown: Shown, whole: BlobRef) -> tuple[OutputSpilled, O
         size_bytes=whole.size,
         sha256=whole.digest.removeprefix("sha256:"),
         preview=first[:PREVIEW_CHARS],
+        redacted=redacted,
     )
     return spilled, OutputTruncated(output_ref=whole.digest, original_bytes=whole.size, kept_bytes=kept)
 
@@ -167,6 +178,13 @@ def failed(
         asked_retry=asked_retry,
         **record.references(),
     )
+
+
+def without_keys(event: ToolFailed, keys: SecretValues) -> ToolFailed:
+    """A failure in whose words a key of the runtime's own stood."""
+    whole = event.model_dump()
+    safe = keys.hide_keys_in(whole)
+    return event if safe == whole else ToolFailed.model_validate(safe)
 
 
 def _storable(error: ToolError) -> ToolError:

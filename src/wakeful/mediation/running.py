@@ -31,10 +31,11 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
 from wakeful.contracts.tools import Effects, ToolError
+from wakeful.decisions.secret_values import SecretValues
 from wakeful.mediation.gate import Dispatch
 from wakeful.mediation.offloading import INLINE_BYTES
-from wakeful.mediation.outcomes import failed, succeeded, unknown_error
-from wakeful.mediation.shaping import shaped
+from wakeful.mediation.outcomes import failed, succeeded, unknown_error, without_keys
+from wakeful.mediation.shaping import Hide, shaped
 from wakeful.tools.context import RunContext
 from wakeful.tools.results import ResultRefused, clean, show
 from wakeful.tools.running import Running
@@ -47,12 +48,16 @@ THREAD_GRACE_SECONDS = 0.1
 PROBE_SECONDS = 30.0
 """How long a probe may take before it counts as one that cannot say."""
 
-Abort: TypeAlias = Literal["timeout", "cancel", "budget", "shutdown"]
+Abort: TypeAlias = Literal["timeout", "cancel", "budget", "shutdown", "changed", "locked"]
+"""changed: what a person let through is not what would run. locked: its locks did not become free. Both only stop a
+call from being run again after a crash."""
 ABORT_REASON: dict[Abort, AbortReason] = {
     "timeout": "timeout",
     "cancel": "user_interrupt",
     "budget": "budget",
     "shutdown": "runtime_shutdown",
+    "changed": "runtime_shutdown",
+    "locked": "runtime_shutdown",
 }
 
 
@@ -69,6 +74,12 @@ CATEGORY_OF_KIND: dict[str, ErrorCategory] = {
 """Failures that a tool reports by a kind of its own, as the log classes them."""
 
 
+_NOT_AGAIN: dict[Abort, str] = {
+    "changed": "it is not any more what was approved",
+    "locked": "another call holds its locks",
+}
+
+
 class Surroundings(Protocol):
     """What a running call needs from the turn around it."""
 
@@ -79,6 +90,11 @@ class Surroundings(Protocol):
     def context(self, dispatch: Dispatch, deadline: datetime | None) -> RunContext[Any]: ...
 
     async def keep(self, data: bytes, media_type: str) -> BlobRef: ...
+
+    @property
+    def keys(self) -> SecretValues:
+        """The runtime's own keys, which no outcome may hold."""
+        ...
 
     def retries_left(self, tool_name: str, allowed: int) -> int: ...
 
@@ -165,6 +181,12 @@ class RunningCall:
         work = self._work
         return work.result if self._unknown_told and work is not None and not work.result.done() else None
 
+    @property
+    def busy(self) -> "asyncio.Future[Any] | None":
+        """The work itself, as long as it is not over: a thread goes on when nobody waits for it any more."""
+        work = self._work
+        return work.result if work is not None and not work.result.done() else None
+
     async def stopped(self) -> None:
         """Wait a little for the work to be over, for a runner that is going down."""
         busy: set[asyncio.Future[Any]] = set()
@@ -243,13 +265,15 @@ class RunningCall:
         """The common case, without a task: what makes a short text needs no artifact. False when it is another."""
         if not _makes_short_text(value):
             return False
-        parts, _, size = show(value)
-        self._finish([succeeded(self.dispatch.record, now=self.around.now(), parts=parts, size_bytes=size, whole=None)])
+        hide = Hide(self.around.keys)
+        parts, _, size = show(hide(value) if type(value) is str else value)
+        record, now = self.dispatch.record, self.around.now()
+        self._finish([succeeded(record, now=now, parts=parts, size_bytes=size, whole=None, redacted=hide.found)])
         return True
 
     async def _shape_and_finish(self, value: Any) -> None:
         try:
-            events = await shaped(self.dispatch.record, value, self.around.keep, self.around.now())
+            events = await shaped(self.dispatch.record, value, self.around.keep, self.around.now(), self.around.keys)
         except ResultRefused as refused:
             error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
             self._finish([self._failed(error, self._effects_of_failure())])
@@ -267,6 +291,8 @@ class RunningCall:
         if self._work is not None:
             self._work.on_value = None  # it leads back here: without it, no call waits for the garbage collector
         after, last = self.around.after_call, events[-1]
+        if isinstance(last, ToolFailed) and self.around.keys:
+            last = events[-1] = without_keys(last, self.around.keys)
         known = isinstance(last, ToolResult) or (isinstance(last, ToolFailed) and last.effects != "unknown")
         if after is None or not known:
             self._deliver(self.dispatch, events)
@@ -376,9 +402,11 @@ class RunningCall:
         dispatch = self.dispatch
         name, effect = dispatch.record.tool_name, dispatch.declaration.effect
         seconds = dispatch.declaration.timeout
-        told = (
-            f"{name} ran longer than its {seconds:g} s." if abort == "timeout" and seconds else f"{name} was stopped."
-        )
+        told = f"{name} was stopped."
+        if abort == "timeout" and seconds:
+            told = f"{name} ran longer than its {seconds:g} s."
+        elif abort in _NOT_AGAIN:
+            told = f"The process ended while {name} ran, and it is not run again: {_NOT_AGAIN[abort]}."
         over = self._work is None or self._work.result.done()
         if effect == "pure":
             self._finish([self._stopped(told)])
@@ -428,7 +456,7 @@ class RunningCall:
                 call_id=self.dispatch.call_id,
                 tool_name=self.dispatch.record.tool_name,
                 happened=raised is None,
-                result=words[:2000],
+                result=self.around.keys.hide_keys(words)[:2000],
                 source="late_answer",
             ),
             self.dispatch.step,

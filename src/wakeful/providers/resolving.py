@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from wakeful.contracts.errors import ModelFailure
-from wakeful.contracts.models import ModelGlimpse, Reply, TransportDiagnostics
+from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.ports import Model, ModelRequest
 from wakeful.providers.endpoints import TRANSPORTS, Endpoint, resolve
+from wakeful.providers.wire.unsupported import unsupported
 
 
 class UnsupportedTransport:
@@ -24,17 +25,18 @@ class UnsupportedTransport:
     def ref(self) -> str:
         return self._ref
 
-    def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
-        """Asking it raises ModelFailure; nothing is sent."""
-        return _Refusal(
-            ModelFailure(
-                f"{self._endpoint.name} is configured with the transport {self._endpoint.transport!r}, which is not "
-                f"supported; supported are: {', '.join(TRANSPORTS)}",
-                kind="unsupported_transport",
-                stage="connect",
-                diagnostics=TransportDiagnostics(stage="connect", provider=self._endpoint.name, model_ref=self._ref),
-            )
+    def refusal(self, settings: Mapping[str, Any]) -> ModelFailure:
+        """It cannot be asked for anything."""
+        return unsupported(
+            self._endpoint.name,
+            self._ref,
+            f"{self._endpoint.name} is configured with the transport {self._endpoint.transport!r}, which is not "
+            f"supported; supported are: {', '.join(TRANSPORTS)}",
         )
+
+    def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
+        """Asking it all the same raises ModelFailure; nothing is sent."""
+        return _Refusal(self.refusal(request.settings))
 
 
 class _Refusal:

@@ -25,7 +25,10 @@ from wakeful.sandbox.settings import SandboxSettings
 _SYSTEM = "usr bin sbin lib lib32 lib64 libx32 opt nix proc sys/devices"
 SYSTEM_ROOTS = tuple(f"/{name}" for name in _SYSTEM.split())
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts")
-NOT_WHOLE = "Landlock cannot take places out of a writable folder: .git/hooks, .git/config and .wakeful can be written"
+NOT_WHOLE = (
+    "Landlock cannot take places out of a writable folder: .git/hooks, .git/config and .wakeful can be written, "
+    "and what is hidden inside the workspace can be read and written"
+)
 
 
 class NotConfined(Exception):
@@ -125,11 +128,8 @@ class Sandbox:
         program = _found(argv[0], environment)
         passed = [line.tells]
 
-        def opened(data: bytes) -> int:
-            descriptor = os.memfd_create("wakeful", os.MFD_CLOEXEC)
+        def given(descriptor: int) -> int:
             holding.callback(os.close, descriptor)
-            os.write(descriptor, data)
-            os.lseek(descriptor, 0, os.SEEK_SET)
             passed.append(descriptor)
             return descriptor
 
@@ -139,8 +139,8 @@ class Sandbox:
             [program, *argv[1:]],
             tty=tty,
             status=line.tells,
-            seccomp=opened(seccomp.program(sockets=True)) if seccomp.supported() else None,
-            nothing=lambda: opened(b""),
+            seccomp=given(_file_of(seccomp.program(sockets=True))) if seccomp.supported() else None,
+            nothing=lambda: given(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)),
         )
         return self._start(made, environment, tty, line, tuple(passed))
 
@@ -193,7 +193,7 @@ class Sandbox:
         on_path = [folder for folder in self._environ.get("PATH", "").split(":") if folder.startswith("/")]
         settings = sorted(map(str, Path("/etc").iterdir())) if Path("/etc").is_dir() else []
         wanted = [*SYSTEM_ROOTS, *settings, *on_path, sys.prefix, sys.base_prefix, *self._settings.read_roots]
-        real = [os.path.realpath(path) for path in (*wanted, *self.write_roots) if Path(path).exists()]
+        real = [os.path.realpath(path) for path in (*wanted, *self.write_roots) if os.path.exists(path)]
         return tuple(dict.fromkeys(path for path in real if not any(places.is_below(h, [path]) for h in hidden)))
 
     # --- both ---------------------------------------------------------------------------------------------------------
@@ -222,6 +222,13 @@ class Sandbox:
             tasks=limits.processes + 1,  # the first is what holds the others
             memory_bytes=limits.memory_bytes,
         )
+
+
+def _file_of(data: bytes) -> int:
+    descriptor = os.memfd_create("wakeful", os.MFD_CLOEXEC)
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 def _found(program: str, environment: Mapping[str, str]) -> str:

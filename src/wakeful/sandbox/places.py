@@ -8,6 +8,7 @@ from inside either: an empty folder or file stands in for it, to be mounted over
 import fcntl
 import os
 import pwd
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -32,6 +33,8 @@ OF_THE_SYSTEM = (
     *("/etc/ssl/private", "/etc/ssh", "/etc/NetworkManager/system-connections", "/etc/wireguard", "/var/lib/docker"),
 )
 OURS = ".wakeful"
+
+_real_names: dict[tuple[str, int, int], str] = {}
 
 
 class Unprotectable(Exception):
@@ -62,7 +65,7 @@ def known_secrets(environ: Mapping[str, str]) -> list[str]:
 
 def secrets(listed: Iterable[str], hidden: Iterable[str]) -> list[Place]:
     """What no command may read: those on the list that exist, and what the owner adds."""
-    found = [Place(real, os.path.isdir(real)) for path in listed if (real := _existing(path))]
+    found = [place for path in listed if (place := _existing(path))]
     return list(dict.fromkeys([*found, *(_named(path) for path in hidden)]))
 
 
@@ -84,7 +87,7 @@ def guarded(root: str, protected: Iterable[str]) -> list[Place]:
 
 def store_files(path: str) -> tuple[str, ...]:
     """A database of ours and what stands beside it, to be hidden: whoever writes a journal writes the database."""
-    return tuple(f"{os.path.abspath(path)}{ending}" for ending in ("", "-wal", "-shm", "-journal"))
+    return tuple(f"{os.path.abspath(path)}{ending}" for ending in ("", "-wal", "-shm", "-journal", ".blobs/"))
 
 
 def is_below(path: str, roots: Iterable[str]) -> bool:
@@ -224,8 +227,17 @@ def _refuse_links(root: str, path: str) -> None:
         path = os.path.dirname(path)
 
 
-def _existing(path: str) -> str | None:
-    return os.path.realpath(path) if os.path.exists(path) else None
+def _existing(path: str) -> Place | None:
+    """What is there, under the name it really has. Asked for every name on the list before every command."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    known = (path, found.st_dev, found.st_ino)  # as long as it is the same thing, it has the same name
+    real = _real_names.get(known)
+    if real is None:
+        real = _real_names[known] = os.path.realpath(path)
+    return Place(real, stat.S_ISDIR(found.st_mode))
 
 
 def _own_home() -> str | None:

@@ -12,6 +12,7 @@ import signal
 import struct
 import subprocess
 import termios
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -154,6 +155,7 @@ class _Tree:
         self._line = line
         self._reading = reading
         self._namespaced = namespaced
+        self._lock = threading.Lock()
         self._first: int | None = None
         self._watch: Watch | None = None
         self.too_heavy: Stopped | None = None
@@ -168,8 +170,11 @@ class _Tree:
 
         def heavy(why: Any) -> None:
             self.too_heavy = why
-            self._kill()
-            loop.call_soon_threadsafe(self._line.hang_up)
+            self._kill()  # at once, from the thread that looks: the loop may be busy
+            try:
+                loop.call_soon_threadsafe(self._line.hang_up)
+            except RuntimeError:
+                pass  # the loop is closed, and the command ends with it
 
         self._watch = Watch(top, tasks=start.tasks, memory_bytes=start.memory_bytes, too_heavy=heavy)
         self._line.go()
@@ -200,17 +205,20 @@ class _Tree:
             self._watch.stop()
         for stream in self._reading:
             stream.cancel()
-        if self._first is not None:
-            os.close(self._first)
+        with self._lock:
+            if self._first is not None:
+                os.close(self._first)
+                self._first = None
 
     def _kill(self) -> None:
         if not self._namespaced:
             return  # the launcher ends them all when its line is hung up
         try:
-            if self._first is not None:
-                signal.pidfd_send_signal(self._first, signal.SIGKILL)
-            else:
-                self._process.kill()
+            with self._lock:  # the descriptor must not be closed, and its number somebody else's, in between
+                if self._first is not None:
+                    signal.pidfd_send_signal(self._first, signal.SIGKILL)
+                elif not self.is_gone:
+                    self._process.kill()
         except ProcessLookupError:
             pass
 

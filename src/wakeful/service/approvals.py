@@ -4,12 +4,18 @@ A decision is appended like any outsider's fact, with a barrier. The store compa
 comes second changes nothing and is told who decided. Deciding needs none of the tool's code.
 """
 
+import json
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any
 
+from pydantic import ValidationError
+
 from wakeful.agents.folding import load_config
+from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Always, Answer, Approval, Approve, Decided, Edit, Reject
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AlreadyDecided, ApprovalNotFound, InvalidValue, NotEntitled
@@ -19,13 +25,19 @@ from wakeful.contracts.events import (
     AnyEvent,
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
+    AssistantRecorded,
     TurnConfigChanged,
     TurnStarted,
 )
+from wakeful.contracts.jsonable import NotJson, plain
+from wakeful.contracts.policies import Rule
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.approving import RUNTIME, approval
+from wakeful.decisions.injected import split
+from wakeful.decisions.redaction import REDACTED
 from wakeful.mediation import validation
 from wakeful.mediation.binding import bind
+from wakeful.mediation.offloading import arguments_of
 from wakeful.ports import ActionRow, RuleRow, Store
 from wakeful.service.requests import Runtime
 
@@ -74,6 +86,49 @@ async def decide(runtime: Runtime, approval_id: str, decided: Decided, *, by: st
     return Outcome(await _record(store, row), rule_id=rule)
 
 
+async def edited_arguments(
+    runtime: Runtime, approval_id: str, whole: Mapping[str, Any] | None, changed: Mapping[str, str]
+) -> dict[str, Any]:
+    """New arguments for a call: `whole` in the place of what the model wrote, then single fields as they were typed.
+
+    What is left as `[redacted]` stays what it was: whoever edits need not know a secret to leave it alone.
+    """
+    store = runtime.store
+    row = await _find(store, approval_id)
+    config = await _config(store, row)
+    written = await _written(store, row)
+    real = split(written, config.injected_tool_args).executable
+    declaration = config.tool(row.tool_name)
+    properties = declaration.input_schema.get("properties", {}) if declaration is not None else {}
+    arguments = kept_secrets(dict(whole), real) if whole is not None else dict(real)
+    for name, text in changed.items():
+        arguments[name] = _typed(text, properties.get(name))
+    return arguments
+
+
+def kept_secrets(given: Any, real: Any) -> Any:
+    """`given` with the real value wherever it says `[redacted]`."""
+    if given == REDACTED:
+        return real if real is not None else given
+    if isinstance(given, dict):
+        known = real if isinstance(real, dict) else {}
+        return {name: kept_secrets(value, known.get(name)) for name, value in given.items()}
+    if isinstance(given, list):
+        known_items = real if isinstance(real, list) and len(real) == len(given) else [None] * len(given)
+        return [kept_secrets(value, known_item) for value, known_item in zip(given, known_items, strict=True)]
+    return given
+
+
+def _typed(text: str, schema: Any) -> Any:
+    """What was typed for a field: a text where the schema wants one, else JSON when it is JSON."""
+    if isinstance(schema, dict) and schema.get("type") == "string":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 async def rules(runtime: Runtime, agent_name: str | None = None) -> list[RuleRow]:
     """Rules that were added with `always`, revoked ones included."""
     return await runtime.store.rules(agent_name)
@@ -82,15 +137,24 @@ async def rules(runtime: Runtime, agent_name: str | None = None) -> list[RuleRow
 async def revoke_rule(runtime: Runtime, rule_id: str, *, by: str = OPERATOR) -> RuleRow:
     """Take a rule back. Raises ApprovalNotFound."""
     known = await runtime.store.rules()
-    row = next((row for row in known if row.rule_id == rule_id), None)
+    meant = [row for row in known if row.rule_id == rule_id] or [
+        row for row in known if len(rule_id) >= 4 and row.rule_id.startswith(rule_id)
+    ]
+    row = meant[0] if len(meant) == 1 else None
     if row is None:
-        near = get_close_matches(rule_id, [row.rule_id for row in known], n=3, cutoff=0.4)
-        hint = f"did you mean {' or '.join(near)}?" if near else "see `wakeful approvals rules`"
+        near = [row.rule_id for row in meant[:5]] or get_close_matches(
+            rule_id, [row.rule_id for row in known], n=3, cutoff=0.4
+        )
+        hint = (
+            f"did you mean {' or '.join(near)}?"
+            if near
+            else f"those there are: wakeful approvals rules --store {quote(runtime.store.location)}"
+        )
         raise ApprovalNotFound(f"there is no rule {rule_id!r} in {runtime.store.location}", hint)
     if row.revoked_at is None:
-        event = ApprovalRuleRevoked(rule_id=rule_id, revoked_by=by)
+        event = ApprovalRuleRevoked(rule_id=row.rule_id, revoked_by=by)
         await runtime.store.admit(row.agent_id, [Fact(event, runtime.clock.now())])
-    return next(row for row in await runtime.store.rules() if row.rule_id == rule_id)
+    return next(each for each in await runtime.store.rules() if each.rule_id == row.rule_id)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -162,6 +226,8 @@ async def _resolution(
     runtime: Runtime, row: ActionRow, asked: ActionRequired, decided: Decided, by: str
 ) -> list[AnyEvent]:
     fields: dict[str, Any] = {"action_id": row.action_id, "tool_name": row.tool_name, "resolver": by}
+    if not isinstance(decided.note, str):
+        raise InvalidValue("invalid_decision", "note", f"a note is a text, not {decided.note!r}")
     if decided.note:
         fields["reason"] = decided.note
     match decided:
@@ -169,7 +235,8 @@ async def _resolution(
             return [ActionResolved(status="rejected", decision="reject", **fields)]
         case Answer():
             _check_answer(asked, decided)
-            return [ActionResolved(status="approved", decision="answer", answer=decided.content, **fields)]
+            content = _plain("answer", decided.content)
+            return [ActionResolved(status="approved", decision="answer", answer=content, **fields)]
         case _ if asked.action_type == "question":
             raise InvalidValue(
                 "invalid_decision",
@@ -181,7 +248,7 @@ async def _resolution(
             return [ActionResolved(status="approved", decision="approve", **fields)]
         case Edit():
             declaration = await _declaration(runtime.store, row)
-            arguments = _checked(declaration, decided.arguments)
+            arguments = _checked(declaration, _plain("arguments", decided.arguments))
             binding = bind(runtime.store.secret, declaration, arguments, None)
             edited = ActionResolved(status="approved", decision="edit", arguments=arguments, binding=binding, **fields)
             return [edited]
@@ -192,6 +259,14 @@ async def _resolution(
                 rule_id=rule_id, agent_name=row.agent_name, rule=rule, added_by=by, action_id=row.action_id
             )
             return [added, ActionResolved(status="approved", decision="always", rule_id=rule_id, rule=rule, **fields)]
+
+
+def _plain(field: str, value: Any) -> Any:
+    """A value as JSON data. Raises InvalidValue."""
+    try:
+        return plain(value)
+    except NotJson as error:
+        raise InvalidValue("invalid_decision", field, str(error), "give JSON data") from None
 
 
 def _check_answer(asked: ActionRequired, answer: Answer) -> None:
@@ -227,18 +302,43 @@ def _rule(asked: ActionRequired, always: Always, rule_id: str, by: str, now: flo
     if always.scope == "pattern" and always.arguments:
         rule["arguments"] = dict(always.arguments)
     if always.for_seconds is not None:
-        rule["expires"] = now + always.for_seconds
+        rule["expires"] = _end(always.for_seconds, now)
+    try:
+        Rule.model_validate(rule)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "rule"
+        raise InvalidValue("invalid_decision", where, f"{where}: {first['msg']}", "nothing was decided") from None
     return rule
+
+
+def _end(seconds: Any, now: float) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+        raise InvalidValue("invalid_decision", "for_seconds", f"for_seconds={seconds!r}", "give a positive number")
+    return now + seconds
+
+
+async def _config(store: Store, row: ActionRow) -> TurnConfig:
+    """The turn's newest configuration. A call that waits belongs to a turn that began, so there is one."""
+    events = [recorded.fact.event for recorded in await store.read(row.agent_id, turn_id=row.turn_id)]
+    digests = [event.config_ref.digest for event in events if isinstance(event, TurnStarted | TurnConfigChanged)]
+    return await load_config(store, digests[-1])
+
+
+async def _written(store: Store, row: ActionRow) -> dict[str, Any]:
+    """The arguments as the model wrote them."""
+    for recorded in await store.read(row.agent_id, turn_id=row.turn_id):
+        event = recorded.fact.event
+        if isinstance(event, AssistantRecorded):
+            for part in event.item.calls:
+                if part.call_id == row.call_id:
+                    return await arguments_of(part, store.get_blob) or {}
+    return {}
 
 
 async def _declaration(store: Store, row: ActionRow) -> ToolDeclaration:
     """The tool as the turn's newest configuration declares it."""
-    digest = None
-    for recorded in await store.read(row.agent_id, turn_id=row.turn_id):
-        event = recorded.fact.event
-        if isinstance(event, TurnStarted | TurnConfigChanged):
-            digest = event.config_ref.digest
-    declaration = (await load_config(store, digest)).tool(row.tool_name) if digest is not None else None
+    declaration = (await _config(store, row)).tool(row.tool_name)
     if declaration is None:
         raise InvalidValue(
             "invalid_decision", "decision", f"{row.tool_name} is not there any more", "it can still be rejected"

@@ -36,6 +36,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.conversation_export import turn_facts
+from wakeful.decisions.secret_values import keys_only
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
@@ -119,6 +120,7 @@ async def prepare(
         principal=principal,
         keep=store.put_blob,
         consult_unfit=request.consult_unfit,
+        keys=lambda: keys_only(runtime.surroundings.secrets() | {store.secret.hex()}),
     )
     _with_hooks(runtime, request, work)
     return work, folded
@@ -179,6 +181,8 @@ async def _config(
         instructions=instructions,
         tools=belt.offered,
         policy=belt.policy,
+        profile=agent.profile or "chat",
+        workspace=str(agent.workspace) if agent.workspace is not None else None,
         injected_tool_args=dict(agent.injected_tool_args),
         settings={name: value for name, value in agent.settings.items() if name != "stream"},
         output_schema=agent.output_schema,

@@ -1,17 +1,18 @@
 """Looking into a store: its turns, a turn's events as readers may see them, and the same while the turn goes on."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from difflib import get_close_matches
 from shlex import quote
 
 from wakeful.agents.folding import load_config
 from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
 from wakeful.contracts.errors import InvalidConfig, TurnNotFound
-from wakeful.contracts.events import KINDS_BY_NAME, TurnConfigChanged, TurnStarted
-from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.events import KINDS_BY_NAME, AssistantRecorded, TurnConfigChanged, TurnStarted
 from wakeful.contracts.turns import TurnLatency
 from wakeful.decisions.latency import turn_latency
 from wakeful.decisions.redaction import redact_event
+from wakeful.decisions.run_secrets import RunSecrets
+from wakeful.mediation.offloading import arguments_of
 from wakeful.ports import Store, TurnRow
 
 LOOK_AGAIN_SECONDS = 1.0
@@ -72,23 +73,41 @@ def kinds_named(name: str) -> frozenset[str]:
 
 
 class EventReader:
-    """Facts to the events that readers outside get. Arguments are redacted unless the reader may see them."""
+    """Facts to the events that readers outside get. Secrets are hidden unless the reader holds the right to see them.
 
-    def __init__(self, store: Store, *, reveal: bool = False) -> None:
+    By name, by what tools declare, and by value: what the run gave to its tools, and `keys`, the runtime's own.
+    """
+
+    def __init__(self, store: Store, *, reveal: bool = False, keys: Iterable[str] = ()) -> None:
         self._store = store
         self._reveal = reveal
-        self._declarations: dict[str, ToolDeclaration] = {}
+        self._secrets = RunSecrets(keys)
+
+    async def learn(self, facts: Iterable[Recorded]) -> None:
+        """Know a turn's secrets before any of it is read; who reads along learns them as they come."""
+        if not self._reveal:
+            for recorded in facts:
+                await self._take(recorded)
 
     async def read(self, recorded: Recorded) -> RuntimeEvent:
         """One fact. Feed them in order: a turn's own configuration says what its tools call sensitive."""
         event = published(recorded, self._store.runtime_id)
         if self._reveal:
             return event
-        fact = recorded.fact.event
+        await self._take(recorded)
+        return redact_event(event, self._secrets.declarations, self._secrets)
+
+    async def _take(self, recorded: Recorded) -> None:
+        fact, secrets = recorded.fact.event, self._secrets
         if isinstance(fact, TurnStarted | TurnConfigChanged):
             config = await load_config(self._store, fact.config_ref.digest)
-            self._declarations = {tool.name: tool for tool in config.tools}
-        return redact_event(event, self._declarations)
+            secrets.declarations = {tool.name: tool for tool in config.tools}
+        elif isinstance(fact, AssistantRecorded):
+            for part in fact.item.calls:
+                if part.arguments_ref is not None:  # they are too long to stand in the fact
+                    arguments = await arguments_of(part, self._store.get_blob)
+                    secrets.given(arguments or {}, secrets.declarations.get(part.name))
+        secrets.take(recorded.fact)
 
 
 async def latency_of(store: Store, row: TurnRow) -> TurnLatency:

@@ -5,16 +5,20 @@ can give (a tool's function, a model object, an output type) has to be supplied,
 """
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from wakeful.agents.config import find_tool
 from wakeful.agents.definition import Agent
 from wakeful.agents.folding import fold
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.errors import AgentMissing, ToolMissing, WakefulError
-from wakeful.ports import TurnRow
+from wakeful.contracts.policies import GatePolicy
+from wakeful.ports import Store, TurnRow
 from wakeful.service.requests import Runtime
 from wakeful.tools.function import Tool
+from wakeful.tools.local.names import Profile
+from wakeful.tools.person import ask_person
 
 UNCHANGED = "nothing was changed; "
 
@@ -31,7 +35,13 @@ class ToolsNotSupplied(ToolMissing):
 
 
 async def rebuilt_agent(
-    runtime: Runtime, row: TurnRow, tools: Sequence[Tool[Any]], model: str | None = None
+    runtime: Runtime,
+    row: TurnRow,
+    tools: Sequence[Tool[Any]],
+    model: str | None = None,
+    *,
+    workspace: Path | None = None,
+    profile: str | None = None,
 ) -> Agent[Any, Any]:
     """The agent of a turn. Raises ToolMissing or AgentMissing, naming what only the caller can supply."""
     who = f"turn {row.turn_id} of agent {row.agent_name!r}"
@@ -43,7 +53,7 @@ async def rebuilt_agent(
                 f"{who} was admitted and never began, so how it is configured was not stored",
                 UNCHANGED + "say it again: --agent FILE, --tools module:AGENT, or --model provider:model",
             )
-        return Agent(row.agent_name, model, tools=tools)
+        return Agent(row.agent_name, model, tools=tools, workspace=workspace, profile=cast(Profile | None, profile))
     if config.output_schema is not None:
         raise AgentMissing(
             f"{who} has to answer with a type that only your program knows",
@@ -56,7 +66,26 @@ async def rebuilt_agent(
         _tools(who, config, tools),
         settings=config.settings,
         fallbacks=config.fallbacks if model is None else (),
+        profile=cast(Profile, profile or config.profile),
+        workspace=workspace or config.workspace,
+        policy=_policy(config),
+        injected_tool_args=config.injected_tool_args,
     )
+
+
+def _policy(config: TurnConfig) -> GatePolicy | None:
+    """What the owner said when the turn began. Standing answers are read from the store each time, not from here."""
+    if config.policy == GatePolicy():
+        return None  # written before turns wrote their policy down
+    own = tuple(rule for rule in config.policy.rules if rule.origin != "always")
+    return config.policy.model_copy(update={"rules": own})
+
+
+async def code_needed(store: Store, row: TurnRow) -> list[str]:
+    """The tools of a turn for which whoever resumes it has to bring the code."""
+    recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
+    config = (await fold(store, row, recorded)).state.config
+    return _wanted(config) if config is not None else []
 
 
 def _reference(runtime: Runtime, who: str, config: TurnConfig) -> str:
@@ -72,8 +101,23 @@ def _reference(runtime: Runtime, who: str, config: TurnConfig) -> str:
 
 
 def _tools(who: str, config: TurnConfig, supplied: Sequence[Tool[Any]]) -> list[Tool[Any]]:
-    found = {declared.name: find_tool(declared.name, supplied) for declared in config.tools}
+    found = {name: find_tool(name, supplied) for name in _wanted(config)}
     missing = [name for name, tool in found.items() if tool is None]
     if missing:
         raise ToolsNotSupplied(who, missing)
-    return [tool for tool in found.values() if tool is not None]
+    asks = [ask_person] if config.tool(ask_person.name) is not None else []
+    return [*asks, *(tool for tool in found.values() if tool is not None)]
+
+
+def _wanted(config: TurnConfig) -> list[str]:
+    built_in = _built_in(config.profile) | {ask_person.name}
+    return [declared.name for declared in config.tools if declared.name not in built_in]
+
+
+def _built_in(profile: str) -> frozenset[str]:
+    """What comes with the workspace: nobody has to supply it."""
+    if profile == "chat":
+        return frozenset()
+    from wakeful.tools.local.profiles import PROFILES  # an agent without a workspace has no use for them
+
+    return frozenset(PROFILES[cast(Profile, profile)])

@@ -21,9 +21,12 @@ from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.errors import NotCompleted
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
 from wakeful.decisions.conversation_export import Export, export
+from wakeful.decisions.redaction import redact_payload
+from wakeful.decisions.run_secrets import RunSecrets
 
 Out_co = TypeVar("Out_co", covariant=True, default=str)
 RunStatus: TypeAlias = Literal[
@@ -180,7 +183,21 @@ class RunResult(Generic[Out_co]):
 
     @cached_property
     def _export(self) -> Export:
-        return self._exported if self._exported is not None else export(self._facts(), self._config)
+        if self._exported is not None:
+            return self._exported
+        return export(self._facts(), self._config, self._secrets)
+
+    @cached_property
+    def _secrets(self) -> RunSecrets:
+        """What this conversation gave to its tools as secrets: it is hidden in whatever they returned."""
+        secrets = RunSecrets()
+        secrets.declarations = self._declarations
+        secrets.said(self._items)
+        return secrets
+
+    @property
+    def _declarations(self) -> dict[str, ToolDeclaration]:
+        return {tool.name: tool for tool in self._config.tools} if self._config is not None else {}
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -206,8 +223,12 @@ class RunResult(Generic[Out_co]):
 
     # --- as JSON -----------------------------------------------------------------------------------------------------
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON data."""
+    def to_dict(self, *, reveal: bool = False) -> dict[str, Any]:
+        """Everything, as JSON data, secrets hidden; the answer itself is the caller's and stays as it is.
+
+        With `reveal`, the history keeps the arguments of its calls: for a program that goes on with it.
+        """
+        history = [item.model_dump(mode="json", exclude_none=True) for item in self._items]
         data: dict[str, Any] = {
             "schema": SCHEMA,
             "version": VERSION,
@@ -243,14 +264,14 @@ class RunResult(Generic[Out_co]):
             "tool_audit_events": [audit.model_dump(mode="json", exclude_none=True) for audit in self.tool_audit_events],
             "events": [event.model_dump(mode="json", exclude_none=True) for event in self.events],
             "request_metadata": self.request_metadata,
-            "history": [item.model_dump(mode="json", exclude_none=True) for item in self._items],
+            "history": history if reveal else redact_payload(history, self._declarations, self._secrets),
         }
         if self.failure_artifact is not None:
             data["failure_artifact"] = self.failure_artifact.model_dump(mode="json", exclude_none=True)
         return data
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
+    def to_json(self, *, indent: int | None = None, reveal: bool = False) -> str:
+        return json.dumps(self.to_dict(reveal=reveal), indent=indent, ensure_ascii=False)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "RunResult[Any]":

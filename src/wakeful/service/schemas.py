@@ -8,15 +8,18 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.conversation import Item
 from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.schema import DIALECT
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
 from wakeful.service.results import RunStatus, UnknownOutcome
+from wakeful.tools.local.names import Profile
 
 
 class UsageCounts(Value):
@@ -89,7 +92,19 @@ class AgentFile(Value):
     """Further settings for the model."""
     fallbacks: tuple[str, ...] | None = ()
     budget: BudgetSection | None = None
-    profile: Literal["chat"] | None = None
+    profile: Profile | None = None
+    """Which built-in tools there are; all but `chat` need a workspace."""
+    workspace: str | None = None
+    """The folder that file tools and commands work in."""
+    policy: GatePolicy | None = None
+    """Who may call what."""
+    approval_expiry: float = Field(DEFAULT_EXPIRY_SECONDS, gt=0)
+    """Seconds until nobody having decided is a decision."""
+    hitl_tools: tuple[str, ...] = ()
+    """Tools that never run without a person."""
+    injected_tool_args: dict[str, str] = {}
+    """Fields that every tool is shown with: name to description. The model fills them, no tool gets them."""
+    emit_mcp_progress: bool = True
 
 
 def run_result_schema() -> dict[str, Any]:

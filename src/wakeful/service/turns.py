@@ -12,10 +12,10 @@ from wakeful.agents.definition import Agent
 from wakeful.agents.folding import fold
 from wakeful.agents.history import items_from
 from wakeful.agents.runner import TurnRunner
+from wakeful.agents.waiting import Approver
 from wakeful.agents.watching import Watcher
 from wakeful.contracts.content import parts_of
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentBusy, AgentMissing, TurnNotFound
 from wakeful.contracts.events import TurnInterruptRequested
 from wakeful.decisions.conversation_export import turn_facts
@@ -62,6 +62,7 @@ async def resume_turn(
     deps: Any = None,
     watcher: Watcher | None = None,
     stream: bool = True,
+    approver: Approver | None = None,
 ) -> RunResult[Any]:
     """Take a turn up where it was; a finished one is recalled. Code comes from `agents`, never from the store."""
     row = await runtime.store.turn(turn_id)
@@ -79,20 +80,7 @@ async def resume_turn(
             f"turn {turn_id} belongs to agent {row.agent_name!r}, which was not supplied (given: {given})",
             "nothing was changed; pass it in agents=[...], or name its tools with --tools module:name",
         )
-    return await _run(runtime, row, RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream))
-
-
-async def cancel_turn(runtime: Runtime, turn_id: str, *, requested_by: str = "caller") -> bool:
-    """Ask a turn to stop. False when it is over already."""
-    row = await runtime.store.turn(turn_id)
-    if row is None:
-        raise TurnNotFound(f"there is no turn {turn_id} in {runtime.store.location}")
-    if not row.is_open:
-        return False
-    event = TurnInterruptRequested(interrupt_id=runtime.ids.new("int"), requested_by=requested_by)
-    fact = Fact(event, runtime.clock.now(), row.thread_id, row.turn_id)
-    await runtime.store.admit(row.agent_id, [fact])
-    return True
+    return await _run(runtime, row, RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver))
 
 
 async def recall(runtime: Runtime, row: TurnRow, agent: Agent[Any, Any] | None) -> RunResult[Any]:

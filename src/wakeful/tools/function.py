@@ -9,7 +9,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, cast, overload
 
 from typing_extensions import TypeVar, Unpack
@@ -37,14 +37,6 @@ ProbeT = TypeVar("ProbeT", bound=Callable[..., Any])
 
 _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]*(?:/[A-Za-z_][A-Za-z0-9_.-]*)?$")
 _NO_BINDINGS: Mapping[str, str] = MappingProxyType({})
-_PEERS = {
-    "pydantic_ai": "Pydantic AI",
-    "agents.tool": "OpenAI Agents",  # in full: `agents` alone is a likely name for anybody's own package
-    "langchain_core": "LangChain",
-    "langchain": "LangChain",
-    "claude_agent_sdk": "the Claude SDK",
-    "mcp": "MCP",
-}
 
 
 class Tool(Generic[Deps_contra]):
@@ -255,7 +247,11 @@ def _plan(known: parameters.Parameters, bind: Mapping[str, Binding]) -> Paramete
 
 
 def _name(asked: str | None, fn: Callable[..., Any]) -> str:
-    name = asked if asked is not None else parameters.own_name(fn)
+    return checked_name(asked if asked is not None else parameters.own_name(fn))
+
+
+def checked_name(name: str) -> str:
+    """The name, when it can be a tool's. Raises InvalidConfig."""
     if not _NAME.match(name) or len(name) > 128:
         raise InvalidConfig(
             f"{name!r} cannot be a tool's name",
@@ -278,7 +274,7 @@ class ToolDecorator:
     ) -> FunctionTool[Concatenate[RunContext[D], P], R, D]: ...
     @overload
     def __call__(self, fn: Callable[P, R], /) -> FunctionTool[P, R, object]: ...
-    def __call__(self, fn: Callable[..., Any], /) -> FunctionTool[..., Any, Any]:
+    def __call__(self, fn: Callable[..., Any], /) -> Any:
         return _make(fn, self._options)
 
 
@@ -290,8 +286,10 @@ def tool(
 def tool(fn: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R, object]: ...
 @overload
 def tool(**options: Unpack[ToolOptions]) -> ToolDecorator: ...
+@overload
+def tool(fn: object, /, **options: Unpack[ToolOptions]) -> Tool[object]: ...
 def tool(
-    fn: Callable[..., Any] | None = None,
+    fn: Any = None,
     /,
     *,
     effect: Effect = "irreversible",
@@ -307,8 +305,10 @@ def tool(
     external: bool = False,
     child_safe: bool = True,
     bind: Mapping[str, str] = _NO_BINDINGS,
-) -> FunctionTool[..., Any, Any] | ToolDecorator:
+) -> Any:
     """Make a function a tool: `@tool`, `@tool(effect="pure")` or `tool(fn, effect="pure")`.
+
+    A tool object of Pydantic AI, OpenAI Agents, LangChain or the Claude SDK is taken over as it is.
 
     `effect` says what a repeat after a crash would do; a tool that says nothing is never repeated. `retries` is how
     often in a turn the tool may ask the model to try differently; no two running calls hold one of `locks` together.
@@ -334,15 +334,15 @@ def tool(
     return ToolDecorator(options) if fn is None else _make(fn, options)
 
 
-def _make(fn: Any, options: CheckedOptions) -> FunctionTool[..., Any, Any]:
-    kind = type(fn)
+def _make(fn: Any, options: CheckedOptions) -> Any:
     if isinstance(fn, Tool):
         raise InvalidConfig(f"{fn.name} is a tool already", "give tool() the function itself")
-    peer = _PEERS.get(kind.__module__) or _PEERS.get(kind.__module__.partition(".")[0])
-    if peer is not None:
-        raise NotBuiltYet(
-            f"tool() for a {kind.__module__}.{kind.__qualname__} of {peer}", "wrap the function behind it instead"
-        )
+    if not isinstance(fn, FunctionType | MethodType | BuiltinFunctionType):
+        from wakeful.tools.foreign.adopting import adopt
+
+        adopted = adopt(fn, options)
+        if adopted is not None:
+            return adopted
     if not callable(fn):
-        raise InvalidConfig(f"tool() needs a function, not a {kind.__qualname__}")
+        raise InvalidConfig(f"tool() needs a function, not a {type(fn).__qualname__}")
     return FunctionTool(fn, options)

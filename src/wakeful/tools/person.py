@@ -28,12 +28,14 @@ class AskPerson(Tool[object]):
     """The tool; use the one instance, `ask_person`."""
 
     def __init__(self) -> None:
+        self._asked = tool(_ask_person, effect="pure", name=NAME)
+        self.__signature__ = self._asked.__signature__
         self._declaration: ToolDeclaration | None = None
 
     @property
     def declaration(self) -> ToolDeclaration:
         if self._declaration is None:
-            declared = tool(_ask_person, effect="pure", name=NAME).declaration
+            declared = self._asked.declaration
             self._declaration = declared.model_copy(
                 update={"answered_by": "person", "permission_class": "safe", "parallel_safe": True}
             )

@@ -9,7 +9,7 @@ has no JSON form raises ResultRefused, which is one failed call and nothing more
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
@@ -60,8 +60,13 @@ class Shown(NamedTuple):
     """Bytes of the result, pictures and files included, before anything was cut."""
 
 
-def show(value: Any) -> Shown:
-    """What a tool returned, ready for the model. Raises ResultRefused."""
+def show(value: Any, hide: Callable[[str], str] | None = None) -> Shown:
+    """What a tool returned, ready for the model. Raises ResultRefused.
+
+    `hide` takes out of every text what may not be in it, before anything is cut: no half of it stays.
+    """
+    if hide is not None:
+        return limit([_hidden(part, hide) for part in parts_from(value)])
     if type(value) is str and 0 < len(value) < 1_000 and value.isascii() and "\x00" not in value:
         return Shown((_plain(text=value),), None, len(value))  # nothing to clean and nothing to cut
     if type(value) is int and value.bit_length() <= 64:
@@ -122,6 +127,12 @@ def clean(text: str) -> str:
 
 def _text(value: str) -> Text:
     return Text(clean(str(value)) or NO_OUTPUT)
+
+
+def _hidden(part: ResultPart, hide: Callable[[str], str]) -> ResultPart:
+    if not isinstance(part, Text) or (words := hide(part.text)) == part.text:
+        return part
+    return part.model_copy(update={"text": words})
 
 
 def _clean_part(part: ResultPart) -> ResultPart:

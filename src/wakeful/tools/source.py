@@ -6,7 +6,7 @@ names, with the reason, so that a catalogue shows `unavailable` and not a gap.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from wakeful.tools.function import Tool
 
@@ -18,6 +18,8 @@ class Withheld:
     name: str
     reason: str
     description: str = ""
+    status: Literal["denied", "unavailable"] = "unavailable"
+    """denied: it is there, and nobody has allowed it. unavailable: it cannot be had now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Surroundings:
 
     keys: Callable[[], frozenset[str]] = frozenset
     """The variables that hold keys of providers, found out when somebody asks."""
+    secrets: Callable[[], frozenset[str]] = frozenset
+    """The keys themselves, and whatever else of the runtime's own no result may hold."""
     own_files: tuple[str, ...] = ()
     """The runtime's database, configuration and tokens, by absolute path."""
 

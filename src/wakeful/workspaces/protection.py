@@ -19,11 +19,12 @@ PROTECTED: tuple[str, ...] = (
     "wakeful.toml",
     "wakeful.db",
     "wakeful.db-*",
+    "wakeful.db.blobs",
 )
 """Patterns, one part of a path each (`name`) or several (`folder/name`); one that begins with `/` holds at the root
 only."""
 
-_DATABASE_COMPANIONS = ("", "-wal", "-shm", "-journal")
+_DATABASE_COMPANIONS = ("", "-wal", "-shm", "-journal", "-owners", ".blobs")
 _UNSEEN = {*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF}
 """Code points that some file systems leave out when they compare names."""
 

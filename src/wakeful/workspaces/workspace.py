@@ -61,11 +61,15 @@ class Workspace:
     """The root as it was given, which may lead through links."""
     identity: tuple[int, int]
     protected: tuple[str, ...] = PROTECTED
+    unseen: tuple[Path, ...] = ()
+    """Files that are not even read, under whatever name: the runtime's own database."""
     kernel: bool = field(default_factory=kernel_resolves)
     """Let the kernel resolve what is read; else it is walked."""
 
     @classmethod
-    def at(cls, root: str | os.PathLike[str], protected: tuple[str, ...] = PROTECTED) -> "Workspace":
+    def at(
+        cls, root: str | os.PathLike[str], protected: tuple[str, ...] = PROTECTED, unseen: tuple[Path, ...] = ()
+    ) -> "Workspace":
         """The workspace in an existing folder. Raises InvalidConfig."""
         named = Path(os.path.abspath(root))  # noqa: PTH100  (Path.absolute keeps `..`)
         try:
@@ -75,7 +79,7 @@ class Workspace:
             raise InvalidConfig(f"the workspace {named} cannot be used: {error}", "name an existing folder") from error
         if not stat.S_ISDIR(found.st_mode):
             raise InvalidConfig(f"the workspace {named} is not a folder", "name an existing folder")
-        return cls(real, named, (found.st_dev, found.st_ino), protected)
+        return cls(real, named, (found.st_dev, found.st_ino), protected, unseen)
 
     def unprotected(self) -> "Workspace":
         """The same root for the runtime's own files."""
@@ -94,6 +98,7 @@ class Workspace:
                     raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
                 if not stat.S_ISREG(found.st_mode):
                     raise _not_a_file(path)
+                self._see(path, found)
                 data = file.read(limit + 1)
         if len(data) > limit:
             raise refused(
@@ -308,6 +313,18 @@ class Workspace:
         pattern = protecting(parts, self.protected)
         if pattern is not None:
             raise _protected(path, pattern)
+
+    def _see(self, path: str, found: os.stat_result) -> None:
+        """By what the file is, not by what it is called: a link to it is the same file."""
+        for own in self.unseen:
+            with contextlib.suppress(OSError):
+                if os.path.samestat(own.stat(), found):
+                    raise refused(
+                        "protected_path",
+                        f"{path!r} belongs to the runtime: tools neither read nor change it",
+                        "Do without it; ask the person you work for if you need to know what is in it.",
+                        path=path,
+                    )
 
     @contextlib.contextmanager
     def _missing_named(self, path: str) -> Iterator[None]:

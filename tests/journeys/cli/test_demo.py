@@ -39,11 +39,43 @@ def test_the_crash_demo_kills_finishes_and_pays_once(folder: Path) -> None:
     assert f"cd {left}" in lines
 
 
+def test_the_approval_demo_is_killed_while_it_waits_and_pays_what_was_approved_once(folder: Path) -> None:
+    (folder / "temporary").mkdir()
+    done = subprocess.run(
+        command_line("demo", "approve"),
+        cwd=folder,
+        env={**os.environ, "TMPDIR": str(folder / "temporary")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    approval = next(word for line in lines for word in line.split() if word.startswith("appr_"))
+    assert [line for line in lines if line.startswith("$ ") and "cat" not in line] == [
+        "$ CRASH=1 python refund.py",
+        "$ wakeful approvals --store runs.db",
+        f"$ wakeful approvals approve {approval} --as ana --note checked --store runs.db",
+        "$ python refund.py",
+        "$ wakeful why call_2_1 --store runs.db",
+        f'$ wakeful approvals reject {approval} "too late" --store runs.db',
+    ]
+    assert lines.count("killed (signal 9)") == 1
+    assert lines.count("Order A17 is refunded.") == 1
+    assert any("was decided before: approve by ana" in line for line in lines)
+    (left,) = (folder / "temporary").iterdir()
+    (payment,) = (left / "bank.txt").read_text().splitlines()
+    assert payment.endswith(" A17 4200")
+
+
 def test_the_list_of_demos_says_which_are_not_there_yet(wakeful: Wakeful) -> None:
     listed = wakeful("demo")
     assert listed.code == 0
     assert "wakeful demo crash" in listed.out
-    for later in ("approve", "budget", "wake", "replay"):
+    assert "wakeful demo approve" in listed.out
+    for later in ("budget", "wake", "replay"):
         assert later in listed.out
         refused = wakeful("demo", later)
         assert refused.code == 2

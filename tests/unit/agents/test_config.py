@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
+from wakeful import run_sync
 from wakeful.agents.definition import Agent
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, UnknownTool
 from wakeful.contracts.models import ModelGlimpse, Reply
+from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.ports import ModelRequest
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import tool
+from wakeful.tools.source import Offer, ToolSource
 
 
 @tool(effect="pure")
@@ -38,7 +41,6 @@ FULL = {
     "settings": {"top_p": 0.5},
     "fallbacks": ["anthropic:claude"],
     "budget": {"model_calls": 8, "seconds": 60.0},
-    "profile": "chat",
 }
 
 
@@ -61,6 +63,15 @@ class LiveModel:
     ref = "live:one"
 
     def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
+        raise NotImplementedError
+
+
+class LiveSource(ToolSource):
+    @property
+    def name(self) -> str:
+        return "mcp.docs"
+
+    async def offer(self) -> Offer:
         raise NotImplementedError
 
 
@@ -91,6 +102,7 @@ def test_what_is_left_out_has_its_default_and_round_trips_too() -> None:
         "max_steps": None,
         "temperature": None,
         "max_tokens": None,
+        "profile": "chat",
     }
     assert Agent.from_dict(written).to_dict() == written
     assert agent.settings == {}
@@ -127,7 +139,7 @@ def test_an_unknown_field_is_rejected_by_name_on_every_surface(tmp_path: Path) -
             Agent.from_file(tmp_path / name)
 
 
-@pytest.mark.parametrize("field", ["wake", "notify", "workspace", "instructions_file"])
+@pytest.mark.parametrize("field", ["wake", "notify", "instructions_file"])
 def test_fields_of_later_versions_are_refused_as_such(field: str) -> None:
     with pytest.raises(NotBuiltYet, match=field):
         Agent.from_dict({**FULL, field: "x"}, tools=TOOLS)
@@ -148,6 +160,8 @@ def test_fields_of_later_versions_are_refused_as_such(field: str) -> None:
         ("deps", {"deps": lambda context: {}}),
         ("deps_type", {"deps_type": dict}),
         ("output_type", {"output_type": int}),
+        ("hooks", {"hooks": [print]}),
+        ("tools", {"tools": [LiveSource()]}),
     ],
 )
 def test_what_cannot_travel_fails_and_names_the_field(field: str, given: dict[str, Any], tmp_path: Path) -> None:
@@ -206,3 +220,164 @@ def test_a_file_that_is_no_configuration_is_named(name: str, text: str | None, s
         (tmp_path / name).write_text(text)
     with pytest.raises(InvalidConfig, match=rf"{name}: {said}"):
         Agent.from_file(tmp_path / name)
+
+
+# --- what an agent says about its gate ------------------------------------------------------------------------------
+
+
+@tool(effect="irreversible")
+def refund(order: str) -> str:
+    return "refunded"
+
+
+GATED = [*TOOLS, refund]
+POLICY = GatePolicy(
+    tools=ToolPolicy(context="library", classes=frozenset({"safe", "external_write"}), unconfined="deny"),
+    rules=(Rule(match="refund", decision="ask", approvers=("ada",), id="money"),),
+)
+
+
+def gated(folder: Path) -> dict[str, Any]:
+    return {
+        "name": "ops",
+        "model": "openai:gpt-5.5",
+        "instructions": "",
+        "tools": ["refund", "add"],
+        "max_steps": None,
+        "temperature": None,
+        "max_tokens": None,
+        "profile": "shell_first",
+        "workspace": str(folder),
+        "policy": POLICY.model_dump(mode="json", exclude_defaults=True),
+        "approval_expiry": 90.0,
+        "hitl_tools": ["refund"],
+        "injected_tool_args": {"reason": "Why you call this tool.", "ünïcode field": ""},
+        "emit_mcp_progress": False,
+    }
+
+
+def said(agent: Agent[Any, Any]) -> tuple[Any, ...]:
+    return (
+        agent.profile,
+        agent.workspace,
+        agent.policy,
+        agent.approval_expiry,
+        agent.hitl_tools,
+        agent.injected_tool_args,
+        agent.emit_mcp_progress,
+    )
+
+
+@pytest.mark.parametrize("name", ["agent.json", "agent.yaml"])
+def test_what_an_agent_says_about_its_gate_travels(name: str, tmp_path: Path) -> None:
+    data = gated(tmp_path)
+    agent = Agent.from_dict(data, tools=GATED)
+    assert said(agent) == (
+        "shell_first",
+        tmp_path,
+        POLICY,
+        90.0,
+        ("refund",),
+        {"reason": "Why you call this tool.", "ünïcode field": ""},
+        False,
+    )
+    assert agent.to_dict() == data
+    agent.to_file(tmp_path / name)
+    again = Agent.from_file(tmp_path / name, tools=GATED)
+    assert said(again) == said(agent)
+    assert again.to_dict() == data
+    # Each by itself, the others with their defaults.
+    for field in ("workspace", "policy", "approval_expiry", "hitl_tools", "injected_tool_args", "emit_mcp_progress"):
+        one = {**FULL, "tools": ["refund"], field: data[field]}
+        assert Agent.from_dict(one, tools=GATED).to_dict() == one
+
+
+def test_a_gate_that_is_left_out_has_its_defaults() -> None:
+    agent = Agent.from_dict({"name": "ops", "model": "a:b"})
+    assert said(agent) == ("chat", None, None, 86400.0, (), {}, True)
+    assert said(Agent("ops", "a:b")) == said(agent)
+    written = agent.to_dict()
+    assert said(Agent.from_dict(written)) == said(agent)
+    assert not {"profile", "workspace", "policy", "approval_expiry", "hitl_tools", "emit_mcp_progress"} & written.keys()
+
+
+def test_the_profile_that_follows_from_a_workspace_is_not_written(tmp_path: Path) -> None:
+    agent = Agent("ops", "a:b", workspace=tmp_path)
+    assert (agent.profile, "profile" in agent.to_dict()) == ("coding", False)
+    assert Agent.from_dict(agent.to_dict()).profile == "coding"
+    chat = Agent("ops", "a:b", workspace=tmp_path, profile="chat")
+    assert Agent.from_dict(chat.to_dict()).profile == "chat"
+
+
+@pytest.mark.spec("CTL-HITL-01", "CTL-HITL-06", "CTL-REJ-04", "CTL-CFG-06")
+def test_a_tool_that_needs_a_person_must_be_there_when_the_agent_is_made_saved_or_loaded(tmp_path: Path) -> None:
+    agent = Agent("ops", "a:b", tools=[refund, add], hitl_tools=["refund"])
+    assert agent.hitl_tools == ("refund",), "a list of names of the agent's own tools"
+    with pytest.raises(UnknownTool, match=r"hitl_tools names 'reefund', which is not among its tools"):
+        Agent("ops", "a:b", tools=[refund], hitl_tools=["reefund"])
+    data = {"name": "ops", "model": "a:b", "tools": ["refund"], "hitl_tools": ["refund", "absent"]}
+    with pytest.raises(UnknownTool, match="hitl_tools names 'absent'"):
+        Agent.from_dict(data, tools=[refund])
+    for name, text in (
+        ("a.json", '{"name": "a", "model": "a:b", "hitl_tools": ["absent"]}'),
+        ("a.yaml", "name: a\nmodel: a:b\nhitl_tools: [absent]\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(UnknownTool, match="hitl_tools names 'absent'"):
+            Agent.from_file(tmp_path / name, tools=[refund])
+    # An agent that was made is right, and does not change: what is saved can only name what is there.
+    agent.to_file(tmp_path / "saved.yaml")
+    assert Agent.from_file(tmp_path / "saved.yaml", tools=[refund, add]).hitl_tools == ("refund",)
+    with pytest.raises(UnknownTool):
+        Agent.from_file(tmp_path / "saved.yaml", tools=[add])
+    for wrong in ("refund", [""], [3], 5):
+        with pytest.raises(InvalidConfig, match="hitl_tools"):
+            Agent("ops", "a:b", tools=[refund], hitl_tools=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.spec("CTL-CFG-09")
+@pytest.mark.parametrize("wrong", [{"reason": {"type": "string"}}, {"": "x"}, {" ": "x"}, {"a": None}, ["a"], {3: "x"}])
+def test_an_injected_field_is_a_name_and_its_description_and_nothing_else(wrong: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfig, match="injected_tool_args"):
+        Agent("ops", "a:b", injected_tool_args=wrong)
+    with pytest.raises(InvalidConfig, match="injected_tool_args"):
+        Agent.from_dict({"name": "ops", "model": "a:b", "injected_tool_args": wrong})
+    good = {"reason": "why", "$ref": "not a reference", "a b": ""}
+    agent = Agent.from_dict({"name": "ops", "model": "a:b", "injected_tool_args": good})
+    assert agent.injected_tool_args == good and agent.to_dict()["injected_tool_args"] == good
+    for name in ("a.json", "a.yaml"):
+        agent.to_file(tmp_path / name)
+        assert Agent.from_file(tmp_path / name).injected_tool_args == good
+
+
+@pytest.mark.spec("CTL-INJ-09")
+def test_an_injected_field_that_is_a_tools_own_parameter_is_refused_naming_both(tmp_path: Path) -> None:
+    said = r"the injected field 'order' is a parameter of the tool 'refund'"
+    with pytest.raises(InvalidConfig, match=said):
+        Agent("ops", "a:b", tools=[add, refund], injected_tool_args={"order": "x"})
+    data = {"name": "ops", "model": "a:b", "tools": ["refund"], "injected_tool_args": {"order": "x"}}
+    with pytest.raises(InvalidConfig, match=said):
+        Agent.from_dict(data, tools=[refund])
+    with pytest.raises(InvalidConfig, match="parameter of the tool 'refund'"):
+        run_sync(Agent("ops", "scripted:demo", injected_tool_args={"order": "x"}), "hi", tools=[refund])
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("policy", "strict"),
+        ("policy", {"rules": [{"match": "x", "decision": "maybe"}]}),
+        ("policy", {"surprise": 1}),
+        ("approval_expiry", 0),
+        ("approval_expiry", "soon"),
+        ("approval_expiry", float("inf")),
+        ("emit_mcp_progress", "yes"),
+        ("profile", "coding"),
+        ("profile", "wizard"),
+        ("workspace", "no/such/folder"),
+        ("workspace", 5),
+    ],
+)
+def test_a_gate_that_makes_no_sense_is_refused_by_name(field: str, wrong: Any) -> None:
+    with pytest.raises(InvalidConfig, match=field):
+        Agent.from_dict({"name": "ops", "model": "a:b", field: wrong})

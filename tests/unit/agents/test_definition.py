@@ -79,16 +79,11 @@ def test_a_tool_is_found_by_the_last_part_of_its_name_where_only_one_has_it() ->
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        ({"hooks": [print]}, "hooks"),
         ({"skills": ["x"]}, "skills"),
-        ({"profile": "coding"}, "profile"),
         ({"planning_enabled": True}, "planning_enabled"),
         ({"planning_model": "a:b"}, "planning_model"),
         ({"planning_instructions": "plan"}, "planning_instructions"),
         ({"budget_awareness": "per-message"}, "budget_awareness"),
-        ({"hitl_tools": ["refund"]}, "hitl_tools"),
-        ({"emit_mcp_progress": False}, "emit_mcp_progress"),
-        ({"injected_tool_args": {"a": "b"}}, "injected_tool_args"),
         ({"allow_parallel_subagents": True}, "allow_parallel_subagents"),
         ({"max_parallel_subagents": 4}, "max_parallel_subagents"),
     ],

@@ -38,27 +38,38 @@ async def _behave(how: str, pick: int) -> Any:
         case "unsure":
             raise OutcomeUnknown("no idea")
         case "hangs":
-            return await asyncio.sleep(60)
+            return await asyncio.sleep(600)
         case _:
             return ODD[pick % len(ODD)]
 
 
 HOW = ("returns", "later", "raises", "retries", "unsure", "hangs", "odd")
+HANGS = 0.02
+"""Seconds for what hangs, and for nothing else: on a busy machine any other call may take longer than that."""
 
 
 def agent(rounds: list[list[tuple[str, Any]]], done: Counter[str]) -> Agent[None, str]:
     """An agent whose tools do as their calls say, and note what they have done under the call's key."""
 
-    def make(effect: Any) -> Any:
-        @tool(name=effect, effect=effect, timeout=0.02)
+    def make(effect: Any, name: str, timeout: float) -> Any:
+        @tool(name=name, effect=effect, timeout=timeout)
         async def act(ctx: RunContext[None], how: str, pick: int = 0) -> Any:
             done[ctx.idempotency_key] += 1
             return await _behave(how, pick)
 
         return act
 
-    steps = [{"calls": [{"name": name, "arguments": given} for name, given in calls]} for calls in rounds if calls]
-    return Agent("any", ScriptedModel([*steps, "done"]), tools=[make(effect) for effect in EFFECTS])
+    def named(name: str, given: Any) -> str:
+        return f"{name}_hangs" if isinstance(given, dict) and given.get("how") == "hangs" else name
+
+    steps = [
+        {"calls": [{"name": named(name, given), "arguments": given} for name, given in calls]}
+        for calls in rounds
+        if calls
+    ]
+    quick = [make(effect, effect, 60) for effect in EFFECTS]
+    slow = [make(effect, f"{effect}_hangs", HANGS) for effect in EFFECTS]
+    return Agent("any", ScriptedModel([*steps, "done"]), tools=[*quick, *slow])
 
 
 call = st.one_of(
@@ -137,7 +148,7 @@ async def _goes_on(memory: Memory, turn_id: str, rounds: list[list[tuple[str, An
     }
     ended = {entry.fact.call_id for entry in before if isinstance(entry.fact.event, ToolResult | ToolFailed)}
     done: Counter[str] = Counter()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         result = await resume(store, turn_id, [agent(rounds, done)])
     assert result.status == "completed"
     check_ends(await facts_of(store, turn_id), once=whole)

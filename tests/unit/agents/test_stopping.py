@@ -60,7 +60,7 @@ async def test_a_deadline_is_settled_by_effect_class(effect: Any, kind: str, eff
 async def test_a_keyed_tool_that_ran_out_of_time_runs_once_more_with_its_key() -> None:
     seen: list[tuple[str, int]] = []
 
-    @tool(effect="keyed", timeout=0.02)
+    @tool(effect="keyed", timeout=0.3)
     async def act(ctx: RunContext[None]) -> str:
         seen.append((ctx.idempotency_key, ctx.attempt))
         if ctx.attempt == 1:
@@ -85,7 +85,7 @@ async def test_a_keyed_tool_whose_thread_is_still_busy_is_not_run_a_second_time_
     go_on = threading.Event()
     begun: list[int] = []
 
-    @tool(effect="keyed", timeout=0.02)
+    @tool(effect="keyed", timeout=0.3)
     def act(ctx: RunContext[None]) -> str:
         begun.append(ctx.attempt)
         go_on.wait(30)
@@ -164,16 +164,16 @@ class CancellingStore(WrappedStore):
 
 
 async def test_a_second_run_that_the_turns_end_came_before_does_not_begin() -> None:
-    store, stopping, ran = MemoryStore(), asyncio.Event(), []
+    store, stopping, may_stop, ran = MemoryStore(), asyncio.Event(), asyncio.Event(), []
 
-    @tool(effect="keyed", timeout=0.01)
+    @tool(effect="keyed", timeout=0.1)
     async def act(ctx: RunContext[None]) -> str:
         ran.append(ctx.attempt)
         try:
             await asyncio.sleep(60)
         finally:
             stopping.set()
-            await asyncio.sleep(0.05)  # takes its time to stop: the cancel comes first
+            await may_stop.wait()  # takes its time to stop: the cancel comes first
         return "never"
 
     agent = Agent("any", scripted([calls("act")], leftover="ignore"), tools=[act])
@@ -181,7 +181,12 @@ async def test_a_second_run_that_the_turns_end_came_before_does_not_begin() -> N
     await stopping.wait()
     row = await store.turn_of_key("k")
     assert row is not None
+    watch = store.watch(row.agent_id)
     await cancel(store, row.turn_id)
+    while "turn.interrupt.applied" not in kinds(await facts_of(store, row.turn_id)):
+        await watch.wait()
+    watch.close()
+    may_stop.set()
     result = await task
     assert result.status == "cancelled" and ran == [1]
     assert [call.tool for call in result.unknown] == ["act"], "nobody knows what became of the first"

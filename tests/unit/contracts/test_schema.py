@@ -134,7 +134,7 @@ def test_facts_of_the_draft_have_its_families_and_names() -> None:
     families = {
         "session", "thread", "turn", "task", "run", "model", "reasoning", "tool", "action", "permission", "sandbox",
         "hook", "policy", "context", "routing", "cost", "limit", "process", "subagent", "output", "history", "snapshot",
-        "artifact", "evidence", "queue", "runtime",
+        "artifact", "evidence", "queue", "runtime", "rate_limit", "quota",
     }
     # fmt: on
     # What the draft has no family for: the inbox, what was said, answers that must fit a type, unknown outcomes, the

@@ -1,14 +1,18 @@
 """Where a turn's time went, from the durations its facts carry."""
 
+from dataclasses import replace
+
 import pytest
 
 from event_samples import (
+    NOON,
     TURN,
     as_published,
     completed,
     fact,
     in_step,
     log,
+    message,
     model_failed,
     requested,
     said,
@@ -19,7 +23,13 @@ from event_samples import (
     turn_started,
 )
 from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.events import AssistantRecorded, ContextResolved, ModelCompleted
+from wakeful.contracts.events import (
+    AssistantRecorded,
+    ContextResolved,
+    MessageAdmitted,
+    ModelCompleted,
+    TurnStarted,
+)
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.turns import RoundLatency, ToolLatency, TurnLatency
 from wakeful.decisions.latency import turn_latency
@@ -45,6 +55,7 @@ def test_the_report_adds_up_context_provider_and_tools_and_names_each() -> None:
         tools_ms=3.5 + 2.0,
         turn_ms=80.4,
         active_ms=79.0,
+        cleanup_ms=79.0 - (30 + 12.0 + 12.0) - (3.5 + 2.0) - (0.5 + 0.5),
         rounds=(
             RoundLatency(
                 step=1,
@@ -80,6 +91,21 @@ def test_an_open_turn_has_no_total_and_other_turns_do_not_count() -> None:
     report = turn_latency(TURN, [*open_turn, *others])
     assert (report.turn_ms, report.active_ms) == (None, None)
     assert report.provider_ms == turn_latency(TURN, FACTS).provider_ms
+
+
+@pytest.mark.spec("HOL-LAT-02", "HOL-LAT-03")
+def test_the_wait_in_the_queue_and_the_cleanup_are_told_apart() -> None:
+    admitted = replace(fact(message()), at=NOON - 2_500)
+    report = turn_latency(TURN, log(admitted, *(one.fact for one in FACTS)))
+    assert {"message_admitted"} <= set(MessageAdmitted.aliases)
+    assert {"message_processing_started"} <= set(TurnStarted.aliases)
+    assert report.queue_wait_ms == 2.5
+    # The terminal fact's own duration, whatever was waited in the queue and assembled before the loop began.
+    assert report.cleanup_ms == turn_latency(TURN, FACTS).cleanup_ms == 18.5
+    slower_start = CONTEXT.model_copy(update={"context_build_ms": 40.0})
+    changed = [fact(slower_start) if one.fact.event == CONTEXT else one.fact for one in FACTS]
+    assert turn_latency(TURN, log(*changed)).cleanup_ms == 18.5
+    assert turn_latency(TURN, FACTS).queue_wait_ms is None  # nothing is made up
 
 
 @pytest.mark.spec("HOL-LAT-04")

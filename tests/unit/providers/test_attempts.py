@@ -2,21 +2,28 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pytest
 
 from engine_runs import of_kind
+from model_requests import a_request, reply_of
 from wakeful import Agent, RunResult
 from wakeful.bootstrap import runtime
+from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import ModelCompleted, ModelFailed, ModelRequested, RoutingFallbackApplied, TurnFailed
 from wakeful.contracts.models import ProviderAttemptRecord, ProviderAttemptTimeline
+from wakeful.contracts.run_stream import ErrorEvent, StepEvent
 from wakeful.contracts.transcript_entries import AssistantRound, RuntimeFailure
+from wakeful.decisions.run_stream import run_stream
 from wakeful.decisions.transcript import transcript
 from wakeful.ports import Model
 from wakeful.providers.endpoints import Endpoint
 from wakeful.providers.resolving import UnsupportedTransport
+from wakeful.service.replay import replay_facts, replay_turn
 from wakeful.service.requests import RunRequest
 from wakeful.service.turns import run_turn
 from wakeful.store.memory import MemoryStore
@@ -252,14 +259,111 @@ async def test_a_transport_that_is_not_supported_is_turned_down_before_anything_
     (moved,) = of_kind(helped, RoutingFallbackApplied)
     assert (moved.from_model_ref, moved.to_model_ref) == ("acme:m-1", SECOND)
     assert moved.reason == "unsupported_transport"
+    assert [each.model_ref for each in of_kind(helped, ModelRequested)] == [SECOND], "what was not sent is no request"
+    assert helped.model_calls == 1
 
     assert (alone.status, alone.stop_reason) == ("failed", "provider_error")
     (failure,) = of_kind(alone, ModelFailed)
     assert failure.failure_kind == "unsupported_transport"
     assert "'carrier_pigeon', which is not supported" in failure.message
+    assert of_kind(alone, ModelRequested) == []
     (end,) = of_kind(alone, TurnFailed)
     assert end.failure_artifact is not None
     assert (end.failure_artifact.category, end.failure_artifact.kind) == ("protocol", "unsupported_transport")
+    assert end.model_calls == alone.model_calls == 0
+    assert end.timeline is not None
+    (attempt,) = end.timeline.attempts
+    assert (attempt.model_ref, attempt.failure_kind, attempt.outcome) == (
+        "acme:m-1",
+        "unsupported_transport",
+        "fail_fast_aborted",
+    )
+
+
+class Unasked:
+    """The same model, which nobody asks beforehand whether it can be asked."""
+
+    def __init__(self, inner: Model) -> None:
+        self.ref = inner.ref
+        self.respond = inner.respond
+
+
+async def test_a_model_that_is_not_asked_beforehand_costs_a_request_that_is_none() -> None:
+    """The inversion: it is the question beforehand that keeps the count right."""
+
+    async def nobody(_: Conversation) -> None:
+        pass
+
+    async with serving(nobody) as server:
+        result = await turn(Unasked(unsupported(server)))
+    assert (len(of_kind(result, ModelRequested)), result.model_calls) == (1, 1)
+    assert result.status == "failed"
+
+
+async def test_what_was_turned_down_comes_out_the_same_in_a_replay_and_is_shown_to_whoever_watches() -> None:
+    async def nobody(_: Conversation) -> None:
+        pass
+
+    async with serving(nobody) as server, answering(MESSAGES, GOOD) as (second, _):
+        store = MemoryStore()
+        agent: Agent[Any, Any] = Agent("asker", unsupported(server), fallbacks=[unsupported(server), second])
+        result = await run_turn(runtime(store), RunRequest(agent, "Hello", stream=False))
+    (row,) = await store.turns()
+    report = await replay_turn(store, row)
+    assert report.identical, report.divergence
+    assert report.checked["model.failed"] == 2
+    shown = [event for event in run_stream(row.turn_id, result.facts()) if isinstance(event, ErrorEvent | StepEvent)]
+    assert [(event.type, getattr(event, "attempt", None)) for event in shown] == [
+        ("step", None),
+        ("error", 1),
+        ("error", 2),
+        ("step", None),
+    ]
+
+
+async def test_a_log_that_says_a_request_was_turned_down_for_no_such_reason_is_found() -> None:
+    async def nobody(_: Conversation) -> None:
+        pass
+
+    async with serving(nobody) as server:
+        store = MemoryStore()
+        agent: Agent[Any, Any] = Agent("asker", unsupported(server))
+        await run_turn(runtime(store), RunRequest(agent, "Hello", stream=False))
+    (row,) = await store.turns()
+    facts = await store.read(row.agent_id)
+    for changed in ({"failure_kind": "server_error"}, {"disposition": "retry"}, {"attempt": 2}):
+        tampered = [
+            Recorded(each.agent_id, each.seq, replace(each.fact, event=each.fact.event.model_copy(update=changed)))
+            if isinstance(each.fact.event, ModelFailed)
+            else each
+            for each in facts
+        ]
+        report = await replay_facts(store, row, tampered)
+        assert report.divergence is not None
+        assert report.divergence.kind == "model.failed"
+
+
+@pytest.mark.parametrize("wire", [CHAT, MESSAGES], ids=str)
+async def test_a_format_without_background_responses_says_so_and_names_the_one_that_has_them(wire: WireFormat) -> None:
+    async with answering(wire, GOOD) as (model, given):
+        agent: Agent[Any, Any] = Agent("asker", model, settings={"background": True})
+        result = await run_turn(runtime(MemoryStore()), RunRequest(agent, "Hello", stream=False))
+    assert given == [], "nothing was sent"
+    assert (result.status, result.model_calls) == ("failed", 0)
+    (failure,) = of_kind(result, ModelFailed)
+    assert failure.failure_kind == "unsupported_transport"
+    assert "settings.background" in failure.message
+    assert "the wire format openai_responses has" in failure.message
+    with pytest.raises(ModelFailure, match="no background responses"):
+        await reply_of(model, a_request(settings={"background": True}))
+
+
+@pytest.mark.parametrize("wire", [CHAT, MESSAGES], ids=str)
+async def test_a_setting_that_says_no_to_background_responses_is_heeded(wire: WireFormat) -> None:
+    async with answering(wire, GOOD) as (model, given):
+        agent: Agent[Any, Any] = Agent("asker", model, settings={"background": False})
+        result = await run_turn(runtime(MemoryStore()), RunRequest(agent, "Hello", stream=False))
+    assert (result.status, given) == ("completed", [GOOD])
 
 
 def _at(text: str | None) -> float:

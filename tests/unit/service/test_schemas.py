@@ -40,7 +40,7 @@ def test_what_an_agent_writes_down_fits_and_can_be_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"name": "1st"}, {"max_steps": 0}, {"budget": {"seconds": 0}}, {"profile": "coding"}, {"surprise": 1}]
+    "change", [{"name": "1st"}, {"max_steps": 0}, {"budget": {"seconds": 0}}, {"profile": "wizard"}, {"surprise": 1}]
 )
 def test_what_the_schema_refuses_an_agent_refuses_too(change: dict[str, Any]) -> None:
     assert errors({**FULL, **change}) != []

@@ -181,17 +181,12 @@ def test_a_lambda_needs_a_name() -> None:
 
 def test_what_is_no_function_is_refused() -> None:
     with pytest.raises(InvalidConfig, match="needs a function, not a int"):
-        tool(5)  # type: ignore[call-overload]
+        tool(5)
     with pytest.raises(InvalidConfig, match="look_up is a tool already"):
         tool(look_up)
 
 
-def test_tool_objects_of_other_libraries_are_refused_by_their_class() -> None:
-    theirs = type(
-        "StructuredTool", (), {"__module__": "langchain_core.tools.structured", "__call__": lambda self: None}
-    )
-    with pytest.raises(NotBuiltYet, match=r"langchain_core\.tools\.structured\.StructuredTool"):
-        tool(theirs())
+def test_an_object_of_a_package_that_only_sounds_like_another_librarys_is_a_function_like_any_other() -> None:
     mine = type("Mine", (), {"__module__": "agents.helpers_of_mine", "__call__": lambda self: None})
     assert tool(mine()).name == "Mine"
 

@@ -18,7 +18,8 @@ from wakeful.workspaces import Workspace
 from wakeful.workspaces.beneath import kernel_resolves
 
 CALLS = 3_000
-MOST_NAIVE_CALLS = 200_000
+MOST_CALLS = 200_000
+"""For what has to happen at least once: how often depends on who gets the processor."""
 
 
 class World:
@@ -84,9 +85,11 @@ def test_nothing_outside_is_ever_read(world: World, kernel: bool, path: str) -> 
     workspace = replace(Workspace.at(world.root), kernel=kernel)
     seen: set[bytes] = set()
     with world.stormy(world.swap if path.startswith("d") else world.relink):
-        for _ in range(CALLS):
+        for number in range(MOST_CALLS):
             with suppress(ToolReported):
                 seen.add(workspace.read(path).data)
+            if number >= CALLS and seen:
+                break
     assert seen == {b"inside"}
 
 
@@ -94,7 +97,9 @@ def test_nothing_outside_is_ever_written_made_or_deleted(world: World) -> None:
     workspace = Workspace.at(world.root)
     done = [0, 0, 0]
     with world.stormy(world.relink):
-        for number in range(CALLS // 3):
+        for number in range(MOST_CALLS // 3):
+            if number >= CALLS // 3 and all(done):
+                break
             with suppress(ToolReported):
                 workspace.write("a/sub/file", b"inside")
                 done[0] += 1
@@ -114,7 +119,7 @@ def test_nothing_outside_is_ever_written_made_or_deleted(world: World) -> None:
 
 def found(world: World, change: Callable[[], None], escaped: Callable[[], bool], attempt: Callable[[], None]) -> bool:
     with world.stormy(change):
-        for _ in range(MOST_NAIVE_CALLS):
+        for _ in range(MOST_CALLS):
             with suppress(OSError):
                 attempt()
             if escaped():

@@ -40,8 +40,17 @@ from wakeful.contracts.events.models import (
     ModelCompleted,
     ModelFailed,
     ModelRequested,
+    ModelResponseAccepted,
+    ModelResponseReattached,
 )
-from wakeful.contracts.events.routing import CostEstimated, CostRecorded, LimitState, RoutingFallbackApplied
+from wakeful.contracts.events.routing import (
+    CostEstimated,
+    CostRecorded,
+    LimitState,
+    QuotaBlocked,
+    RateLimitHit,
+    RoutingFallbackApplied,
+)
 from wakeful.contracts.events.tools import (
     ErrorCategory,
     PermissionEvaluated,
@@ -96,10 +105,14 @@ AnyEvent: TypeAlias = (
     | TurnCompleted
     | TurnFailed
     | ModelRequested
+    | ModelResponseAccepted
+    | ModelResponseReattached
     | ModelFailed
     | ModelCompleted
     | AssistantRecorded
     | RoutingFallbackApplied
+    | RateLimitHit
+    | QuotaBlocked
     | CostEstimated
     | CostRecorded
     | PermissionEvaluated
@@ -177,10 +190,14 @@ __all__ = [
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",
+    "ModelResponseAccepted",
+    "ModelResponseReattached",
     "ObserverFailed",
     "OutputSpilled",
     "OutputTruncated",
     "PermissionEvaluated",
+    "QuotaBlocked",
+    "RateLimitHit",
     "RejectedDeclaration",
     "RoutingFallbackApplied",
     "RuntimeToolRequested",

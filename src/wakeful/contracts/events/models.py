@@ -37,6 +37,31 @@ class ModelRequested(Event):
     context_build_ms: float = 0.0
 
 
+class ModelResponseAccepted(Event):
+    """The provider took the request on and works at it by itself: under this id its answer can be had later."""
+
+    kind: ClassVar[str] = "model.response.accepted"
+    needs: ClassVar[tuple[Need, ...]] = STEP
+
+    model_ref: str
+    provider: str
+    candidate: int = 0
+    attempt: int
+    response_id: str
+
+
+class ModelResponseReattached(Event):
+    """After a crash: the answer of an accepted request is asked for by its id, and nothing is sent again."""
+
+    kind: ClassVar[str] = "model.response.reattached"
+    needs: ClassVar[tuple[Need, ...]] = STEP
+
+    model_ref: str
+    candidate: int = 0
+    attempt: int
+    response_id: str
+
+
 class ModelFailed(Event):
     """An attempt is lost; nothing that was glimpsed of it is believed."""
 

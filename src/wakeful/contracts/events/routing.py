@@ -3,7 +3,7 @@
 from typing import ClassVar, Literal
 
 from wakeful.contracts.events.base import STEP, Event, Need
-from wakeful.contracts.models import FailureKind
+from wakeful.contracts.models import FailureKind, ProviderLimit
 from wakeful.contracts.values import Value
 
 
@@ -33,6 +33,36 @@ class RoutingFallbackApplied(Event):
     fallback_chain: tuple[str, ...]
     """Models already tried in this round, oldest first."""
     limit_state: LimitState = LimitState()
+
+
+class LimitFact(Event):
+    """What a provider said about its limits when it refused a request for one."""
+
+    needs: ClassVar[tuple[Need, ...]] = STEP
+
+    model_ref: str
+    attempt: int
+    limit_name: str | None = None
+    """The limit that was used up; None when the provider did not say which."""
+    limit: float | None = None
+    observed: float | None = None
+    """How much of the limit is used."""
+    retry_after_ms: int | None = None
+    resets_at: str | None = None
+    limits: tuple[ProviderLimit, ...] = ()
+    """Every limit that the answer spoke of."""
+
+
+class RateLimitHit(LimitFact):
+    """A provider refused a request because there were too many."""
+
+    kind: ClassVar[str] = "rate_limit.hit"
+
+
+class QuotaBlocked(LimitFact):
+    """A provider refused a request because the account has nothing left: waiting a little does not help."""
+
+    kind: ClassVar[str] = "quota.blocked"
 
 
 class CostEstimated(Event):

@@ -113,7 +113,7 @@ class ToolStarted(Event):
     args_sha256: str
     policy: Policy = "allowed"
     permission_ref: str | None = None
-    """`event_id` of the verdict; None when it is the event just before this one."""
+    """`event_id` of the verdict; `@-1` and `@-2` in the log: the event before this one, and the one before that."""
     approval_ref: str | None = None
     sandbox_ref: str | None = None
     hook_outcomes: tuple[HookOutcome, ...] = ()

@@ -6,12 +6,13 @@ commands, and nothing that an interruption ends.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import Literal, Protocol
 
 from wakeful.contracts.tool_catalog import CAPABILITIES, CatalogEntry, CatalogOwner, CatalogPolicy, ToolCatalog
 from wakeful.contracts.tools import PREVIEW_CHARS, Confinement, ToolDeclaration
-from wakeful.contracts.verdicts import Verdict
+from wakeful.contracts.verdicts import Verdict, combined
 from wakeful.decisions.policy.judging import CompiledPolicy, standing_verdict
+from wakeful.decisions.policy.permissions import confinement_verdict
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 _WRITING = frozenset({"write", "shell"})
@@ -26,6 +27,8 @@ class Missing(Protocol):
     def reason(self) -> str: ...
     @property
     def description(self) -> str: ...
+    @property
+    def status(self) -> Literal["denied", "unavailable"]: ...
 
 
 def resolve_catalog(
@@ -49,6 +52,9 @@ def resolve_catalog(
         if name in policy.hidden:
             reason = (hidden_reasons or {}).get(name, "it is not visible in this run")
             verdict = Verdict("deny", "host_policy", reason, layer="belt")
+        held = confinement_verdict(policy.source.tools, name, (confined or {}).get(name))
+        if held is not None and not held.allowed:
+            verdict = combined((verdict, held))
         entries[name] = entry_of(
             plan.declaration,
             verdict,
@@ -63,7 +69,7 @@ def resolve_catalog(
                 tool_name=missing.name,
                 description=summary(missing.description),
                 input_schema={},
-                policy="unavailable",
+                policy=missing.status,
                 policy_reason=summary(missing.reason) or "it cannot be had now",
                 runtime_owner="mcp_server" if missing.name.startswith("mcp.") else "local",
             ),
@@ -92,7 +98,7 @@ def entry_of(
         input_schema_ref=schema_ref,
         capabilities=capabilities,
         policy=_policy(verdict, confinement),
-        policy_reason=verdict.reason,
+        policy_reason=_reason(verdict, confinement),
         runtime_owner=_owner(declaration),
         metadata_ref=metadata_ref,
         is_read_only=read_only,
@@ -136,6 +142,14 @@ def _policy(verdict: Verdict, confinement: Confinement | None) -> CatalogPolicy:
     if verdict.decision != "allow":
         return "denied" if verdict.decision == "deny" else "ask"
     return "sandboxed" if confinement is not None and confinement.mode != "not_enforced" else "allowed"
+
+
+def _reason(verdict: Verdict, confinement: Confinement | None) -> str:
+    """Why, and what holds its calls: that nothing does is said wherever the tool is shown."""
+    if confinement is None or verdict.decision == "deny":
+        return verdict.reason
+    why = f" ({summary(confinement.reason)})" if confinement.reason else ""
+    return f"{verdict.reason}; its calls are held by {confinement.mode}{why}"
 
 
 def _owner(declaration: ToolDeclaration) -> CatalogOwner:

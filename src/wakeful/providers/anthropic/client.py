@@ -9,6 +9,7 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.models import Reply
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
+from wakeful.providers.anthropic.context_editing import diagnostics, with_beta
 from wakeful.providers.anthropic.decode import StreamDecoder, decode_response
 from wakeful.providers.anthropic.encode import Encoder, most_tokens
 from wakeful.providers.endpoints import ANTHROPIC_BEARER, Auth, Endpoint, endpoint
@@ -61,11 +62,22 @@ class AnthropicMessages(HttpModel[Encoder]):
     def _decoder(self, names: WireNames, peer: Peer) -> StreamDecoder:
         return StreamDecoder(names, peer)
 
+    def _headers(self, request: ModelRequest, encoder: Encoder, secret: Secret | None) -> dict[str, str]:
+        headers = super()._headers(request, encoder, secret)
+        if encoder.edits(request) is not None:
+            with_beta(headers)
+        return headers
+
     def _whole(self, body: bytes, names: WireNames, peer: Peer) -> Reply:
         return decode_response(body, names, peer)
 
     def _in_our_terms(self, reply: Reply, request: ModelRequest) -> Reply:
         return reply if request.output_schema is None else _as_asked(reply, request.output_schema)
+
+    def _noted(self, request: ModelRequest, encoder: Encoder, request_id: str | None) -> dict[str, Any]:
+        noted = super()._noted(request, encoder, request_id)
+        edits = encoder.edits(request)
+        return noted if edits is None else {**noted, "context_editing": diagnostics(edits, request.history)}
 
 
 def _endpoint(

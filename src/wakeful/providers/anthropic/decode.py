@@ -125,6 +125,8 @@ class StreamDecoder:
         message = self._started("message_delta")
         message.update({key: value for key, value in said["delta"].items() if value is not None})
         self._stop = message.get("stop_reason")
+        if said.get("context_management") is not None:
+            message["context_management"] = said["context_management"]  # what the provider cleared on its side
         # Counts are totals so far: they replace, and what is left out stays as message_start said.
         told = {key: value for key, value in (said.get("usage") or {}).items() if value is not None}
         message["usage"] = {**(message.get("usage") or {}), **told}

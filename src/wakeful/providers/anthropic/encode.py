@@ -15,6 +15,7 @@ from wakeful.contracts.models import ToolChoice
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
 from wakeful.providers.anthropic.block_writing import BlockWriter, dump
+from wakeful.providers.anthropic.context_editing import CAPABILITY, SETTING, edits_of
 from wakeful.providers.anthropic.joining import messages
 from wakeful.providers.profiles import ModelProfile
 from wakeful.providers.wire.names import WireNames
@@ -23,7 +24,7 @@ from wakeful.providers.wire.schemas import Emitted, emit
 FEW_TOKENS, MANY_TOKENS = 4_096, 32_000
 """The API wants a number. Without one from the caller: what every model takes, or as much as a long answer needs."""
 SAMPLING = ("temperature", "top_p", "top_k")
-RESERVED = frozenset({"model", "messages", "system", "tools", "tool_choice", "stream", "cache_control"})
+RESERVED = frozenset({"model", "messages", "system", "tools", "tool_choice", "stream", "cache_control", "background"})
 """What the runtime says itself: a setting of that name would say it twice."""
 SYSTEM_MARKS = 2
 """The API takes four cache marks: one is on the tools, one moves with the conversation."""
@@ -95,7 +96,11 @@ class Encoder:
         if name in SAMPLING:
             # While it thinks, a model samples as it likes: the API takes no temperature beside that.
             return name in self._sampling and not _thinks(settings)
-        return True
+        return name != SETTING or CAPABILITY in self._profile.prompt
+
+    def edits(self, request: ModelRequest) -> dict[str, Any] | None:
+        """What the provider may clear of the conversation; None when nobody asked, or this model has no such thing."""
+        return edits_of(request.settings) if self._accepts(SETTING, {}) else None
 
     # --- head: the same for every request of a turn ---
 
@@ -139,6 +144,7 @@ class Encoder:
         given = {name: value for name, value in settings.items() if name not in refused and value is not None}
         parallel = bool(given.pop("parallel_tool_calls", True)) and self._profile.parallel_tool_calls
         output = {**given.pop("output_config", {})}
+        given.pop(SETTING, None)
         if "effort" in given:
             output["effort"] = given.pop("effort")
         if form is not None:
@@ -148,7 +154,7 @@ class Encoder:
             fields["stop_sequences"] = [fields["stop_sequences"]]
         unforced = request.tool_choice == "required" and not self._can_force(settings)
         choice = self._tool_choice("auto" if unforced else request.tool_choice, parallel=parallel)
-        optional = {"tool_choice": choice, "output_config": output or None}
+        optional = {"tool_choice": choice, "output_config": output or None, SETTING: self.edits(request)}
         fields |= {name: value for name, value in optional.items() if value is not None}
         return b"]," + dump({**fields, "stream": request.stream})[1:]
 

@@ -1,20 +1,25 @@
-"""A model behind the Responses API: a request out, an answer in, and nothing decided in between."""
+"""A model behind the Responses API: a request out, an answer in, and nothing decided in between.
+
+With the setting `background` the provider works at the request by itself (`background`): after a crash its answer is
+asked for by id.
+"""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from wakeful.contracts.errors import InvalidConfig, ModelFailure
+from wakeful.contracts.errors import InvalidConfig, ModelFailure, ResponseGone
 from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
 from wakeful.providers.endpoint_settings import address
 from wakeful.providers.endpoints import Endpoint
 from wakeful.providers.endpoints import endpoint as configured
+from wakeful.providers.openai_responses.background import Background, Line, cancel
 from wakeful.providers.openai_responses.continuation import Continuations, scope_of
 from wakeful.providers.openai_responses.decode import StreamDecoder, decode_response
-from wakeful.providers.openai_responses.encode import CODEX_RULES, OPENAI_RULES, Encoder
+from wakeful.providers.openai_responses.encode import CODEX_RULES, OPENAI_RULES, Encoder, is_background
 from wakeful.providers.prices import Price
 from wakeful.providers.profiles import ModelProfile
 from wakeful.providers.wire.failures import Peer
@@ -22,6 +27,7 @@ from wakeful.providers.wire.http import Timeouts
 from wakeful.providers.wire.http_model import HttpModel
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.redact import Secret
+from wakeful.providers.wire.unsupported import no_background
 
 if TYPE_CHECKING:
     import httpx2
@@ -36,7 +42,7 @@ class OpenAIResponses(HttpModel[Encoder]):
     """`OpenAIResponses("gpt-5.5")`, or `OpenAIResponses("mine", base_url="http://127.0.0.1:8000/v1", api_key=...)`.
 
     Nothing is left with the provider unless `continues` is on: then answers are stored there, and a request that only
-    adds to an earlier one sends what it adds.
+    adds to an earlier one sends what it adds; or the setting `background`: then the provider keeps its answer.
     """
 
     path = "/responses"
@@ -93,8 +99,55 @@ class OpenAIResponses(HttpModel[Encoder]):
             except ModelFailure as failure:
                 continuations.forget(scope)
                 # What the provider does not have any more is no reason to lose the attempt: it can be sent whole.
-                if not bodies or failure.status not in _GONE:
+                if not bodies or failure.status not in _GONE or isinstance(failure, ResponseGone):
                     raise
+
+    def refusal(self, settings: Mapping[str, Any]) -> ModelFailure | None:
+        """A backend that keeps no answers makes none by itself."""
+        if not self._endpoint.quirks.get("codex"):
+            return None
+        return no_background(self._endpoint.name, self._ref, f"{self._endpoint.name} keeps no answers and", settings)
+
+    async def reattach(self, request: ModelRequest, response_id: str) -> AsyncIterator[ModelGlimpse | Reply]:
+        """The answer of a background request that was accepted before. Raises ResponseGone when it is not there."""
+        encoder = self._encoder(request.tools)
+        background = self._background(request, encoder)
+        async with aclosing(background.found(response_id)) as pieces:
+            async for piece in pieces:
+                yield self._given(piece, request, encoder, None) if isinstance(piece, Reply) else piece
+
+    async def abandon(self, response_id: str) -> None:
+        """Cancel a background response."""
+        await cancel(self._line(), response_id)
+
+    async def _exchange(
+        self, request: ModelRequest, encoder: Encoder, body: Sequence[bytes] | None = None
+    ) -> AsyncGenerator[ModelGlimpse | Reply, None]:
+        if self.refusal(request.settings) is None and is_background(request.settings):
+            background = self._background(request, encoder)
+            pieces = background.created(encoder.body(request) if body is None else body, request.accepted)
+        else:
+            background, pieces = None, super()._exchange(request, encoder, body)
+        async with aclosing(pieces):
+            async for piece in pieces:
+                if background is not None and isinstance(piece, Reply):
+                    piece = self._given(piece, request, encoder, background.request_id)
+                yield piece
+
+    def _background(self, request: ModelRequest, encoder: Encoder) -> Background:
+        return Background(self._line(), encoder.names, stream=request.stream, include=encoder.include(request))
+
+    def _line(self) -> Line:
+        """How the endpoint is spoken to now: the key is read here."""
+        key = self._key_now()
+        headers = self._endpoint.auth_headers(key.secret)
+        transport = self._transport(key)
+        return Line(
+            self._url,
+            transport.peer(self._url, headers, self._ref),
+            self._timeouts or Timeouts(),
+            lambda method, url, body: transport.send(url, headers, body, model_ref=self._ref, method=method),
+        )
 
     def _asks_for_stream(self, request: ModelRequest) -> bool:
         return request.stream or self._rules.always_streams

@@ -8,7 +8,7 @@ setting asked for and this model does not take is left out and reported, never l
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from wakeful.ports import ModelRequest
 from wakeful.providers.openai_responses.items import ItemEncoder, dumped
 from wakeful.providers.profiles import OPEN_SAMPLING, ModelProfile
 from wakeful.providers.wire.names import WireNames
-from wakeful.providers.wire.schemas import emit
+from wakeful.providers.wire.schemas import Mode, emit
 
 ENCRYPTED = "reasoning.encrypted_content"
 OURS = frozenset(
@@ -32,7 +32,6 @@ OURS = frozenset(
         "store",
         "previous_response_id",
         "conversation",
-        "background",
     }
 )
 """Fields that follow from the request or the client; a setting of that name would break what they promise."""
@@ -48,6 +47,7 @@ READ = frozenset(
         "include",
         "parallel_tool_calls",
         "prompt_cache_key",
+        "background",
         *OPEN_SAMPLING,
     }
 )
@@ -102,6 +102,7 @@ class Encoder:
         "_model",
         "_profile",
         "_rules",
+        "_schemas",
         "_store",
         "_tools_digest",
         "_wire",
@@ -117,7 +118,10 @@ class Encoder:
         provider: str = "openai",
         store: bool = False,
         rules: Rules = OPENAI_RULES,
+        schemas: Mode = "relaxed",
     ) -> None:
+        """`schemas` is how tool schemas are written; strict is for checks, no request at run time uses it."""
+        self._schemas: Mode = schemas
         self._model = model
         self._profile = profile
         self.names = names
@@ -157,6 +161,10 @@ class Encoder:
     def reply(self, request: ModelRequest, item: AssistantItem) -> bytes:
         """An answer to the request as it will stand in the next one's history."""
         return self._items[self._reasons(request)].encode(item)
+
+    def include(self, request: ModelRequest) -> list[str]:
+        """What an answer has to hold beyond the usual; to be asked for again by whoever asks for the answer by id."""
+        return list(self._reasoning(request.settings).get("include") or ())
 
     def changes(self, request: ModelRequest) -> list[str]:
         """What of the request's schemas had to be written differently for this provider."""
@@ -211,7 +219,7 @@ class Encoder:
         tools = []
         changes: list[str] = []
         for tool in request.tools:
-            emitted = emit(tool.input_schema, "relaxed", "openai")
+            emitted = emit(tool.input_schema, self._schemas, "openai")
             changes += [f"{tool.name}: {change}" for change in emitted.changes]
             tools.append(
                 {
@@ -219,7 +227,7 @@ class Encoder:
                     "name": self.names.to_wire(tool.name),
                     "description": tool.description,
                     "parameters": emitted.schema,
-                    "strict": False,
+                    "strict": self._schemas == "strict" and emitted.strict,
                 }
             )
         self._changes = tuple(changes)
@@ -230,7 +238,14 @@ class Encoder:
         taken = sorted(OURS & settings.keys())
         if taken:
             raise _unsayable(f"settings.{taken[0]} is not a setting: it follows from the request")
-        fields: dict[str, Any] = {"store": self._store, "stream": request.stream or rules.always_streams}
+        background = is_background(settings)
+        fields: dict[str, Any] = {
+            # What the provider makes by itself it has to keep until it was asked for.
+            "store": self._store or background,
+            "stream": request.stream or rules.always_streams,
+        }
+        if background:
+            fields["background"] = True
         fields.update(self._tool_use(request))
         fields.update(self._reasoning(settings))
         text = self._text(request)
@@ -288,6 +303,14 @@ class Encoder:
         if request.output_schema is not None and self._profile.structured_output:
             text["format"] = output_format(request.output_schema)
         return text
+
+
+def is_background(settings: Mapping[str, Any]) -> bool:
+    """Is the provider to work at the request by itself? Raises ModelFailure for a setting that is no yes or no."""
+    wanted = settings.get("background")
+    if wanted not in (None, True, False):
+        raise _unsayable(f"settings.background is {wanted!r}; it is True or False")
+    return bool(wanted)
 
 
 def _asked_reasoning(settings: dict[str, Any]) -> dict[str, Any]:

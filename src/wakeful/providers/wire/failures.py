@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import FailureKind, HttpClientDiagnostics, Stage, TransportDiagnostics
 from wakeful.providers.wire.error_words import Said, is_about_the_model, kind_of_status, kind_of_words, said_by, said_in
+from wakeful.providers.wire.limits import limits_of
 from wakeful.providers.wire.redact import public_url, redact
 
 MAX_SAID = 400
@@ -57,7 +58,7 @@ def from_status(
         return _redirected(peer, status, headers)
     said = said_by(body)
     kind = kind_of_status(status, said)
-    return _failure(
+    failure = _failure(
         peer,
         _words(peer, kind, said, f"answered {status}"),
         kind=kind,
@@ -66,6 +67,9 @@ def from_status(
         retry_after=retry_after(headers, now),
         client=HttpClientDiagnostics(status=status),
     )
+    if kind in ("rate_limited", "quota_exhausted"):
+        failure.limits = limits_of(headers, _server_time(headers, now))
+    return failure
 
 
 def from_error_object(
@@ -101,6 +105,7 @@ def from_exception(
     """What an HTTP client's exception means, by the names of its classes: no client has to be loaded to ask."""
     peer = peer or Peer(provider, model_ref)
     names = {base.__name__ for base in type(error).__mro__}
+    stage = _at_least(stage, names)
     chain = _chain(error, peer.secrets)
     inner = {base.__name__ for link in _links(error) for base in type(link).__mro__}
     kind: FailureKind
@@ -153,10 +158,16 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
         if seconds is not None:
             return seconds / scale
     until = _timestamp(given.get("retry-after"))
-    since = _timestamp(given.get("date")) if "date" in given else now
+    since = _server_time(given, now)
     if until is None or since is None:
         return None
     return max(0.0, until - since)
+
+
+def _server_time(headers: Mapping[str, str], now: float | None) -> float | None:
+    """The server's own clock, where it shows it."""
+    date = next((value for name, value in headers.items() if name.lower() == "date"), None)
+    return now if date is None else _timestamp(date)
 
 
 # --- what to tell a person -------------------------------------------------------------------------------------------
@@ -200,6 +211,18 @@ def _redirected(peer: Peer, status: int, headers: Mapping[str, str]) -> ModelFai
 
 
 # --- exceptions -------------------------------------------------------------------------------------------------------
+
+
+def _at_least(stage: Stage, names: set[str]) -> Stage:
+    """How far the exchange got: as far as was seen, and no less far than the exception itself says.
+
+    A client with a transport of its own may not tell how far it is; the classes of its exceptions still do.
+    """
+    if stage == "connect" and names & {"WriteTimeout", "WriteError"}:
+        return "send"
+    if stage == "connect" and names & {"ReadTimeout", "ReadError", "RemoteProtocolError"}:
+        return "headers"
+    return stage
 
 
 def _too_slow(stage: Stage) -> str:

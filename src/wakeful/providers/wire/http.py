@@ -42,6 +42,8 @@ class Timeouts:
     """From the request to its answer, and from there to the first piece of the body: a long prompt takes its time."""
     between_chunks: float = 120.0
     whole: float = 900.0
+    background: float = 3600.0
+    """For an answer that the provider makes by itself, however many exchanges it takes to hear of it."""
 
 
 class HttpResponse:
@@ -171,6 +173,11 @@ class HttpTransport:
     def __repr__(self) -> str:
         return f"HttpTransport({self._provider!r})"
 
+    def peer(self, url: str, headers: Mapping[str, str], model_ref: str | None = None) -> Peer:
+        """Who is spoken to, as failures name it: what is secret in its headers and address is known to them."""
+        secrets = (*secrets_of(headers), *secrets_of_url(url))
+        return Peer(self._provider, model_ref, url, self._key_variable, self._known_models, secrets)
+
     @asynccontextmanager
     async def send(
         self,
@@ -185,14 +192,7 @@ class HttpTransport:
 
         Raises ModelFailure for every other outcome than a 2xx answer.
         """
-        peer = Peer(
-            self._provider,
-            model_ref,
-            url,
-            self._key_variable,
-            self._known_models,
-            (*secrets_of(headers), *secrets_of_url(url)),
-        )
+        peer = self.peer(url, headers, model_ref)
         deadline = asyncio.get_running_loop().time() + self._timeouts.whole
         response = await self._begun(peer, method, url, headers, chunks)
         answer = HttpResponse(response, peer, self._timeouts, deadline)

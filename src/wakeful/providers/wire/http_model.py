@@ -20,8 +20,9 @@ from wakeful.providers.profiles import ModelProfile, known_models, profile_of
 from wakeful.providers.wire.failures import Peer
 from wakeful.providers.wire.http import HttpTransport, Timeouts
 from wakeful.providers.wire.names import WireNames
-from wakeful.providers.wire.redact import Secret
+from wakeful.providers.wire.redact import Secret, redact, secrets_of
 from wakeful.providers.wire.sse import SseEvent
+from wakeful.providers.wire.unsupported import no_background
 
 if TYPE_CHECKING:
     import httpx2
@@ -114,6 +115,14 @@ class HttpModel(ABC, Generic[EncoderT]):
         """Glimpses, when the request streams; then the reply, the same one either way. Raises ModelFailure."""
         return self._exchange(request, self._encoder(request.tools))
 
+    def refusal(self, settings: Mapping[str, Any]) -> ModelFailure | None:
+        """What this format cannot do at all: said before anything is sent."""
+        return no_background(self._endpoint.name, self._ref, f"the wire format {self._wire}", settings)
+
+    def redacted(self, text: str) -> str:
+        """A text without the key and what else of a request's headers is secret."""
+        return redact(text, secrets_of(self._endpoint.auth_headers(self._key_now().secret)))
+
     # --- what a format brings ---------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -129,6 +138,10 @@ class HttpModel(ABC, Generic[EncoderT]):
     def _asks_for_stream(self, request: ModelRequest) -> bool:
         return request.stream
 
+    def _headers(self, request: ModelRequest, encoder: EncoderT, secret: Secret | None) -> dict[str, str]:
+        """The headers of a request: those of the endpoint, and what the format adds for this one."""
+        return self._endpoint.auth_headers(secret)
+
     def _in_our_terms(self, reply: Reply, request: ModelRequest) -> Reply:
         """The reply to what was asked for, where something else had to be sent."""
         return reply
@@ -139,18 +152,14 @@ class HttpModel(ABC, Generic[EncoderT]):
         self, request: ModelRequest, encoder: EncoderT, body: Sequence[bytes] | None = None
     ) -> AsyncGenerator[ModelGlimpse | Reply, None]:
         """One request, sent once: `body`, or what the encoder makes of it."""
+        if (refusal := self.refusal(request.settings)) is not None:
+            raise refusal
         chunks = encoder.body(request) if body is None else body
         key = self._key_now()
-        headers = self._endpoint.auth_headers(key.secret)
+        headers = self._headers(request, encoder, key.secret)
         streams = self._asks_for_stream(request)
         headers.setdefault("accept", "text/event-stream" if streams else "application/json")
-        transport = HttpTransport(
-            self._endpoint.name,
-            timeouts=self._timeouts,
-            client=self._client,
-            key_variable=key.variable,
-            known_models=known_models(self._endpoint.wire or "openai_chat"),
-        )
+        transport = self._transport(key)
         async with transport.send(self._url, headers, chunks, model_ref=self._ref) as answer:
             if _is_stream(answer.headers.get("content-type", ""), streams):
                 decoder = self._decoder(encoder.names, answer.peer)
@@ -168,10 +177,27 @@ class HttpModel(ABC, Generic[EncoderT]):
             else:
                 reply = self._whole(await answer.read(), encoder.names, answer.peer)
             request_id = answer.headers.get(self.request_id_header)
+        yield self._given(reply, request, encoder, request_id)
+
+    def _given(self, reply: Reply, request: ModelRequest, encoder: EncoderT, request_id: str | None) -> Reply:
+        """A reply as it is handed on: with what is worth keeping about its request, and to what was asked for."""
         noted = self._noted(request, encoder, request_id)
         if noted:
             reply = reply.model_copy(update={"request_metadata": {**reply.request_metadata, **noted}})
-        yield self._in_our_terms(reply, request)
+        return self._in_our_terms(reply, request)
+
+    def _transport(self, key: Key) -> HttpTransport:
+        return HttpTransport(
+            self._endpoint.name,
+            timeouts=self._timeouts,
+            client=self._client,
+            key_variable=key.variable,
+            known_models=known_models(self._wire),
+        )
+
+    @property
+    def _wire(self) -> str:
+        return self._endpoint.wire or "openai_chat"
 
     def _noted(self, request: ModelRequest, encoder: EncoderT, request_id: str | None) -> dict[str, Any]:
         """What is worth keeping about how the request was made; about its schemas, once in a turn."""

@@ -19,32 +19,36 @@ def agent_for(
     model: str | None,
     instructions: str | None,
     max_steps: int | None,
+    workspace: Path | None = None,
+    profile: str | None = None,
 ) -> Agent[Any, Any]:
-    """The one agent. Raises WrongRequest when several were named."""
+    """The one agent. Raises WrongRequest when several were named.
+
+    An agent that was named works where it says it does; one that is made for the occasion works in the current folder.
+    """
     named = [agent.name for agent in loaded.agents]
     if len(named) > 1 or (named and file is not None):
         both = ", ".join([*named, *([str(file)] if file else [])])
         raise WrongRequest(f"a run has one agent, and several were named: {both}", "leave all but one out")
+    changes: dict[str, Any] = {}
     if loaded.agents:
         agent = loaded.agents[0]
-        tools = (*agent.tools, *loaded.tools)
+        changes["tools"] = (*agent.tools, *agent.given_sources, *loaded.tools)
     elif file is not None:
         agent = Agent.from_file(file, loaded.tools)
-        tools = agent.tools
     else:
-        agent = Agent(BARE, model or DEFAULT_MODEL)
-        tools = tuple(loaded.tools)
-    return Agent(
-        agent.name,
-        model or agent.model,
-        instructions if instructions is not None else agent.instructions,
-        tools,
-        deps_type=agent.deps_type,
-        output_type=agent.output_type,
-        deps=agent.deps,
-        settings=agent.settings,
-        fallbacks=agent.fallbacks if model is None else (),
-        budget=agent.budget,
-        profile=agent.profile,
-        max_steps=max_steps if max_steps is not None else agent.max_steps,
-    )
+        agent = Agent(BARE, model or DEFAULT_MODEL, tools=loaded.tools)
+        profile = profile or "coding"
+    if profile is not None:
+        changes["profile"] = profile
+    if workspace is not None or (profile not in (None, "chat") and agent.workspace is None):
+        changes["workspace"] = workspace if workspace is not None else Path.cwd()
+        if agent.workspace is None and profile is None:
+            changes["profile"] = None  # whatever goes with a workspace
+    if model is not None:
+        changes |= {"model": model, "fallbacks": ()}
+    if instructions is not None:
+        changes["instructions"] = instructions
+    if max_steps is not None:
+        changes["max_steps"] = max_steps
+    return agent.changed(**changes)

@@ -7,8 +7,8 @@ import typer
 
 from wakeful.bootstrap import opened_store, runtime
 from wakeful.ports import TurnRow
+from wakeful.service.cancelling import cancel_turn
 from wakeful.service.queries import find_turn
-from wakeful.service.turns import cancel_turn
 from wakeful.surfaces.cli.options import StoreOption
 from wakeful.surfaces.cli.places import Place, store_to_read
 from wakeful.surfaces.cli.shown import out

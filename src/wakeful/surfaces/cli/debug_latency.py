@@ -18,9 +18,13 @@ def command(turn: TurnArgument = None, store: StoreOption = None, json: JsonOpti
         return
     whole = f"{duration(report.turn_ms)}, of which {duration(report.active_ms or 0)} at work" if report.turn_ms else "-"
     out(f"turn {report.turn_id}: {whole}")
+    if report.queue_wait_ms is not None:
+        out(f"  queue     {duration(report.queue_wait_ms)}, before it was taken up")
     out(f"  context   {duration(report.context_build_ms)}")
     out(f"  models    {duration(report.provider_ms)}")
     out(f"  tools     {duration(report.tools_ms)}")
+    if report.cleanup_ms is not None:
+        out(f"  cleanup   {duration(report.cleanup_ms)}")
     rows = []
     for each in report.rounds:
         lost = f"{each.lost_attempts} lost, {duration(each.lost_ms)}" if each.lost_attempts else ""

@@ -1,14 +1,14 @@
 """`wakeful events`: the newest turns, or the log of one, as it is stored or as it happens."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap import opened_store, own_keys
 from wakeful.contracts.envelope import Recorded
 from wakeful.decisions.redaction import redact
 from wakeful.decisions.run_stream import RunStream
@@ -39,7 +39,7 @@ def command(
         Views, typer.Option("--as", help="facts: the log. stream: as it is watched. transcript: who said what.")
     ] = "facts",
     after: Annotated[int, typer.Option("--after", metavar="SEQ", help="Only what comes after this number.")] = 0,
-    reveal: Annotated[bool, typer.Option("--reveal", help="Show secrets in arguments instead of [redacted].")] = False,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Show secrets instead of [redacted].")] = False,
 ) -> None:
     """Show a turn's log, secrets hidden. Without TURN: the newest turns."""
     place = store_to_read(store)
@@ -72,11 +72,15 @@ async def _list(place: Place, json: bool) -> None:
 async def _show(turn: str | None, place: Place, printer: "_Printer", follow_it: bool) -> None:
     async with opened_store(place.path) as opened:
         row = await find_turn(opened, turn)
-        await printer.print_all(opened, row, follow(opened, row) if follow_it else _stored(opened, row))
+        if follow_it:
+            await printer.print_all(opened, row, follow(opened, row))
+        else:
+            stored = await turn_events(opened, row)
+            await printer.print_all(opened, row, _each(stored), stored)
 
 
-async def _stored(store: Store, row: TurnRow) -> AsyncIterator[Recorded]:
-    for recorded in await turn_events(store, row):
+async def _each(facts: list[Recorded]) -> AsyncIterator[Recorded]:
+    for recorded in facts:
         yield recorded
 
 
@@ -91,9 +95,13 @@ class _Printer:
         self._reveal = reveal
         self._console = Console(highlight=False, soft_wrap=True)
 
-    async def print_all(self, store: Store, row: TurnRow, facts: AsyncIterator[Recorded]) -> None:
-        reader = EventReader(store, reveal=self._reveal)
-        stream, transcript = RunStream(row.turn_id), Transcript()
+    async def print_all(
+        self, store: Store, row: TurnRow, facts: AsyncIterator[Recorded], stored: Sequence[Recorded] = ()
+    ) -> None:
+        """`stored` is what is known before the first of them: what is secret there is hidden from the beginning."""
+        reader = EventReader(store, reveal=self._reveal, keys=() if self._reveal else own_keys())
+        await reader.learn(stored)
+        stream, transcript = RunStream(row.turn_id, reveal=self._reveal), Transcript(reveal=self._reveal)
         async for recorded in facts:
             shown = recorded.seq > self._after
             if self._view == "facts":

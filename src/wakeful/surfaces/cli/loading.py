@@ -1,6 +1,7 @@
 """`--tools module:name` to code. The person who types names what is imported; the store never does."""
 
 import inspect
+import shlex
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
@@ -56,6 +57,13 @@ def load(names: Sequence[str]) -> Loaded:
             raise UnknownTool(f"--tools {named} is not MODULE:NAME", f"for example: --tools {_example(named)}")
         loaded.add(named, _attribute(_module(module_name, name), module_name, name))
     return loaded
+
+
+def code_options(tools: Sequence[str] | None, agent: Path | None) -> str:
+    """What to type after a command so that it gets the same code again."""
+    options = [f" --tools {shlex.quote(each)}" for each in tools or ()]
+    options += [f" --agent {shlex.quote(str(agent))}"] if agent is not None else []
+    return "".join(options)
 
 
 def _example(named: str) -> str:

@@ -18,33 +18,57 @@ class Command(NamedTuple):
     module: str
     usage: str
     says: str
+    function: str = "command"
 
 
+_DECIDE = "approvals_decide"
 COMMANDS = {
     "demo": Command("demo", "demo", "what can be tried offline"),
     "demo crash": Command("demo_crash", "demo crash", "a run is killed in the middle of a payment, and pays once"),
+    "demo approve": Command("demo_approve", "demo approve", "a call waits for a person, over a kill, and runs once"),
     "run": Command("run", "run PROMPT", "run an agent on a prompt, in this process"),
     "resume": Command("resume", "resume [TURN]", "go on with what was cut off"),
     "cancel": Command("cancel", "cancel TURN", "ask a turn to stop, wherever it runs"),
+    "approvals": Command("approvals", "approvals", "what waits for a person's decision"),
+    "approvals list": Command("approvals", "approvals list", "the same as approvals"),
+    "approvals show": Command("approvals_show", "approvals show ID", "all about one of them"),
+    "approvals approve": Command(_DECIDE, "approvals approve ID", "let the call run", "approve"),
+    "approvals reject": Command(_DECIDE, "approvals reject ID [WORDS]", "refuse it; the model reads why", "reject"),
+    "approvals edit": Command(_DECIDE, "approvals edit ID NAME=VALUE", "let it run with other arguments", "edit"),
+    "approvals answer": Command(_DECIDE, "approvals answer ID TEXT", "answer it, in the call's place", "answer"),
+    "approvals always": Command(_DECIDE, "approvals always ID", "let it run, and do not ask again", "always"),
+    "approvals rules": Command("approvals_rules", "approvals rules", "standing answers", "listed"),
+    "approvals revoke": Command("approvals_rules", "approvals revoke RULE", "take a standing answer back", "revoke"),
     "unknown": Command("unknown", "unknown", "calls of which nobody knows whether they happened"),
     "resolve": Command("resolve", "resolve CALL", "say whether such a call happened"),
     "events": Command("events", "events [TURN]", "the newest turns, or the log of one (--follow)"),
     "events validate": Command("events_validate", "events validate [FILE]", "hold a log to the published schema"),
     "replay": Command("replay", "replay TURN", "decide a turn again and prove that nothing comes out differently"),
+    "tools": Command("tools", "tools", "what an agent is offered, allowed, asked, denied, and why"),
+    "why": Command("why", "why CALL", "why a call ran, waited or was refused"),
     "debug latency": Command("debug_latency", "debug latency [TURN]", "where a turn's time went"),
     "models": Command("models_list", "models", "the same as models list"),
     "models list": Command("models_list", "models list", "providers and models, with keys, capabilities and prices"),
     "models show": Command("models_show", "models show MODEL", "everything that is known about one model"),
     "models test": Command("models_test", "models test MODEL", "one tiny live call: does it answer?"),
+    "mcp": Command("mcp_list", "mcp", "the same as mcp list"),
+    "mcp list": Command("mcp_list", "mcp list", "the MCP servers of your file, and what changed; starts none"),
+    "mcp tools": Command("mcp_tools", "mcp tools SERVER", "a server's tools: offered, or not and why"),
+    "mcp approve": Command("mcp_approve", "mcp approve SERVER", "accept tools that changed since they were accepted"),
+    "mcp login": Command("mcp_login", "mcp login SERVER", "let wakeful in, with your browser"),
     "doctor": Command("doctor", "doctor", "is everything as it should be?"),
     "schema": Command("schema", "schema [NAME]", "the published JSON Schemas"),
 }  # fmt: skip
 GROUPS = {
-    "Begin": ("demo crash", "run", "resume", "cancel"),
-    "What needs a person": ("unknown", "resolve"),
+    "Begin": ("demo crash", "demo approve", "run", "resume", "cancel"),
+    "What needs a person": (
+        "approvals", "approvals show", "approvals approve", "approvals reject", "approvals edit", "approvals answer",
+        "approvals always", "approvals rules", "approvals revoke", "unknown", "resolve",
+    ),
     "Models": ("models list", "models show", "models test"),
-    "Look": ("events", "events validate", "replay", "debug latency", "doctor", "schema"),
-}
+    "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
+    "Look": ("events", "events validate", "tools", "why", "replay", "debug latency", "doctor", "schema"),
+}  # fmt: skip
 FAMILIES = ("debug",)
 """First words that are no command by themselves."""
 USAGE, INTERRUPTED = 2, 130
@@ -121,7 +145,8 @@ def _invoke(name: str, arguments: list[str]) -> int:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     try:
-        app.command()(import_module(f"wakeful.surfaces.cli.{COMMANDS[name].module}").command)
+        module = import_module(f"wakeful.surfaces.cli.{COMMANDS[name].module}")
+        app.command()(getattr(module, COMMANDS[name].function))
         app(arguments, prog_name=f"wakeful {name}")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 1

@@ -22,6 +22,31 @@ ToolsOption: TypeAlias = Annotated[
 AgentOption: TypeAlias = Annotated[
     Path | None, typer.Option("--agent", metavar="FILE", help="An agent's YAML or JSON file.")
 ]
+WorkspaceOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--workspace", metavar="DIR", help="The folder to work in. Left out: the current one, unless chatting."
+    ),
+]
+ProfileOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="coding|shell_first|chat",
+        help="Which built-in tools: files and commands, commands and patches, or none. Left out: coding, or what the "
+        "named agent says.",
+    ),
+]
+NoInputOption: TypeAlias = Annotated[
+    bool,
+    typer.Option("--no-input", help="Ask nothing here, also at a terminal: the run rests on what a person decides."),
+]
+ApproveOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--approve", metavar="TOOL", help="Say yes to this tool in this run, whatever it is given. * is allowed."
+    ),
+]
 ModelArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="MODEL", help="PROVIDER:MODEL, such as openai:gpt-5.5.")
 ]
@@ -29,3 +54,8 @@ TimeoutOption: TypeAlias = Annotated[
     float | None, typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer. Left out: 30.")
 ]
 TurnArgument: TypeAlias = Annotated[str | None, typer.Argument(metavar="[TURN]", help="Left out: the newest turn.")]
+McpConfigOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Your file of MCP servers. Left out: mcp.json in $WAKEFUL_HOME."),
+]
+McpServerArgument: TypeAlias = Annotated[str, typer.Argument(metavar="SERVER", help="The server's name in that file.")]

@@ -6,6 +6,7 @@ from typing import Any
 
 from wakeful.ports import UnknownRow
 from wakeful.service.results import RunResult
+from wakeful.surfaces.cli.approval_words import pending_lines
 from wakeful.surfaces.cli.places import Place
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.shown import arguments_text, duration, json_text, one_line, plain
@@ -20,8 +21,8 @@ def exit_code(result: RunResult[Any]) -> int:
     return NEEDS_PERSON if result.status in ("approval_required", "runtime_tool_pending") else FAILED
 
 
-def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *, quiet: bool) -> None:
-    """The answer and, for people, how it went."""
+def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *, quiet: bool, code: str = "") -> None:
+    """The answer and, for people, how it went. `code` are the options that bring the same code again."""
     if result.completed:
         answer = result.output
         text = answer if isinstance(answer, str) else result.final_content
@@ -33,6 +34,10 @@ def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *,
     if mine:
         note(f"{len(mine)} outcome{'s are' if len(mine) > 1 else ' is'} unknown, and somebody has to find out:")
         note("\n".join(unknown_lines(mine, unknown, place)))
+    waiting = [*result.approvals, *result.questions]
+    if waiting:
+        note("\n".join(pending_lines(waiting, place)))
+        note(f"then: wakeful resume {result.turn_id}{place.flag}{code}")
     if not result.completed:
         note(f"what happened: wakeful events {result.turn_id}{place.flag}")
     elif sys.stderr.isatty() and not quiet:

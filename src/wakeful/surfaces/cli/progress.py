@@ -3,7 +3,8 @@
 The answer itself is printed at the end, on stdout, so that it stands there once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -31,6 +32,7 @@ class Progress(Silent):
         super().__init__()
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._live: Live | None = None
+        self._over = False
         self._view: RunStream | None = None
         self._said = ""
         """The model's words of this step that are not yet settled."""
@@ -44,9 +46,25 @@ class Progress(Silent):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over = True
         if self._live is not None:
             self._live.stop()
             self._live = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """What moves goes away, so that a question stands alone."""
+        shown = self._live
+        if shown is None:
+            yield
+            return
+        shown.stop()
+        self._live = None
+        try:
+            yield
+        finally:
+            if not self._over:
+                self.__enter__()
 
     def begun(self, turn_id: str, agent_id: str) -> None:
         super().begun(turn_id, agent_id)

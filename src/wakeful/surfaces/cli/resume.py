@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import sys
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -16,17 +17,34 @@ from wakeful.service.rebuilding import ToolsNotSupplied, rebuilt_agent
 from wakeful.service.requests import Runtime
 from wakeful.service.results import RunResult
 from wakeful.service.turns import recall, resume_turn
-from wakeful.surfaces.cli.loading import Loaded, load
-from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, ToolsOption
+from wakeful.surfaces.cli.loading import Loaded, code_options, load
+from wakeful.surfaces.cli.options import (
+    AgentOption,
+    ApproveOption,
+    JsonOption,
+    NoInputOption,
+    ProfileOption,
+    StoreOption,
+    ToolsOption,
+    WorkspaceOption,
+)
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell
 from wakeful.surfaces.cli.places import Place, store_to_read
 from wakeful.surfaces.cli.problems import NeedsPerson, complain, note
 from wakeful.surfaces.cli.shown import columns, json_text, moment, one_line, out
+from wakeful.surfaces.cli.terminal_approver import approver_for
 from wakeful.surfaces.cli.watching import somebody_or_nobody
 
 
 class Supplied(NamedTuple):
     """Code and choices that the person brought along."""
+
+    workspace: Path | None
+    profile: str | None
+    approve: list[str] | None
+    no_input: bool
+    code: str
+    """The options that bring the same code again."""
 
     loaded: Loaded
     agents: list[Agent[Any, Any]]
@@ -41,13 +59,18 @@ def command(
     model: Annotated[
         str | None, typer.Option("--model", metavar="PROVIDER:MODEL", help="Go on with another model.")
     ] = None,
+    workspace: WorkspaceOption = None,
+    profile: ProfileOption = None,
+    approve: ApproveOption = None,
+    no_input: NoInputOption = False,
     list_only: Annotated[bool, typer.Option("--list", help="Only say which turns are unfinished.")] = False,
     json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
 ) -> None:
     """Go on with a turn that was cut off, or with every one that is unfinished.
 
-    The agent is made from what the turn wrote down; code for its tools comes from --tools. A finished turn is recalled.
+    The agent is made from what the turn wrote down, its folder included; code for its tools comes from --tools. A
+    finished turn is recalled. What needs a person is asked here, at a terminal.
     """
     place = store_to_read(store)
     if list_only:
@@ -58,7 +81,8 @@ def command(
         note(words)
     agents = [*loaded.agents, *([Agent.from_file(agent, loaded.tools)] if agent is not None else [])]
     try:
-        codes = asyncio.run(_resume(turn, place, Supplied(loaded, agents, model), json=json, quiet=quiet))
+        supplied = Supplied(workspace, profile, approve, no_input, code_options(tools, agent), loaded, agents, model)
+        codes = asyncio.run(_resume(turn, place, supplied, json=json, quiet=quiet))
     except KeyboardInterrupt:
         note(f"\nstopped; to go on: wakeful resume{' ' + turn if turn else ''}{place.flag}")
         raise typer.Exit(INTERRUPTED) from None
@@ -114,7 +138,7 @@ async def _resume(turn: str | None, place: Place, supplied: Supplied, *, json: b
             results.append(result)
             if not json:
                 unknown: list[UnknownRow] = await opened.unknown() if result.unknown else []
-                tell(result, unknown, place, quiet=quiet)
+                tell(result, unknown, place, quiet=quiet, code=supplied.code)
         if json:
             documents = [result.to_dict() for result in results]
             out(json_text(documents[0] if turn is not None else documents, indent=2))
@@ -127,9 +151,19 @@ async def _one(system: Runtime, row: TurnRow, place: Place, supplied: Supplied, 
     try:
         agents = supplied.agents
         if row.is_open and not any(agent.name == row.agent_name for agent in agents):
-            agents = [await rebuilt_agent(system, row, supplied.loaded.tools, supplied.model)]
+            agents = [
+                await rebuilt_agent(
+                    system,
+                    row,
+                    supplied.loaded.tools,
+                    supplied.model,
+                    workspace=supplied.workspace,
+                    profile=supplied.profile,
+                )
+            ]
+        approver = approver_for(progress, supplied.approve, no_input=supplied.no_input)
         with contextlib.redirect_stdout(sys.stderr), progress:
-            return await resume_turn(system, row.turn_id, agents, watcher=progress)
+            return await resume_turn(system, row.turn_id, agents, watcher=progress, approver=approver)
     except (AgentMissing, ToolMissing) as missing:
         raise _with_command(missing, row, place) from missing
 

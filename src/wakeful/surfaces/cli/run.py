@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,11 +17,21 @@ from wakeful.service.requests import RunRequest
 from wakeful.service.results import RunResult
 from wakeful.service.turns import run_turn
 from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for
-from wakeful.surfaces.cli.loading import load
-from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, ToolsOption
+from wakeful.surfaces.cli.loading import code_options, load
+from wakeful.surfaces.cli.options import (
+    AgentOption,
+    ApproveOption,
+    JsonOption,
+    NoInputOption,
+    ProfileOption,
+    StoreOption,
+    ToolsOption,
+    WorkspaceOption,
+)
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell, tell_json
 from wakeful.surfaces.cli.places import Place, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, note
+from wakeful.surfaces.cli.terminal_approver import approver_for
 from wakeful.surfaces.cli.watching import Silent, somebody_or_nobody
 
 
@@ -53,9 +62,19 @@ def command(
     budget_calls: Annotated[int | None, typer.Option("--budget-calls", min=1, help="Model calls at most.")] = None,
     budget_seconds: Annotated[float | None, typer.Option("--budget-seconds", help="Seconds of work at most.")] = None,
     instructions: Annotated[str | None, typer.Option("--instructions", help="What the agent is told to be.")] = None,
+    workspace: WorkspaceOption = None,
+    profile: ProfileOption = None,
+    approve: ApproveOption = None,
+    no_input: NoInputOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
 ) -> None:
     """Run an agent on a prompt, in this process, and print its answer.
+
+    It works in the current folder: it reads and changes files there, and runs commands that are confined to it. For
+    a plain conversation: --profile chat.
+
+    What needs a person is asked here, at a terminal. Elsewhere the run rests, says which command decides, and ends
+    with 3.
 
     Every step is in the store before the next begins. If the run is cut off, wakeful resume goes on with it.
     """
@@ -66,7 +85,15 @@ def command(
     loaded = load(tools or [])
     for words in loaded.notes:
         note(words)
-    one = agent_for(loaded, agent, model=model, instructions=instructions, max_steps=max_steps)
+    one = agent_for(
+        loaded,
+        agent,
+        model=model,
+        instructions=instructions,
+        max_steps=max_steps,
+        workspace=workspace,
+        profile=profile,
+    )
     for choice in (one.model, *one.fallbacks):
         resolve_model(choice)  # before anything is admitted: a model nobody has must not leave a turn behind
     request = RunRequest(
@@ -79,6 +106,7 @@ def command(
         surface="cli_prompt",
     )
     progress = somebody_or_nobody(quiet=quiet)
+    request.approver = approver_for(progress, approve, no_input=no_input)
     try:
         result, unknown = asyncio.run(_run(request, place, progress))
     except KeyboardInterrupt:
@@ -91,7 +119,7 @@ def command(
     if json:
         tell_json(result)
     else:
-        tell(result, unknown, place, quiet=quiet)
+        tell(result, unknown, place, quiet=quiet, code=code_options(tools, agent))
     raise typer.Exit(exit_code(result))
 
 
@@ -122,6 +150,4 @@ def _again(progress: Silent, place: Place, tools: list[str] | None, agent: Path 
     """What to type to go on with the turn, once there is one."""
     if progress.turn_id is None:
         return ""
-    code = [f" --tools {shlex.quote(each)}" for each in tools or []]
-    code += [f" --agent {shlex.quote(str(agent))}"] if agent is not None else []
-    return f"to go on with it: wakeful resume {progress.turn_id}{place.flag}{''.join(code)}"
+    return f"to go on with it: wakeful resume {progress.turn_id}{place.flag}{code_options(tools, agent)}"

@@ -5,6 +5,7 @@ Drawing is expensive to import, so it is loaded only when there is somebody to d
 
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Self
 
@@ -26,6 +27,10 @@ class Silent:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         return None
+
+    def paused(self) -> AbstractContextManager[object]:
+        """While somebody is asked: nothing moves on the screen."""
+        return nullcontext()
 
     def begun(self, turn_id: str, agent_id: str) -> None:
         """The turn is safe."""

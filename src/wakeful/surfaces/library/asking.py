@@ -91,32 +91,26 @@ def _with(
     """The agent with this run's overrides."""
     if model is None and instructions is None and tools is None and settings is None:
         return agent
-    given: Sequence[Any] = tools if tools is not None else (*agent.tools, *agent.given_sources)
-    make: Any = Agent
-    changed: Agent[Any, Any] = make(
-        agent.name,
-        model if model is not None else agent.model,
-        instructions if instructions is not None else agent.instructions,
-        given,
-        deps_type=agent.deps_type,
-        output_type=agent.output_type,
-        deps=agent.deps,
-        settings={**agent.settings, **(settings or {})},
-        fallbacks=agent.fallbacks if model is None else (),
-        budget=agent.budget,
-        hooks=agent.hooks,
-        profile=agent.profile,
-        workspace=agent.workspace,
-        policy=agent.policy,
-        approval_expiry=agent.approval_expiry,
+    changes: dict[str, Any] = {"settings": {**agent.settings, **(settings or {})}}
+    if model is not None:
+        changes |= {"model": model, "fallbacks": ()}
+    if instructions is not None:
+        changes["instructions"] = instructions
+    if tools is not None:
         # Whatever is still there of what needs a person goes on needing one.
-        hitl_tools=[name for name in agent.hitl_tools if tools is None or _is_among(name, given)],
-        emit_mcp_progress=agent.emit_mcp_progress,
-        injected_tool_args=agent.injected_tool_args,
-        max_steps=agent.max_steps,
-    )
-    return changed
+        needed = [name for name in agent.hitl_tools if _is_among(name, tools) or _is_built_in(name, agent)]
+        changes |= {"tools": tools, "hitl_tools": needed}
+    return agent.changed(**changes)
 
 
 def _is_among(pattern: str, tools: Sequence[Any]) -> bool:
     return any(isinstance(each, ToolSource) or any_named((pattern,), each.name) for each in tools)
+
+
+def _is_built_in(pattern: str, agent: Agent[Any, Any]) -> bool:
+    """A tool of the agent's workspace is there whatever tools are given."""
+    if agent.workspace is None or agent.profile in (None, "chat"):
+        return False
+    from wakeful.tools.local.profiles import PROFILES
+
+    return any(any_named((pattern,), name) for name in PROFILES[agent.profile])

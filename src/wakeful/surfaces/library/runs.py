@@ -15,9 +15,10 @@ from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.ports import TurnRow
+from wakeful.service.cancelling import cancel_turn
 from wakeful.service.requests import Runtime
 from wakeful.service.results import RunResult
-from wakeful.service.turns import cancel_turn, recall, resume_turn, run_turn
+from wakeful.service.turns import recall, resume_turn, run_turn
 from wakeful.surfaces.library.asking import NO_CONTEXT, RunOptions, StorePlace, request_of
 from wakeful.surfaces.library.sync import wait_for
 from wakeful.tools.function import Tool

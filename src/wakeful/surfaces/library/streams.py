@@ -23,9 +23,10 @@ from wakeful.contracts.content import Prompt
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.run_stream import RunEvent, TextEvent
 from wakeful.decisions.run_stream import RunStream
+from wakeful.service.cancelling import cancel_turn
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
-from wakeful.service.turns import cancel_turn, run_turn
+from wakeful.service.turns import run_turn
 from wakeful.surfaces.library.asking import RunOptions, StorePlace, request_of
 from wakeful.surfaces.library.runs import run
 

@@ -41,9 +41,10 @@ from wakeful.contracts.tool_calls import ToolCall
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.audit import audit_entry, audited_parameters
 from wakeful.ports import ToolExecutor
+from wakeful.service.cancelling import cancel_turn
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.requests import RunRequest, Runtime
-from wakeful.service.turns import cancel_turn, run_turn
+from wakeful.service.turns import run_turn
 from wakeful.surfaces.loop.calling import at_once, in_its_place
 from wakeful.surfaces.loop.conversation_items import items_of
 from wakeful.surfaces.loop.execution import ToolExecutionCore

@@ -5,7 +5,19 @@ several files are changed together so that a kill in the middle neither loses no
 a command (`sandbox`), how a folder holds against links (`workspaces`), and whether a call may run (`mediation`).
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from wakeful.tools.local.names import Profile
-from wakeful.tools.local.profiles import PROFILES, local_tools
+
+if TYPE_CHECKING:
+    from wakeful.tools.local.profiles import PROFILES, local_tools
 
 __all__ = ["PROFILES", "Profile", "local_tools"]
+
+
+def __getattr__(name: str) -> Any:
+    # An agent names a profile; the tools behind it are loaded by those who get one.
+    if name in ("PROFILES", "local_tools"):
+        return getattr(import_module("wakeful.tools.local.profiles"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

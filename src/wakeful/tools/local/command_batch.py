@@ -56,7 +56,9 @@ class ExecCommandBatch(Tool[object]):
     def __init__(self, sandbox: Sandbox, budget: OutputBudget | None = None) -> None:
         self._sandbox = sandbox
         self._budget = budget if budget is not None else OutputBudget()
-        self._compiled = schema.compile_parameters(parameters.read(self._run), _PARAMETERS)
+        read = parameters.read(self._run)
+        self.__signature__ = read.signature
+        self._compiled = schema.compile_parameters(read, _PARAMETERS)
         self._declaration = declared(NAME, _DESCRIPTION, self._compiled, sandbox)
 
     @property

@@ -41,6 +41,8 @@ def declared(name: str, description: str, compiled: schema.Compiled, sandbox: Sa
         permission_class="execute",
         capabilities=("shell", "filesystem", *(("network",) if network else ())),
         categories=("local",),
+        # It reads whatever it is let see, and that is more than the workspace.
+        reads_private=True,
         changes_state=True,
         leaves_machine=network,
     )
@@ -52,7 +54,9 @@ class ExecCommand(Tool[object]):
     def __init__(self, sandbox: Sandbox, budget: OutputBudget | None = None) -> None:
         self._sandbox = sandbox
         self._budget = budget if budget is not None else OutputBudget()
-        self._compiled = schema.compile_parameters(parameters.read(self._run), _PARAMETERS)
+        read = parameters.read(self._run)
+        self.__signature__ = read.signature
+        self._compiled = schema.compile_parameters(read, _PARAMETERS)
         self._declaration = declared(NAME, _DESCRIPTION, self._compiled, sandbox)
 
     @property

@@ -2,15 +2,18 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wakeful.sandbox.settings import SandboxSettings
 from wakeful.tools.function import Tool
 from wakeful.tools.local.names import Profile
 from wakeful.tools.source import Offer, Surroundings, ToolSource
 
-COMPANIONS = ("", "-wal", "-shm", "-journal", "-owners")
-"""Endings of the files that a database keeps beside itself."""
+if TYPE_CHECKING:
+    from wakeful.sandbox.confined import Sandbox
+
+COMPANIONS = ("", "-wal", "-shm", "-journal", "-owners", ".blobs/")
+"""Endings of what a database keeps beside itself; the last is a folder."""
 
 
 class LocalTools(ToolSource):
@@ -28,6 +31,7 @@ class LocalTools(ToolSource):
         self._settings = settings if settings is not None else SandboxSettings()
         self._surroundings = surroundings if surroundings is not None else Surroundings()
         self._tools: tuple[Tool[Any], ...] | None = None
+        self._sandbox: Sandbox | None = None
         self._placed: dict[Surroundings, LocalTools] = {}
 
     @property
@@ -46,6 +50,11 @@ class LocalTools(ToolSource):
             self._tools = tuple(self._made())
         return Offer(self._tools)
 
+    async def close(self) -> None:
+        """Take back what stood in for places that no command may make. The next command makes it again."""
+        if self._sandbox is not None:
+            self._sandbox.close()
+
     def _made(self) -> list[Tool[Any]]:
         # Here, because an agent without a workspace has no use for any of it.
         from wakeful.sandbox.confined import Sandbox
@@ -57,6 +66,7 @@ class LocalTools(ToolSource):
         own = [Path(path) for path in self._surroundings.own_files]
         hidden = tuple(f"{path}{end}" for path in own for end in COMPANIONS)
         settings = replace(self._settings, hidden=(*self._settings.hidden, *hidden))
-        sandbox = Sandbox(self.root, settings, keys=self._surroundings.keys())
-        workspace = Workspace.at(self.root, protected=(*PROTECTED, *covering(self.root, own)))
+        sandbox = self._sandbox = Sandbox(self.root, settings, keys=self._surroundings.keys())
+        files = tuple(Path(path) for path in hidden if not path.endswith("/"))
+        workspace = Workspace.at(self.root, protected=(*PROTECTED, *covering(self.root, own)), unseen=files)
         return local_tools(workspace, self.profile, [ExecCommand(sandbox), ExecCommandBatch(sandbox)])

@@ -1,7 +1,7 @@
 """The catalogue: each tool with what policy says of it, at its worst where nobody said otherwise."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -23,6 +23,7 @@ class Withheld:
     name: str
     reason: str
     description: str = ""
+    status: Literal["denied", "unavailable"] = "unavailable"
 
 
 def a_tool(name: str, **fields: Any) -> ToolDeclaration:

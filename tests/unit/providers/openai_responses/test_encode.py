@@ -358,7 +358,7 @@ def test_settings_the_model_takes_are_sent_and_others_are_reported() -> None:
     assert encoder(profile=refuses).left_out(request) == ["temperature"]
 
 
-@pytest.mark.parametrize("name", ["stream", "input", "tool_choice", "previous_response_id", "background"])
+@pytest.mark.parametrize("name", ["stream", "input", "tool_choice", "previous_response_id", "conversation"])
 def test_a_setting_that_would_change_what_is_promised_is_refused(name: str) -> None:
     with pytest.raises(ModelFailure, match=rf"settings\.{name}"):
         sent(a_request(settings={name: True}))

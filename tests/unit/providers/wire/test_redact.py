@@ -1,6 +1,10 @@
 """Keys out of texts."""
 
+import pytest
+
+from wakeful.ports import Secretive
 from wakeful.providers.wire.redact import public_url, redact, secrets_of, secrets_of_url
+from wire_formats import ALL, KEY, MESSAGES, WireFormat
 
 
 def test_a_key_goes_in_every_spelling_and_other_words_stay() -> None:
@@ -27,3 +31,14 @@ def test_a_shown_url_has_no_user_and_no_query() -> None:
     url = "https://me:pass-word@host:8000/v1/x?key=sk-123456#f"
     assert public_url(url) == "https://host:8000/v1/x"
     assert set(secrets_of_url(url)) == {"pass-word", "sk-123456"}
+
+
+@pytest.mark.parametrize("wire", ALL, ids=str)
+def test_every_model_keeps_its_key_out_of_a_text(wire: WireFormat) -> None:
+    model = wire.model("http://127.0.0.1:9", headers={"x-account": "account-0123456789"})
+    assert isinstance(model, Secretive)
+    assert model.redacted(f"a {KEY} and 'Bearer {KEY}' of account-0123456789") == (
+        "a [redacted] and 'Bearer [redacted]' of [redacted]"
+        if wire is MESSAGES
+        else "a [redacted] and '[redacted]' of [redacted]"
+    )

@@ -16,13 +16,18 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.providers.anthropic.encode import Encoder as AnthropicEncoder
 from wakeful.providers.openai_chat.dialect import OPENAI
 from wakeful.providers.openai_chat.encode import Encoder as ChatEncoder
+from wakeful.providers.openai_responses.encode import CODEX_RULES, OPENAI_RULES, Rules
 from wakeful.providers.openai_responses.encode import Encoder as ResponsesEncoder
 from wakeful.providers.profiles import profile_of
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.schemas import Dialect, emit
+from wakeful.sandbox.confined import Sandbox
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import FunctionTool, Tool
+from wakeful.tools.function import Tool
 from wakeful.tools.local import PROFILES, local_tools
+from wakeful.tools.local.command_batch import ExecCommandBatch
+from wakeful.tools.local.commands import ExecCommand
+from wakeful.tools.person import ask_person
 from wakeful.workspaces import Workspace
 
 
@@ -38,16 +43,52 @@ COMMANDS = [
 ]
 
 
-def built_in() -> list[Tool[Any]]:
-    found = {each.name: each for profile in PROFILES for each in local_tools(None, profile)}
-    assert set(found) >= {f"wakeful/{name}" for name in ("read_file", "write_file", "edit_file", "apply_patch")}
-    return list(found.values())
+def built_in(root: Path) -> list[Tool[Any]]:
+    """Every tool that ships: those of all profiles, commands too, and the question to a person."""
+    sandbox = Sandbox(root)
+    commands = [ExecCommand(sandbox), ExecCommandBatch(sandbox)]
+    found = {each.name: each for profile in PROFILES for each in local_tools(None, profile, commands)}
+    assert set(found) == {name for names in PROFILES.values() for name in names}
+    return [*found.values(), ask_person]
+
+
+def signature_of(each: Tool[Any]) -> inspect.Signature:
+    """The typed arguments a tool is made of."""
+    found = vars(each).get("__signature__")
+    assert isinstance(found, inspect.Signature), f"{each.name} has no signature to derive a schema from"
+    return found
+
+
+def without_words(fields: dict[str, Any]) -> dict[str, Any]:
+    """Schemas without what is said about them to people."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {word: plain(inner) for word, inner in value.items() if word not in ("description", "title")}
+        return [plain(inner) for inner in value] if isinstance(value, list) else value
+
+    return {name: plain(field) for name, field in fields.items()}
 
 
 def objects_in(schema: Any) -> list[dict[str, Any]]:
     inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
     own = [schema] if isinstance(schema, dict) and schema.get("type") == "object" else []
     return [*own, *(found for each in inner for found in objects_in(each))]
+
+
+NOT_TAKEN = {"oneOf", "allOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else", "default"}
+"""Words of JSON Schema that a strict function does not take."""
+
+
+def words_in(schema: Any) -> list[str]:
+    """Every keyword of a schema; names of properties and definitions are none."""
+    if isinstance(schema, list):
+        return [word for each in schema for word in words_in(each)]
+    if not isinstance(schema, dict):
+        return []
+    named = ("properties", "$defs")
+    inner = [each for word, value in schema.items() for each in (value.values() if word in named else [value])]
+    return [*schema, *(word for each in inner for word in words_in(each))]
 
 
 # --- profiles ---------------------------------------------------------------------------------------------------------
@@ -124,10 +165,9 @@ def test_every_file_tool_declares_what_the_gate_asks(tmp_path: Path) -> None:
 
 
 @pytest.mark.spec("HOL-SCHEMA-01", "HOL-SCHEMA-02", "HOL-SCHEMA-03")
-def test_input_schemas_come_from_typed_arguments_and_are_the_same_for_every_provider() -> None:
-    for each in built_in():
-        assert isinstance(each, FunctionTool), f"{each.name} has no signature to derive a schema from"
-        parameters = [parameter for parameter in inspect.signature(each).parameters.values() if parameter.name != "ctx"]
+def test_input_schemas_come_from_typed_arguments_and_are_the_same_for_every_provider(tmp_path: Path) -> None:
+    for each in built_in(tmp_path):
+        parameters = [parameter for parameter in signature_of(each).parameters.values() if parameter.name != "ctx"]
         model: Any = create_model(
             "Arguments",
             __config__=ConfigDict(extra="forbid"),
@@ -140,13 +180,9 @@ def test_input_schemas_come_from_typed_arguments_and_are_the_same_for_every_prov
             },
         )
         derived, source = model.model_json_schema(), each.declaration.input_schema
-        for field in derived["properties"].values():
-            field.pop("title")
-        plain = {
-            name: {word: value for word, value in field.items() if word != "description"}
-            for name, field in source["properties"].items()
-        }
-        assert plain == derived["properties"], each.name
+        plain, wanted = without_words(source["properties"]), without_words(derived["properties"])
+        assert plain == wanted, each.name
+        assert without_words(source.get("$defs", {})) == without_words(derived.get("$defs", {})), each.name
         optional = [parameter.name for parameter in parameters if parameter.default is not parameter.empty]
         assert sorted(source["required"]) == sorted(set(plain) - set(optional)), "what is optional stays so"
         for provider, (sent,) in sent_to_providers([each.declaration]).items():
@@ -158,9 +194,9 @@ def test_input_schemas_come_from_typed_arguments_and_are_the_same_for_every_prov
 
 
 @pytest.mark.spec("HOL-SCHEMA-14", "HOL-SCHEMA-15")
-def test_source_and_strict_schemas_of_every_built_in_tool_are_sound() -> None:
+def test_source_and_strict_schemas_of_every_built_in_tool_are_sound(tmp_path: Path) -> None:
     dialects: tuple[Dialect, ...] = ("openai", "anthropic")
-    for each in built_in():
+    for each in built_in(tmp_path):
         source = each.declaration.input_schema
         Draft202012Validator.check_schema(source)
         for dialect in dialects:
@@ -170,6 +206,22 @@ def test_source_and_strict_schemas_of_every_built_in_tool_are_sound() -> None:
             for found in objects_in(emitted.schema):
                 assert found["additionalProperties"] is False, (each.name, dialect)
                 assert sorted(found["required"]) == sorted(found["properties"]), (each.name, dialect)
+
+
+@pytest.mark.spec("HOL-SCHEMA-16")
+@pytest.mark.parametrize("rules", [OPENAI_RULES, CODEX_RULES], ids=["openai", "openai-codex"])
+def test_the_full_set_of_built_in_tools_is_sent_strictly_to_openai(tmp_path: Path, rules: Rules) -> None:
+    tools = tuple(each.declaration for each in built_in(tmp_path))
+    encoder = ResponsesEncoder("gpt-5.5", profile_of("gpt-5.5"), WireNames(tools), rules=rules, schemas="strict")
+    sent = json.loads(b"".join(encoder.body(a_request(tools=tools))))["tools"]
+    assert [each["name"] for each in sent] == [tool.name.replace("/", "__") for tool in tools]
+    for each in sent:
+        assert each["strict"] is True, each["name"]
+        Draft202012Validator.check_schema(each["parameters"])
+        for found in objects_in(each["parameters"]):
+            assert found["additionalProperties"] is False, each["name"]
+            assert sorted(found["required"]) == sorted(found["properties"]), each["name"]
+        assert not NOT_TAKEN & set(words_in(each["parameters"])), each["name"]
 
 
 async def test_without_a_workspace_every_built_in_file_tool_refuses() -> None:

@@ -1,0 +1,140 @@
+"""A call's way through the gate, told from its stored facts. Nothing is judged again: what was said is repeated."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.events import (
+    ActionRequired,
+    ActionResolved,
+    AnyEvent,
+    HookCompleted,
+    HookFailed,
+    PermissionEvaluated,
+    RuntimeToolRequested,
+    RuntimeToolResolved,
+    SandboxApplied,
+    SandboxViolation,
+    ToolArgs,
+    ToolDispatched,
+    ToolFailed,
+    ToolResult,
+    ToolStarted,
+    UnknownResolved,
+)
+from wakeful.contracts.explanations import CallExplanation, ExplainedRule, ExplainedStep, StepKind
+from wakeful.contracts.policies import Rule
+
+Line = tuple[StepKind, str, str]
+"""What kind of step, who, in which words."""
+
+
+def explained(
+    turn_id: str, agent: str, call_id: str, facts: Sequence[Recorded], rules: Mapping[str, Rule]
+) -> CallExplanation | None:
+    """The explanation; None when no fact is about the call. `rules` are the turn's, by their name in the log."""
+    mine = [entry for entry in facts if _call(entry) == call_id]
+    started = next((entry.fact.event for entry in mine if isinstance(entry.fact.event, ToolStarted)), None)
+    if not mine:
+        return None
+    verdicts = [entry.fact.event for entry in mine if isinstance(entry.fact.event, PermissionEvaluated)]
+    ends = [entry.fact.event for entry in mine if isinstance(entry.fact.event, ToolResult | ToolFailed)]
+    return CallExplanation(
+        call_id=call_id,
+        turn_id=turn_id,
+        agent=agent,
+        tool=started.tool_name if started is not None else "",
+        arguments=(started.safe_args or {}) if started is not None else {},
+        verdict=verdicts[-1].decision if verdicts else "none",
+        outcome=ends[-1].status if ends else "",
+        steps=tuple(step for entry in mine for step in _steps(entry, rules)),
+    )
+
+
+def rules_by_ref(rules: Iterable[Rule]) -> dict[str, Rule]:
+    """Rules by the name they have in the log: their own, or their place."""
+    return {rule.id or f"{rule.origin}:{place}": rule for place, rule in enumerate(rules, start=1)}
+
+
+def rule_words(rule: Rule) -> str:
+    """A rule as one line: what, about which calls, from whom."""
+    where = ", ".join(f"{path} like {pattern!r}" for path, pattern in rule.arguments.items())
+    parts = [f"{rule.decision} {rule.match}"]
+    if where:
+        parts.append(f"where {where}")
+    if rule.call_hash is not None:
+        parts.append("with exactly these arguments")
+    if rule.origin == "always":
+        parts.append(f"(a standing answer of {rule.decided_by or 'somebody'})")
+    return " ".join(parts)
+
+
+def _call(entry: Recorded) -> str | None:
+    event = entry.fact.event
+    return event.call_id if isinstance(event, UnknownResolved) else entry.fact.call_id
+
+
+def _steps(entry: Recorded, rules: Mapping[str, Rule]) -> list[ExplainedStep]:
+    event = entry.fact.event
+    refs = event.rule_refs if isinstance(event, PermissionEvaluated) else ()
+    told = tuple(ExplainedRule(ref=ref, text=rule_words(rules[ref]) if ref in rules else "") for ref in refs)
+    return [
+        ExplainedStep(
+            seq=entry.seq,
+            at=entry.fact.at,
+            kind=kind,
+            by=by,
+            words=words,
+            rules=told if kind == "verdict" else (),
+        )
+        for kind, by, words in _lines(event)
+    ]
+
+
+def _lines(event: AnyEvent) -> list[Line]:
+    match event:
+        case PermissionEvaluated():
+            said: list[Line] = [("said", one.by, _because(one.decision, one.reason)) for one in event.said]
+            by = event.layer or event.decision_source
+            return [*said, ("verdict", by, _because(event.decision, event.decision_reason))]
+        case HookCompleted():
+            return [("hook", event.handler_ref, _because(f"{event.point}: {event.decision}", event.reason))]
+        case HookFailed():
+            failed = f"{event.point}: {event.error_category}, which {_FAIL_MODE[event.fail_mode]}"
+            return [("hook", event.handler_ref, _because(failed, event.message))]
+        case ActionRequired():
+            who = f"for {', '.join(event.approvers)}" if event.approvers else "for whoever may decide"
+            return [("asked", event.action_id, _because(f"a person was asked, {who}", event.reason))]
+        case ActionResolved():
+            rule = f", as the rule {event.rule_id}" if event.rule_id else ""
+            return [("answered", event.resolver, _because(f"{event.decision}{rule}", event.reason))]
+        case RuntimeToolRequested():
+            return [("asked", event.request_id, "a client was asked to run it")]
+        case RuntimeToolResolved():
+            return [("answered", event.submitted_by, _because(event.status, event.error or ""))]
+        case ToolArgs() if event.changed_by != "model":
+            return [("arguments", event.changed_by, "the arguments were changed")]
+        case SandboxApplied():
+            reach = f"{event.mode}, in {event.cwd}, network {event.network}"
+            return [("held", "sandbox", _because(reach, event.reason))]
+        case SandboxViolation():
+            return [("held", "sandbox", f"it tried what it may not: {event.boundary} {event.target}")]
+        case ToolStarted() if event.dispatched:
+            return [("ran", "", f"it was run, as {event.effect}")]
+        case ToolDispatched():
+            return [("ran", "", f"it was run (attempt {event.attempt}, after {event.cause})")]
+        case ToolResult():
+            return [("outcome", "", event.status)]
+        case ToolFailed():
+            return [
+                ("outcome", event.tool_error.kind, _because(f"{event.status}, effects {event.effects}", event.message))
+            ]
+        case UnknownResolved():
+            return [("outcome", event.resolved_by, "it happened" if event.happened else "it did not happen")]
+    return []
+
+
+_FAIL_MODE = {"open": "changes nothing", "closed": "refuses the call"}
+
+
+def _because(what: str, why: str) -> str:
+    return f"{what}: {why}" if why else what

@@ -1,0 +1,129 @@
+"""An approval or a question as a person reads it, with the exact commands that decide it.
+
+Whatever a model or a tool wrote goes through `plain` or `one_line`: nothing of it can draw a prompt of its own.
+"""
+
+import shlex
+import time
+from collections.abc import Sequence
+
+from wakeful.contracts.approvals import Approval
+from wakeful.contracts.policies import Rule
+from wakeful.decisions.explaining import rule_words
+from wakeful.ports import RuleRow
+from wakeful.surfaces.cli.places import Place
+from wakeful.surfaces.cli.shown import arguments_text, json_text, moment, one_line, plain
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+
+def call_text(approval: Approval, most: int = 160) -> str:
+    """`refund(order="A17", cents=4200)`, or the question."""
+    if approval.kind == "question":
+        return one_line(approval.prompt, most)
+    return f"{one_line(approval.tool)}({arguments_text(approval.arguments, most)})"
+
+
+def pending_lines(approvals: Sequence[Approval], place: Place) -> list[str]:
+    """What waits, each with the commands that decide it."""
+    lines: list[str] = []
+    for each in approvals:
+        lines.append(f"  {call_text(each)}")
+        lines.append(f"    {one_line(each.why, 200)}; {left(each)}")
+        if each.choices:
+            lines.append(f"    choices: {one_line(', '.join(each.choices), 200)}")
+        if each.approvers:
+            lines.append(f"    for: {one_line(', '.join(each.approvers))}")
+        lines += [f"    {words:<10}{command}" for words, command in commands(each, place)]
+    return lines
+
+
+def commands(approval: Approval, place: Place) -> list[tuple[str, str]]:
+    """What can be typed about it."""
+    who = f" --as {shlex.quote(plain(approval.approvers[0]))}" if approval.approvers else ""
+    end = f"{who}{place.flag}"
+    if approval.kind == "question":
+        answer = shlex.quote(plain(approval.choices[0])) if approval.choices else '"your answer"'
+        return [("answer:", f"wakeful approvals answer {approval.id} {answer}{end}")]
+    return [
+        ("approve:", f"wakeful approvals approve {approval.id}{end}"),
+        ("reject:", f'wakeful approvals reject {approval.id} "why not"{end}'),
+    ]
+
+
+def details(approval: Approval, place: Place) -> list[str]:
+    """Everything a person needs to decide, and what was decided."""
+    lines = [
+        f"{approval.id}  {approval.kind}, {approval.status}",
+        f"  agent      {plain(approval.agent)}, turn {approval.turn_id}, call {plain(approval.call_id or '-')}",
+        f"  why        {one_line(approval.why, 400)}",
+        f"  asked      {moment(int(approval.created_at * 1e6))}",
+    ]
+    if approval.kind == "question":
+        lines += [f"  question   {_indented(approval.prompt)}"]
+        lines += [f"  choices    {one_line(', '.join(approval.choices), 400)}"] if approval.choices else []
+    else:
+        lines.append(f"  tool       {one_line(approval.tool)}")
+        for name, value in approval.arguments.items():
+            lines.append(f"    {one_line(name)} = {_indented(json_text(value, indent=2))}")
+        for name, value in approval.injected_args.items():
+            lines.append(f"    {one_line(name)} (for the record, not given to the tool) = {one_line(json_text(value))}")
+        if approval.working_directory is not None:
+            lines.append(f"  directory  {one_line(approval.working_directory, 400)}")
+    if approval.approvers:
+        lines.append(f"  for        {one_line(', '.join(approval.approvers), 400)}")
+    if approval.status != "pending":
+        return [*lines, f"  decided    {decided_words(approval)}"]
+    return [
+        *lines,
+        f"  expires    {left(approval)}",
+        *(f"  {words:<11}{line}" for words, line in _all(approval, place)),
+    ]
+
+
+def decided_words(approval: Approval) -> str:
+    """`approve by ana at 2030-01-02 10:00:00: go ahead`."""
+    at = f" at {moment(int(approval.resolved_at * 1e6))}" if approval.resolved_at is not None else ""
+    words = f": {one_line(approval.reason, 200)}" if approval.reason else ""
+    return f"{approval.decision or approval.status} by {plain(approval.resolver or '-')}{at}{words}"
+
+
+def left(approval: Approval) -> str:
+    """How long it still waits."""
+    seconds = approval.expires_at - time.time()
+    return f"{span(seconds)} left" if seconds > 0 else "its time is over"
+
+
+def age(approval: Approval) -> str:
+    return span(max(0.0, time.time() - approval.created_at))
+
+
+def span(seconds: float) -> str:
+    """`40 s`, `3 min`, `5 h`, `2 d`."""
+    for size, unit in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
+        if seconds >= 2 * size or (seconds >= size and unit == "min"):
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def rule_line(row: RuleRow) -> str:
+    """A standing answer as one line."""
+    rule = Rule.model_validate(row.rule)
+    until = f", until {moment(int(rule.expires * 1e6))}" if rule.expires is not None else ""
+    return f"{plain(row.agent_name)}: {one_line(rule_words(rule), 300)}{until}"
+
+
+def _all(approval: Approval, place: Place) -> list[tuple[str, str]]:
+    typed = commands(approval, place)
+    if approval.kind == "question":
+        return typed
+    return [
+        *typed,
+        ("edit:", f"wakeful approvals edit {approval.id} NAME=VALUE ...{place.flag}"),
+        ("answer:", f'wakeful approvals answer {approval.id} "a result in its place"{place.flag}'),
+        ("always:", f"wakeful approvals always {approval.id} [--tool] [--for 7d]{place.flag}"),
+    ]
+
+
+def _indented(text: str) -> str:
+    return plain(text).replace("\n", "\n      ")

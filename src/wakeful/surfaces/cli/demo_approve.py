@@ -1,0 +1,62 @@
+"""`wakeful demo approve`: a call waits for a person; the process is killed, a second one decides, a third goes on."""
+
+import re
+
+from wakeful.surfaces.cli.demo_stage import KeepOption, Stage, staged
+from wakeful.surfaces.cli.outcomes import FAILED
+from wakeful.surfaces.cli.problems import NeedsPerson
+
+PROGRAM, STORE, BANK = "refund.py", "runs.db", "bank.txt"
+
+
+def command(keep: KeepOption = True) -> None:
+    """Kill a run while it waits for a person, approve from another process, and see it paid as approved, once.
+
+    Offline: a scripted model, a file for a bank, a temporary folder. No key, no question, a few seconds.
+    """
+    with staged(keep=keep) as stage:
+        (stage.folder / PROGRAM).write_text(stage.program("approve.txt"))
+        stage.say(f"Refunds over 10.00 need a person. The program is {stage.folder / PROGRAM}.")
+        approval = _asked_and_killed(stage)
+        _decided_elsewhere(stage, approval)
+        _goes_on(stage)
+        _decided_once(stage, approval)
+        stage.what_next(
+            (
+                f"wakeful approvals --all --store {STORE}",
+                f"wakeful events --store {STORE}",
+                f"wakeful replay --store {STORE}          # decide everything again, from the log alone",
+            )
+        )
+
+
+def _asked_and_killed(stage: Stage) -> str:
+    stage.title("1. The agent wants to refund 42.00: somebody has to say yes. While it waits, it is killed")
+    stage.run(["python", PROGRAM], crash=True)
+    if (stage.folder / BANK).exists():
+        raise NeedsPerson("the bank paid, and nobody had approved", f"look into {stage.folder}")
+    stage.title("2. Another process: what waits?")
+    listed = stage.run(["wakeful", "approvals", "--store", STORE])
+    found = re.search(r"appr_\w+", listed)
+    if found is None:
+        raise NeedsPerson("nothing waits for a decision, and one refund should", f"look into {stage.folder}")
+    return found[0]
+
+
+def _decided_elsewhere(stage: Stage, approval: str) -> None:
+    stage.title("3. Somebody approves. None of the tool's code is needed for that")
+    stage.run(["wakeful", "approvals", "approve", approval, "--as", "ana", "--note", "checked", "--store", STORE])
+
+
+def _goes_on(stage: Stage) -> None:
+    stage.title("4. A third process goes on: the same line as in the beginning")
+    stage.run(["python", PROGRAM])
+    stage.show_payments(BANK)
+    stage.say("It ran once, with the arguments that were approved. Why it did is in the log:", "green")
+    stage.run(["wakeful", "why", "call_2_1", "--store", STORE])
+
+
+def _decided_once(stage: Stage, approval: str) -> None:
+    stage.title("5. A second decision changes nothing")
+    stage.run(["wakeful", "approvals", "reject", approval, "too late", "--store", STORE], ends=FAILED)
+    stage.show_payments(BANK)

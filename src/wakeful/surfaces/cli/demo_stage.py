@@ -1,0 +1,103 @@
+"""What demos are played on: a temporary folder, lines that are printed before they are run, and what they came to.
+
+Everything that is shown was run, and can be typed again in the demo's folder. A line that ends otherwise than the demo
+says stops it.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from wakeful.bootstrap import without_keys
+from wakeful.surfaces.cli.problems import NeedsPerson
+from wakeful.surfaces.cli.shown import plain
+
+KILLED = -signal.SIGKILL
+COMMAND_SECONDS = 60
+KeepOption: TypeAlias = Annotated[
+    bool, typer.Option("--keep/--no-keep", help="Leave the folder there, to go on trying.")
+]
+
+
+class Stage:
+    """One demo's folder and screen."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._console = Console(highlight=False, soft_wrap=True)
+
+    def program(self, name: str) -> str:
+        """A program that ships with the demos."""
+        return (files("wakeful.surfaces.cli.demos") / name).read_text("utf-8")
+
+    def run(self, line: Sequence[str], *, crash: bool = False, ends: int = 0) -> str:
+        """Print a line and run it; what it printed. It has to end as the demo says it does."""
+        typed = " ".join(f'"{word}"' if " " in word else word for word in line)
+        self._console.print(Text(f"$ {'CRASH=1 ' if crash else ''}{typed}", "bold cyan"))
+        done = self.done(line, crash=crash)
+        words = done.stdout + (done.stderr if ends else "")
+        for each in plain(words).splitlines():
+            self._console.print(Text(f"  {each}"))
+        if crash and done.returncode == KILLED:
+            self._console.print(Text("  killed (signal 9)", "red"))
+        if done.returncode != (KILLED if crash else ends):
+            said = done.stderr.strip() or f"exit code {done.returncode}"
+            raise NeedsPerson(f"the demo did not go as it should: {typed}\n{said}", f"look into {self.folder}")
+        return done.stdout
+
+    def done(self, line: Sequence[str], *, crash: bool = False) -> "subprocess.CompletedProcess[str]":
+        program = {"python": [], "wakeful": ["-m", "wakeful.surfaces.cli"]}[line[0]]
+        return subprocess.run(
+            [sys.executable, *program, *line[1:]],
+            cwd=self.folder,
+            env={**without_keys(os.environ), "CRASH": "1" if crash else ""},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+        )
+
+    def show_payments(self, file: str, *, many: int = 1) -> None:
+        """The bank's book. What is claimed about it is checked."""
+        self._console.print(Text(f"$ cat {file}", "bold cyan"))
+        payments = (self.folder / file).read_text().splitlines()
+        for words in payments:
+            self._console.print(Text(f"  {words}"))
+        if len(payments) != many:
+            raise NeedsPerson(f"the bank paid {len(payments)} times, and {many} is right", f"look into {self.folder}")
+
+    def title(self, words: str) -> None:
+        self._console.print()
+        self._console.print(Text(words, "bold"))
+
+    def say(self, words: str, style: str = "") -> None:
+        self._console.print(Text(words, style))
+
+    def what_next(self, lines: Sequence[str]) -> None:
+        self.title("What to try next")
+        for words in (f"cd {self.folder}", *lines):
+            self._console.print(Text(f"  {words}"))
+
+
+@contextmanager
+def staged(*, keep: bool) -> Iterator[Stage]:
+    """A stage in a folder of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="wakeful-demo-"))
+    try:
+        yield Stage(folder)
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,86 @@
+"""`wakeful tools`: what an agent is offered, and what not, and why."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.agents.definition import Agent
+from wakeful.bootstrap import opened_store, runtime
+from wakeful.contracts.tool_catalog import OFFERED
+from wakeful.service.inventory import ToolInventory, tool_inventory
+from wakeful.service.queries import find_turn
+from wakeful.surfaces.cli.agents import agent_for
+from wakeful.surfaces.cli.loading import load
+from wakeful.surfaces.cli.options import (
+    AgentOption,
+    JsonOption,
+    ProfileOption,
+    StoreOption,
+    ToolsOption,
+    WorkspaceOption,
+)
+from wakeful.surfaces.cli.places import any_place, store_to_read
+from wakeful.surfaces.cli.problems import note
+from wakeful.surfaces.cli.shown import columns, json_text, one_line, out
+
+
+def command(
+    agent: AgentOption = None,
+    tools: ToolsOption = None,
+    workspace: WorkspaceOption = None,
+    profile: ProfileOption = None,
+    turn: Annotated[str | None, typer.Option("--turn", metavar="TURN", help="What a turn had, from its log.")] = None,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Say what tools an agent has: offered, allowed, asked about, denied, confined, missing, and why.
+
+    Without --turn: what wakeful run would have now, with the same options. Nothing is run.
+    """
+    if turn is not None:
+        found = asyncio.run(_of_turn(store_to_read(store).path, turn))
+    else:
+        loaded = load(tools or [])
+        for words in loaded.notes:
+            note(words)
+        one = agent_for(
+            loaded, agent, model=None, instructions=None, max_steps=None, workspace=workspace, profile=profile
+        )
+        place = any_place(store)
+        found = asyncio.run(_of_agent(place.path if Path(place.path).is_file() else None, one))
+    if json:
+        out(json_text(found.model_dump(mode="json"), indent=2))
+    else:
+        _tell(found)
+
+
+def _tell(found: ToolInventory) -> None:
+    entries = found.catalog.entries
+    offered = len(found.catalog.offered)
+    where = f"as turn {found.turn_id} had them" if found.turn_id is not None else "as a run would have them now"
+    out(f"{found.agent}: {len(entries)} tools, {offered} offered, {where}")
+    if entries:
+        rows = [
+            (
+                each.tool_name,
+                each.policy if each.policy in OFFERED else each.policy.upper(),
+                "reads" if each.is_read_only else "destructive" if each.is_destructive else "changes",
+                each.runtime_owner,
+                one_line(each.policy_reason, 160),
+            )
+            for each in entries
+        ]
+        out(["", *columns(rows, ("TOOL", "POLICY", "DOES", "RUN BY", "WHY"))])
+
+
+async def _of_turn(path: str, turn: str) -> ToolInventory:
+    async with opened_store(path) as opened:
+        return await tool_inventory(runtime(opened), turn=await find_turn(opened, turn))
+
+
+async def _of_agent(path: str | None, agent: Agent[Any, Any]) -> ToolInventory:
+    """What holds now; the store is asked for standing answers, and none is made for the question."""
+    async with opened_store(path) as opened:
+        return await tool_inventory(runtime(opened), agent=agent)

@@ -1,0 +1,83 @@
+"""Runs with calls that somebody has to let through, shared by the suites about approvals."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine_runs import calls
+from wakeful import Agent, RunResult, Tool, run, tool
+from wakeful.bootstrap import runtime
+from wakeful.contracts.approvals import Approval, Decided
+from wakeful.ports import Clock, Store
+from wakeful.providers.scripted import ScriptedModel
+from wakeful.service.approvals import Outcome, decide
+from wakeful.service.replay import replay_turn
+from wakeful.service.turns import recall
+from wakeful.store.sqlite import SqliteStore
+from wakeful.tools.function import FunctionTool
+
+
+class World:
+    """What really ran, in the order it did."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str, dict[str, Any]]] = []
+
+    def tool(self, name: str = "refund", **options: Any) -> Tool[Any]:
+        """A tool that notes the arguments it is run with."""
+
+        async def note(order: str = "A17", cents: int = 100) -> str:
+            self.done.append((name, {"order": order, "cents": cents}))
+            return f"{name} done"
+
+        return tool(note, **{"effect": "irreversible", "name": name, **options})
+
+    def reading(self, name: str = "look") -> Tool[Any]:
+        async def look() -> str:
+            self.done.append((name, {}))
+            return "seen"
+
+        return tool(look, effect="pure", name=name)
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.done]
+
+
+REFUND: tuple[str, dict[str, Any]] = ("refund", {"order": "A17", "cents": 4200})
+
+
+def agent(tools: Sequence[Tool[Any]], *rounds: Any, **options: Any) -> Agent[None, str]:
+    """An agent whose model makes these calls, round after round, and then says `done`."""
+    steps: list[Any] = [calls(*each) if isinstance(each, tuple) else each for each in rounds]
+    model = ScriptedModel(lambda request: [*steps, "done"][min(request.answered, len(steps))])
+    return Agent("shop", model, tools=list(tools), **options)
+
+
+async def asked(support: Agent[None, str], store: Store, **options: Any) -> RunResult[str]:
+    """Run it until it waits for somebody."""
+    result = await run(support, "go", store=store, key="k", **options)
+    assert result.status == "approval_required", (result.status, result.message)
+    return result
+
+
+async def say(store: Store, approval: Approval | str, decided: Decided, by: str = "ada", **parts: Any) -> Outcome:
+    """Decide, as another process would."""
+    name = approval if isinstance(approval, str) else approval.id
+    return await decide(runtime(store, **parts), name, decided, by=by)
+
+
+async def identical(store: Store, result: RunResult[Any]) -> RunResult[Any]:
+    """The stored turn decides the same again; what it comes to is told from the log alone."""
+    row = await store.turn(result.turn_id)
+    assert row is not None
+    report = await replay_turn(store, row)
+    assert report.identical, report.divergence
+    return await recall(runtime(store), row, None)
+
+
+async def opened(folder: Path) -> SqliteStore:
+    return await SqliteStore.open(folder / "runs.db")
+
+
+__all__ = ["REFUND", "Clock", "FunctionTool", "World", "agent", "asked", "identical", "opened", "say", "Callable"]
