@@ -75,7 +75,7 @@ class CommandHook:
                 answer, complaint = await self._talk(process, said)
             finally:
                 os.close(ours.pop())  # the launcher sees it, and ends whatever is left
-                await asyncio.shield(asyncio.ensure_future(process.wait()))
+                await asyncio.shield(asyncio.ensure_future(_over(process)))
             return self._ended(_told(tells), answer, complaint)
         finally:
             for end in ours:
@@ -123,6 +123,13 @@ async def _first(stream: asyncio.StreamReader, most: int, *, stop: bool = False)
         if stop and len(kept) >= most:
             break
     return kept
+
+
+async def _over(process: asyncio.subprocess.Process) -> None:
+    """Wait until it has ended. What it still says is read: asyncio counts a process as ended when its pipes are."""
+    assert process.stdout is not None and process.stderr is not None
+    await asyncio.gather(_first(process.stdout, 0), _first(process.stderr, 0))
+    await process.wait()
 
 
 def _told(tells: int) -> dict[str, Any]:

@@ -133,7 +133,11 @@ async def test_a_hook_that_fails_has_denied_unless_it_only_reads(broken: Any, ca
     till, store = Till(), MemoryStore()
     closed = await till.run(hook("pre_tool_use", timeout=0.05)(broken), store=store)
     (failed,) = of_kind(closed, HookFailed)
-    assert (failed.error_category, failed.fail_mode, failed.handler_ref) == (category, "closed", f"hook:{broken.__name__}")
+    assert (failed.error_category, failed.fail_mode, failed.handler_ref) == (
+        category,
+        "closed",
+        f"hook:{broken.__name__}",
+    )
     assert till.paid == [] and not of_kind(closed, WarningIssued)
     assert await replays(store, closed)
     store = MemoryStore()
@@ -159,7 +163,7 @@ async def test_the_facts_about_a_hook_say_where_who_how_long_and_what() -> None:
         raise RuntimeError("lost")
 
     result = await Till().run(cap, look, guard)
-    before, after, guarded = of_kind(result, HookStarted)
+    before, *_ = of_kind(result, HookStarted)
     assert (before.point, before.handler_ref, before.timeout_ms) == ("pre_tool_use", "hook:caps", 3000)
     (completed,) = of_kind(result, HookCompleted)
     assert (completed.status, completed.decision, completed.reason) == ("completed", "continue", "capped")
@@ -257,7 +261,7 @@ async def test_no_hook_loosens_what_the_policy_says() -> None:
     def allows(call: HookInput) -> HookVerdict:
         return HookVerdict("allow", "I know them")
 
-    agent = Agent("a", scripted([calls(("refund", {"cents": 5})), "x"]), tools=[refund], hooks=[allows])
+    agent = Agent("a", scripted([calls(("refund", {"cents": 5}))]), tools=[refund], hooks=[allows])
     result = await run(agent, "go", store=MemoryStore())
     assert (result.status, ran) == ("approval_required", [])
 
@@ -272,16 +276,12 @@ async def test_hooks_hold_what_a_person_edited_too() -> None:
         return "ok"
 
     store = MemoryStore()
-    agent = Agent(
-        "a", scripted([calls(("refund", {"cents": 5})), "x"]), tools=[refund], hooks=[no_more_than(100)]
-    )
+    agent = Agent("a", scripted([calls(("refund", {"cents": 5})), "x"]), tools=[refund], hooks=[no_more_than(100)])
     result = await run(agent, "go", store=store, approver=lambda approval: _said(Edit({"cents": 5000})))
     assert ran == [] and "more than 100" in of_kind(result, ToolFailed)[0].message
     assert await replays(store, result)
     store = MemoryStore()
-    agent = Agent(
-        "a", scripted([calls(("refund", {"cents": 5})), "x"]), tools=[refund], hooks=[no_more_than(100)]
-    )
+    agent = Agent("a", scripted([calls(("refund", {"cents": 5})), "x"]), tools=[refund], hooks=[no_more_than(100)])
     result = await run(agent, "go", store=store, approver=lambda approval: _said(Edit({"cents": 50})))
     assert ran == [50] and await replays(store, result)
 
@@ -328,7 +328,6 @@ async def test_after_the_call_a_hook_replaces_what_the_model_reads_and_both_are_
     assert (await store.get_blob(done.result_ref.digest)).decode() == "refunded 500 of A"
     (outcome,) = done.hook_outcomes
     assert (await store.get_blob(outcome.updated_output_ref)).decode() == "refunded, amount hidden"
-    assert "refunded 500" not in result.conversation_text() if hasattr(result, "conversation_text") else True
     assert await replays(store, result)
 
 
