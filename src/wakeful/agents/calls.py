@@ -13,6 +13,7 @@ from wakeful.agents.work import TurnWork
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, event_id
+from wakeful.contracts.errors import ToolAsks
 from wakeful.contracts.events import (
     ActionRequired,
     AnyEvent,
@@ -23,6 +24,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.decisions.approving import approval_of
 from wakeful.decisions.secret_values import SecretValues
+from wakeful.mediation.asking import asked_from_inside
 from wakeful.mediation.consulting import outcomes_of
 from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.running import Abort, AfterCall, RunningCall
@@ -55,6 +57,8 @@ class Calls:
         self.unwritten: dict[str, Fact | None] = {}
         """Calls whose unknown outcome is on its way to disk, and the late answer that has to wait for it."""
         self._stopping: Abort | None = None
+        self.asked = False
+        """A running tool had a question: its record comes as an outcome."""
         self.with_locks: set[str] = set()
         """Calls that were begun and have locks: they are given back when the work is over."""
         self._at_locks: set[asyncio.Task[None]] = set()
@@ -221,6 +225,11 @@ class Calls:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         return self._work.spawn(work)
+
+    def asks(self, dispatch: Dispatch, wants: ToolAsks) -> AnyEvent:
+        declared = self._work.config.tool(dispatch.declaration.name) or dispatch.declaration
+        self.asked = True
+        return asked_from_inside(self._work.gate, dispatch, declared, wants)
 
     @property
     def after_call(self) -> AfterCall | None:

@@ -117,7 +117,7 @@ class Steps:
     @property
     def expects_outcomes(self) -> bool:
         """May there be something to start among the outcomes? Looked at once a pass."""
-        return bool(self.calls.repeats) or self._gate_waits or self.requests.to_reattach is not None
+        return bool(self.calls.repeats) or self._gate_waits or self.calls.asked or self.requests.to_reattach is not None
 
     def repeated(self, outcomes: list[Fact]) -> list[Start]:
         """Runs whose intents are among these facts: second ones, and those that had to wait at the gate."""

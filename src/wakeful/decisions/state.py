@@ -22,6 +22,7 @@ from wakeful.contracts.events import (
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
     AssistantRecorded,
+    CompletionBlocked,
     ContextResolved,
     ContinuationDecided,
     CostEstimated,
@@ -57,6 +58,7 @@ from wakeful.contracts.events import (
     ToolDispatched,
     ToolFailed,
     ToolMediationDisabled,
+    ToolMediationFailed,
     ToolProgress,
     ToolResult,
     ToolStarted,
@@ -373,6 +375,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | TranscriptLockReleaseFailed()
             | ToolDeclarationsRejected()
             | ToolMediationDisabled()
+            | ToolMediationFailed()
+            | CompletionBlocked()
             | TranscriptClosed()
             | ToolCatalogResolved()
             | ApprovalRuleAdded()
@@ -549,6 +553,9 @@ def _expose(state: TurnState, call: Call) -> None:
 def _asked_outside(state: TurnState, fact: Fact, event: ActionRequired | RuntimeToolRequested) -> None:
     call = state.calls[fact.call_id or ""]
     call.taken_up = True
+    if call.dispatches:  # the tool itself has a question, and has done nothing: it begins anew with the answer
+        call.dispatches = 0
+        state.running -= 1
     if isinstance(event, ActionRequired):
         call.pending = Pending(event.action_id, event.expires_at, event, fact.at)
     else:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from wakeful.contracts.errors import ToolAsks
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -18,14 +19,14 @@ from wakeful.contracts.events import (
     ToolArgs,
 )
 from wakeful.contracts.events.gate import Decision
-from wakeful.contracts.tools import ToolError
+from wakeful.contracts.tools import ToolDeclaration, ToolError
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Pending
 from wakeful.mediation.binding import bind, holds
-from wakeful.mediation.gate import Admission, Consulted, Proposal
+from wakeful.mediation.gate import Admission, Consulted, Dispatch, GateParts, Proposal
 from wakeful.mediation.outcomes import ONE_BEFORE, CallRecord, failed, succeeded
-from wakeful.tools.results import ResultRefused, show
+from wakeful.tools.results import ResultRefused, clean, show
 
 if TYPE_CHECKING:
     from wakeful.mediation.mediator import Mediator
@@ -56,6 +57,31 @@ def asked(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: Con
         expires_at=required.expires_at,
     )
     return Admission([*opened, required])
+
+
+def asked_from_inside(
+    parts: GateParts, dispatch: Dispatch, declared: ToolDeclaration, wants: ToolAsks
+) -> ActionRequired:
+    """A tool that was let through says that a person has to decide first."""
+    declaration, arguments = dispatch.declaration, dispatch.arguments
+    safe: dict[str, Any] = redact_parameters(arguments, declaration.input_schema, declaration.sensitive_parameters)
+    directory = dispatch.tool.working_directory(arguments)
+    more: dict[str, Any] = {}
+    if dispatch.record.injected_args:
+        more["injected_args"] = dispatch.record.injected_args
+    return ActionRequired(
+        action_id=parts.new_id("appr"),
+        tool_name=declaration.name,
+        prompt=clean(wants.message)[:MAX_PROMPT_CHARS] or _words(declaration.name, safe),
+        reason=f"{declaration.name} asks before it does this",
+        decisions=APPROVAL_DECISIONS,
+        safe_args=safe,
+        args_sha256=stable_hash(safe),
+        binding=bind(parts.secret, declared, arguments, directory),
+        working_directory=directory,
+        expires_at=int((parts.now() + parts.expiry_seconds) * 1_000_000),
+        **more,
+    )
 
 
 def handed_on(gate: "Mediator", proposal: Proposal, answer: "Answered", consulted: Consulted) -> Admission:

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol, TypeAlias
 
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.errors import OutcomeUnknown, ToolReported, ToolRetry
+from wakeful.contracts.errors import OutcomeUnknown, ToolAsks, ToolReported, ToolRetry
 from wakeful.contracts.events import (
     AnyEvent,
     ErrorCategory,
@@ -103,6 +103,10 @@ class Surroundings(Protocol):
         ...
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]": ...
+
+    def asks(self, dispatch: Dispatch, wants: ToolAsks) -> AnyEvent:
+        """The record of a question that a running tool has."""
+        ...
 
     @property
     def after_call(self) -> "AfterCall | None":
@@ -244,6 +248,9 @@ class RunningCall:
                 self.around.spawn(self._settle(self._abort))
             return  # going down: the intent stays open, and recovery settles it
         raised = work.exception()
+        if isinstance(raised, ToolAsks):
+            self._finish([self.around.asks(self.dispatch, raised)])
+            return
         if raised is not None:
             self._finish([*_violations(raised), self._raised(raised)])
             return

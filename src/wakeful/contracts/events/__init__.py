@@ -25,10 +25,12 @@ from wakeful.contracts.events.gate import (
     WarningIssued,
 )
 from wakeful.contracts.events.loop import (
+    CompletionBlocked,
     ObserverFailed,
     RejectedDeclaration,
     ToolDeclarationsRejected,
     ToolMediationDisabled,
+    ToolMediationFailed,
     TranscriptClosed,
     TranscriptLockContended,
     TranscriptLockReleaseFailed,
@@ -144,6 +146,8 @@ AnyEvent: TypeAlias = (
     | TranscriptLockReleaseFailed
     | ToolDeclarationsRejected
     | ToolMediationDisabled
+    | ToolMediationFailed
+    | CompletionBlocked
     | TranscriptClosed
     | Unrecognised
 )
@@ -171,6 +175,7 @@ __all__ = [
     "AssistantRecorded",
     "BY_KIND",
     "CallAsked",
+    "CompletionBlocked",
     "ContextItem",
     "ContextResolved",
     "ContinuationDecided",
@@ -214,6 +219,7 @@ __all__ = [
     "ToolDispatched",
     "ToolFailed",
     "ToolMediationDisabled",
+    "ToolMediationFailed",
     "ToolProgress",
     "ToolResult",
     "ToolStarted",

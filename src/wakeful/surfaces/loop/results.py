@@ -52,6 +52,8 @@ def failed_stop(failure: RunFailure, *, provider: bool = False, retryable: bool 
 def stop_of(view: LoopView, taken: Mapping[int, TurnTaken], policy_failure: RunFailure | None) -> Stop:
     """The stop that the turn's last fact stands for."""
     terminal = view.terminal
+    if terminal is None and view.approvals:
+        return Stop(RunOutcome.of("approval_required"), "approval_required")
     if not isinstance(terminal, TurnFailed):
         return COMPLETED
     if policy_failure is not None:
@@ -81,6 +83,10 @@ def conversation_result(
 ) -> ConversationResult:
     """The result as it leaves the process."""
     messages = tuple(safe_message(message, declarations) for message in view.messages)
+    if len(view.approvals) > 1 and stop.status == "approval_required":
+        metadata = {**metadata, "approvals_required": [each.envelope.to_wire() for each in view.approvals]}
+    if view.completed_by is not None:
+        metadata = {**metadata, "completed_by": view.completed_by}
     if view.swallowed:
         metadata = {**metadata, "swallowed_failures": list(view.swallowed)}
     return ConversationResult(
@@ -102,6 +108,7 @@ def conversation_result(
         tool_observability=observability(view.executed),
         provider_diagnostics=tuple(view.provider_diagnostics),
         structured_output=view.structured_output,
+        approval_required=view.approvals[0].envelope if stop.status == "approval_required" else None,
         failure=stop.failure,
         interrupted={"action": "cancel"} if stop.status == "interrupted" else None,
         metadata=metadata,
