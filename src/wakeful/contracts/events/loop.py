@@ -107,7 +107,7 @@ class ToolMediationFailed(Event):
 class CompletionBlocked(Event):
     """A natural end was refused by a rule: the model is told why, and another turn follows."""
 
-    kind: ClassVar[str] = "completion.blocked"
+    kind: ClassVar[str] = "turn.completion.blocked"
     aliases: ClassVar[tuple[str, ...]] = ("tool_call_gate_completion_blocked",)
     needs: ClassVar[tuple[Need, ...]] = ANY
     outsider: ClassVar[bool] = True
