@@ -8,13 +8,14 @@ from engine_runs import calls
 from wakeful import Agent, RunResult, Tool, run, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.approvals import Approval, Decided
-from wakeful.ports import Clock, Store
+from wakeful.ports import Store
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.approvals import Outcome, decide
 from wakeful.service.replay import replay_turn
 from wakeful.service.turns import recall
 from wakeful.store.sqlite import SqliteStore
-from wakeful.tools.function import FunctionTool
+
+REFUND: tuple[str, dict[str, Any]] = ("refund", {"order": "A17", "cents": 4200})
 
 
 class World:
@@ -30,7 +31,8 @@ class World:
             self.done.append((name, {"order": order, "cents": cents}))
             return f"{name} done"
 
-        return tool(note, **{"effect": "irreversible", "name": name, **options})
+        made: Tool[Any] = tool(note, **{"effect": "irreversible", "name": name, **options})
+        return made
 
     def reading(self, name: str = "look") -> Tool[Any]:
         async def look() -> str:
@@ -44,20 +46,24 @@ class World:
         return [name for name, _ in self.done]
 
 
-REFUND: tuple[str, dict[str, Any]] = ("refund", {"order": "A17", "cents": 4200})
-
-
-def agent(tools: Sequence[Tool[Any]], *rounds: Any, **options: Any) -> Agent[None, str]:
+def agent(tools: Sequence[Any], *rounds: Any, **options: Any) -> Agent[Any, str]:
     """An agent whose model makes these calls, round after round, and then says `done`."""
-    steps: list[Any] = [calls(*each) if isinstance(each, tuple) else each for each in rounds]
-    model = ScriptedModel(lambda request: [*steps, "done"][min(request.answered, len(steps))])
-    return Agent("shop", model, tools=list(tools), **options)
+    steps: list[Any] = [*(calls(*each) if isinstance(each, tuple) else each for each in rounds), "done"]
+    answer: Callable[[Any], Any] = lambda request: steps[min(request.answered, len(rounds))]  # noqa: E731
+    return Agent("shop", ScriptedModel(answer), tools=list(tools), **options)
 
 
-async def asked(support: Agent[None, str], store: Store, **options: Any) -> RunResult[str]:
+async def asked(support: Agent[Any, str], store: Store, **options: Any) -> RunResult[str]:
     """Run it until it waits for somebody."""
     result = await run(support, "go", store=store, key="k", **options)
     assert result.status == "approval_required", (result.status, result.message)
+    return result
+
+
+async def again(support: Agent[Any, str], store: Store, **options: Any) -> RunResult[str]:
+    """Take it up again, and see that the stored turn decides the same."""
+    result = await run(support, "go", store=store, key="k", **options)
+    await check_replay(store, result)
     return result
 
 
@@ -67,7 +73,7 @@ async def say(store: Store, approval: Approval | str, decided: Decided, by: str 
     return await decide(runtime(store, **parts), name, decided, by=by)
 
 
-async def identical(store: Store, result: RunResult[Any]) -> RunResult[Any]:
+async def check_replay(store: Store, result: RunResult[Any]) -> RunResult[Any]:
     """The stored turn decides the same again; what it comes to is told from the log alone."""
     row = await store.turn(result.turn_id)
     assert row is not None
@@ -76,8 +82,10 @@ async def identical(store: Store, result: RunResult[Any]) -> RunResult[Any]:
     return await recall(runtime(store), row, None)
 
 
+def answers(result: RunResult[Any]) -> list[Any]:
+    """The tool answers in the conversation, in its order."""
+    return [item for item in result.history() if item.role == "tool"]
+
+
 async def opened(folder: Path) -> SqliteStore:
     return await SqliteStore.open(folder / "runs.db")
-
-
-__all__ = ["REFUND", "Clock", "FunctionTool", "World", "agent", "asked", "identical", "opened", "say", "Callable"]

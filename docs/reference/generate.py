@@ -22,7 +22,7 @@ from wakeful.contracts.schema import event_schema
 from wakeful.contracts.tool_calls import ToolCall, ToolCallMetadata
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
-from wakeful.providers.endpoint_settings import KNOWN, SETTINGS_FILE
+from wakeful.providers.endpoint_settings import KNOWN
 from wakeful.providers.endpoints import BUILT_IN, TRANSPORTS, Endpoint
 from wakeful.providers.openai_chat.dialect import Dialect
 from wakeful.providers.openai_responses.client import QUIRKS
@@ -30,6 +30,7 @@ from wakeful.providers.price_list import list_date, list_name
 from wakeful.providers.prices import SELLERS
 from wakeful.providers.profiles import CHECKED, UNKNOWN, ModelProfile
 from wakeful.providers.wire.http import Timeouts
+from wakeful.settings.owner_file import SETTINGS_FILE
 
 HERE = Path(__file__).parent
 MAX_DEFAULT = 80

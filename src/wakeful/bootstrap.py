@@ -21,6 +21,7 @@ from wakeful.contracts.sensitive_names import is_sensitive
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
+from wakeful.settings.owner_file import settings_path
 from wakeful.system import SystemClock, UniqueIds
 from wakeful.tools.hooks import Hook
 from wakeful.tools.source import Surroundings
@@ -121,14 +122,11 @@ def _key_variables() -> frozenset[str]:
 
 def _owner_hooks() -> tuple[Hook, ...]:
     """What the owner's file wants asked about every call. Looked for before each run, read when it is another one."""
-    from wakeful.providers.endpoint_settings import settings_path
-
-    path = settings_path(os.environ)
-    if not os.environ.get("WAKEFUL_CONFIG") and not path.exists():
+    if not os.environ.get("WAKEFUL_CONFIG") and not settings_path().exists():
         return ()
     from wakeful.service.owner_hooks import owner_hooks
 
-    return owner_hooks(path, _key_variables)
+    return owner_hooks(os.environ, _key_variables)
 
 
 def own_keys() -> frozenset[str]:

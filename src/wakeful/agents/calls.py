@@ -32,12 +32,10 @@ from wakeful.tools.context import OutputSink, ProgressSink, RunContext
 
 
 class Repeat(NamedTuple):
-    """A run to come."""
+    """A second run to come."""
 
     dispatch: Dispatch
     probe_first: bool = False
-    admission: Admission | None = None
-    """What the gate let it through with, when it had to wait there."""
     may_begin: bool = True
     """False: a person let it through and it is another call by now. What its first run came to is settled, no more."""
 
@@ -65,7 +63,7 @@ class Calls:
         """Second runs that wait for their locks."""
         self._keys: SecretValues | None = None
         self.repeats: dict[str, Repeat] = {}
-        """Calls whose intent is on its way to disk as an outcome: a second run, or one that waited at the gate."""
+        """Calls whose second intent is on its way to disk."""
 
     def run(self, dispatch: Dispatch, admission: Admission, first_seq: int) -> None:
         """Let a call run; its intent is on disk, and the first fact of its admission has this number."""
@@ -78,13 +76,10 @@ class Calls:
             record.hook_outcomes = outcomes_of(admission.events, lambda index: event_id(agent_id, first_seq + index))
         self._run(dispatch, probe_first=False)
 
-    def run_again(self, repeat: "Repeat", first_seq: int) -> None:
+    def run_again(self, repeat: "Repeat", _: int) -> None:
         """Let a call run whose intent was an outcome of its own."""
         self.repeats.pop(repeat.dispatch.call_id, None)
-        if repeat.admission is not None:
-            self.run(repeat.dispatch, repeat.admission, first_seq)
-        else:
-            self._run(repeat.dispatch, probe_first=repeat.probe_first, may_begin=repeat.may_begin)
+        self._run(repeat.dispatch, probe_first=repeat.probe_first, may_begin=repeat.may_begin)
 
     def _run(self, dispatch: Dispatch, *, probe_first: bool, may_begin: bool = True) -> None:
         call = RunningCall(dispatch, self, self._outcome)

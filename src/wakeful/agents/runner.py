@@ -86,13 +86,10 @@ class TurnRunner:
             others = await work.store.append(work.claim, facts, barrier=barrier, rest=rest)
         except AlreadyDecided as faster:
             # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
-            await self._fold_again()
-            self._look = True
-            return [fact for fact in outcomes if fact.action_id != faster.action_id or not fact.event.outsider]
+            kept = [fact for fact in outcomes if fact.action_id != faster.action_id or not fact.event.outsider]
+            return await self._anew(kept)
         except RestRefused:
-            await self._fold_again()
-            self._look = True  # what was not seen may be all there is to do
-            return outcomes
+            return await self._anew(outcomes)
         first = work.claim.seen - len(facts) + 1
         for other in others:
             evolve(state, other.fact)
@@ -110,6 +107,15 @@ class TurnRunner:
         if others:
             self._look = bool(decide(state)) or self._look
         return self._take()
+
+    async def _anew(self, outcomes: list[Fact]) -> list[Fact]:
+        """Nothing was written: these outcomes are taken in again, on top of what the turn had not seen.
+
+        So is what came meanwhile: a call that left the gate must not be taken up a second time.
+        """
+        await self._fold_again()
+        self._look = True  # what was not seen may be all there is to do
+        return [*outcomes, *self._take()]
 
     async def _fold_again(self) -> None:
         work = self._work

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NamedTuple, assert_never
 
-from wakeful.agents.calls import Calls, Repeat
+from wakeful.agents.calls import Calls
 from wakeful.agents.requests import Requests
 from wakeful.agents.waiting import Waiting
 from wakeful.agents.work import TurnWork
@@ -19,7 +19,6 @@ from wakeful.contracts.events import (
     PermissionEvaluated,
     RuntimeToolRequested,
     ToolDispatched,
-    ToolStarted,
     TurnInterruptApplied,
     TurnSuspended,
 )
@@ -40,7 +39,7 @@ from wakeful.decisions.turn import (
     Suspend,
     TakeUp,
 )
-from wakeful.mediation.gate import Admission
+from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.outcomes import CallRecord, failed
 
@@ -75,8 +74,8 @@ class Steps:
         self.waiting = Waiting(work)
         self._at_gate: dict[str, asyncio.Task[None]] = {}
         """Calls for which somebody (a hook, a lock) is waited for."""
-        self._gate_waits = False
-        """A call of this turn had to wait at the gate: its admission comes as an outcome."""
+        self._through: dict[str, Callable[[], Admission]] = {}
+        """What the gate says now of calls that had to wait there, until that is on disk."""
         self.requests = Requests(work, post)
 
     def begin(self, step: Step, starts: list[Start], fact_index: int) -> list[Fact]:
@@ -117,28 +116,24 @@ class Steps:
     @property
     def expects_outcomes(self) -> bool:
         """May there be something to start among the outcomes? Looked at once a pass."""
-        return bool(self.calls.repeats) or self._gate_waits or self.calls.asked or self.requests.to_reattach is not None
+        return bool(self.calls.repeats) or self.calls.asked or self.requests.to_reattach is not None
 
     def repeated(self, outcomes: list[Fact]) -> list[Start]:
-        """Runs whose intents are among these facts: second ones, and those that had to wait at the gate."""
+        """Second runs whose intents are among these facts, answers that are asked for again, questions of tools."""
         starts = []
-        first: dict[str, int] = {}
         for index, fact in enumerate(outcomes):
-            event, call_id = fact.event, fact.call_id or ""
-            first.setdefault(call_id, index)
-            if isinstance(event, ModelResponseReattached):
+            repeat = self.calls.repeats.get(fact.call_id or "")
+            if isinstance(fact.event, ModelResponseReattached):
                 starts.append(Start(lambda _: self.requests.reattach()))
-            elif call_id in self.calls.repeats and (
-                isinstance(event, ToolDispatched) or (isinstance(event, ToolStarted) and event.dispatched)
-            ):
-                repeat = self.calls.repeats[call_id]
+            elif repeat is not None and isinstance(fact.event, ToolDispatched):
                 pure = repeat.dispatch.declaration.effect == "pure"
-                starts.append(Start(partial(self.calls.run_again, repeat), not pure, first[call_id]))
-            elif isinstance(event, ActionRequired | RuntimeToolRequested) and call_id in self._work.state.calls:
-                starts.append(Start(partial(self._opened, call_id), True, index, asks=True))
+                starts.append(Start(partial(self.calls.run_again, repeat), not pure))
+            elif isinstance(fact.event, ActionRequired):
+                starts.append(Start(partial(self._opened, fact.call_id or ""), True, index, asks=True))
         return starts
 
     def _opened(self, call_id: str, _: int) -> None:
+        self._through.pop(call_id, None)
         call = self._work.state.calls.get(call_id)
         if call is not None:
             self.waiting.opened(call)
@@ -164,37 +159,43 @@ class Steps:
         call = work.state.calls[step.call_id]
         if call.call_id in self._at_gate:
             return []  # it stands there already; asking again would ask predicates and hooks twice
-        admission = self.mediator.admit(
-            call,
-            self.arguments_of(call),
-            now=work.now(),
-            batch_id=f"{work.row.turn_id}/{call.step}",
-            scheduling=step.scheduling,
-        )
+        waited = self._through.get(call.call_id)
+        if waited is not None:
+            admission = waited()
+        else:
+            admission = self.mediator.admit(
+                call,
+                self.arguments_of(call),
+                now=work.now(),
+                batch_id=f"{work.row.turn_id}/{call.step}",
+                scheduling=step.scheduling,
+            )
         if admission.later is not None:
-            self._at_gate[call.call_id] = work.spawn(self._through_gate(call, admission.later))
+            self._at_gate[call.call_id] = work.spawn(self._wait_at_gate(call, admission.later))
             return []
         dispatch = admission.dispatch
+        if dispatch is None and waited is not None:
+            self.mediator.let_go(call.call_id)  # it had its locks, and is not let through any more
         if dispatch is not None:
             pure = dispatch.declaration.effect == "pure"
-            starts.append(Start(lambda seq: self.calls.run(dispatch, admission, seq), not pure, fact_index))
+            starts.append(Start(partial(self._let_run, dispatch, admission), not pure, fact_index))
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
             starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=True))
         return [work.fact(event, call.step, call.call_id) for event in admission.events]
 
-    async def _through_gate(self, call: Call, later: Callable[[], Awaitable[Admission]]) -> None:
-        """Wait where the gate has to wait; what it decides is an outcome like any other."""
-        work = self._work
-        admission = await later()
-        while admission.later is not None:
-            admission = await admission.later()
+    def _let_run(self, dispatch: Dispatch, admission: Admission, first_seq: int) -> None:
+        self._through.pop(dispatch.call_id, None)
+        self.calls.run(dispatch, admission, first_seq)
+
+    async def _wait_at_gate(self, call: Call, later: Callable[[], Awaitable[Callable[[], Admission]]]) -> None:
+        """Wait where the gate has to wait. What it then says is asked for when the call may be taken up, if ever."""
+        judged = await later()
         if self._at_gate.pop(call.call_id, None) is None:
             self.mediator.let_go(call.call_id)  # the turn went on without it meanwhile
             return
-        if admission.dispatch is not None:
-            self.calls.repeats[call.call_id] = Repeat(admission.dispatch, admission=admission)
-        self._gate_waits = True
-        self._post([work.fact(event, call.step, call.call_id) for event in admission.events])
+        self._through[call.call_id] = judged
+        assert self._work.on_look is not None
+        self._work.on_look()
 
     async def leave_gate(self) -> None:
         """The process or the caller goes away: nobody waits at the gate any more."""
@@ -211,6 +212,7 @@ class Steps:
         at_gate = self._at_gate.pop(call.call_id, None)
         if at_gate is not None:
             at_gate.cancel()
+        self._through.pop(call.call_id, None)
         self.mediator.let_go(call.call_id)
         cancelled = step.because == "cancelled"
         kind, message, category, abort_reason = _SKIPPED[step.because]

@@ -25,13 +25,22 @@ class Waiting:
     def __init__(self, work: TurnWork) -> None:
         self._work = work
         self._asking: set[str] = set()
-        """Actions that an approver is busy with."""
+        """Actions that an approver is asked about, or was."""
+        self._heard: set[str] = set()
+        """Those whose approver has spoken, and whose word is on disk; or has no word."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._asking)
+        """Is there an approver here whose word is still to come? Then the turn does not rest yet."""
+        return self._work.approver is not None and any(
+            call.is_waiting
+            and call.pending is not None
+            and isinstance(call.pending.asked, ActionRequired)
+            and call.pending.action_id not in self._heard
+            for call in self._work.state.open_calls()
+        )
 
     def opened(self, call: Call) -> None:
         """Somebody is asked; the record is on disk."""
@@ -63,23 +72,19 @@ class Waiting:
         task.add_done_callback(self._tasks.discard)
 
     async def _ask(self, approver: Approver, approval: Approval) -> None:
-        work = self._work
         try:
-            try:
-                decided = _decided(await approver(approval))
-            except asyncio.CancelledError:
-                if self._closed:
-                    raise
-                decided = Reject("the approver cancelled itself")
-            except Exception as raised:
-                decided = Reject(f"the approver raised {type(raised).__name__}: {raised}")
-            if decided is not None:
-                await self._write(approval, decided)
-        finally:
-            # Until its word is on disk the approver is busy: the turn must not rest on a record it has just decided.
-            self._asking.discard(approval.id)
-            if work.on_look is not None:
-                work.on_look()
+            decided = _decided(await approver(approval))
+        except asyncio.CancelledError:
+            if self._closed:
+                raise
+            decided = Reject("the approver cancelled itself")
+        except Exception as raised:
+            decided = Reject(f"the approver raised {type(raised).__name__}: {raised}")
+        if decided is not None:
+            await self._write(approval, decided)
+        self._heard.add(approval.id)
+        if self._work.on_look is not None:
+            self._work.on_look()  # without a word, or with one that counts for nothing, the turn rests
 
     async def _write(self, approval: Approval, decided: Decided) -> None:
         decide = self._work.decide_action
@@ -87,7 +92,7 @@ class Waiting:
         try:
             await decide(approval, decided, "approver")
         except (AlreadyDecided, NotEntitled):
-            pass  # somebody elsewhere was faster, or somebody else has to say it: the turn rests on them
+            pass  # somebody elsewhere was faster, or has to say it
         except WakefulError as refused:
             await decide(approval, Reject(f"the approver's answer cannot be used: {refused}"), "approver")
 

@@ -19,12 +19,14 @@ from wakeful.contracts.events import (
     ToolArgs,
 )
 from wakeful.contracts.events.gate import Decision
+from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import ToolDeclaration, ToolError
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Pending
 from wakeful.mediation.binding import bind, holds
 from wakeful.mediation.gate import Admission, Consulted, Dispatch, GateParts, Proposal
+from wakeful.mediation.judging import BINDING
 from wakeful.mediation.outcomes import ONE_BEFORE, CallRecord, failed, succeeded
 from wakeful.tools.results import ResultRefused, clean, show
 
@@ -91,15 +93,17 @@ def handed_on(gate: "Mediator", proposal: Proposal, answer: "Answered", consulte
     return Admission([*consulted.events, permission, *rewritten(proposal, answer), _request(gate, proposal)])
 
 
-def asked_anew(gate: "Mediator", proposal: Proposal, answer: "Answered") -> Admission:
+def asked_anew(gate: "Mediator", proposal: Proposal, heard: Consulted) -> Admission:
     """What was approved is not what would run now."""
     reason = "what was approved is not what would run now: the tool, its arguments or its directory changed"
-    verdict = Verdict("ask", "mode", reason, layer="binding")
+    verdict = Verdict("ask", "mode", reason, layer=BINDING)
+    already = any(said.by == BINDING for said in heard.said)  # a recorded call is judged again
+    consulted = heard if already else heard.and_then(Consulted((Said(by=BINDING, decision="ask", reason=reason),)))
     required = _approval(gate, proposal, verdict)
     permission = gate.permission(
-        proposal, verdict, Consulted(), approval_action_id=required.action_id, expires_at=required.expires_at
+        proposal, verdict, consulted, approval_action_id=required.action_id, expires_at=required.expires_at
     )
-    return Admission([permission, required])
+    return Admission([*consulted.events, permission, required])
 
 
 def rewritten(proposal: Proposal, answer: "Answered") -> list[AnyEvent]:
@@ -122,20 +126,40 @@ class Answered:
     """What was decided about; of an edit, what was written instead."""
     seen: str = ""
     """What the person was shown."""
+    directory: str | None = None
+    """Where it would have worked then."""
     edited: bool = False
     refused: bool = False
     """Nobody let it through."""
     outcome: Callable[[float], AnyEvent] | None = None
     """The call ends with it, at this time; None: the call is to run."""
 
-    def is_bound(self, proposal: Proposal, secret: bytes, written: dict[str, Any]) -> bool:
-        """Is what would run now what was decided about? `written` is what the model wrote."""
-        if not self.edited:
-            return holds(self.binding, bind(secret, proposal.declared, proposal.arguments, proposal.directory))
-        # Whoever edits may do so where the tool's code is not, and cannot say where it will work. So what they saw has
-        # to be as it was, directory and all, and what they wrote in its place has to be what they wrote.
-        seen = bind(secret, proposal.declared, written, proposal.tool.working_directory(written))
-        return holds(self.seen, seen) and holds(self.binding, bind(secret, proposal.declared, proposal.arguments, None))
+
+def holds_for(
+    answer: Answered, proposal: Proposal, written: dict[str, Any], secret: bytes, said: tuple[Said, ...] | None
+) -> bool:
+    """Is what would run now what was decided about? `written` is what the model wrote.
+
+    Whoever edits may do so where the tool's code is not, and cannot say where it will work. So what they saw has to be
+    as it was, directory and all, and what they wrote in its place has to be what they wrote. With `said`, a recorded
+    call is judged again: the directory of then is not in the log, whether it had changed is.
+    """
+    if said is not None:
+        if any(each.by == BINDING for each in said):
+            return False
+        directory = answer.directory
+    else:
+        directory = _directory(proposal, written)
+    if not holds(answer.seen, bind(secret, proposal.declared, written, directory)):
+        return False
+    return not answer.edited or holds(answer.binding, bind(secret, proposal.declared, proposal.arguments, None))
+
+
+def _directory(proposal: Proposal, written: dict[str, Any]) -> str | None:
+    try:
+        return proposal.tool.working_directory(written)
+    except Exception as raised:  # it cannot be where it was
+        return f"unknown: {type(raised).__name__}"
 
 
 def answer_of(pending: Pending, record: CallRecord) -> Answered:

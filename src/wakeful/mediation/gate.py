@@ -65,8 +65,8 @@ class Admission:
 
     events: list[AnyEvent]
     dispatch: Dispatch | None = None
-    later: "Callable[[], Awaitable[Admission]] | None" = None
-    """Nothing is decided yet: somebody has to be waited for first."""
+    later: "Callable[[], Awaitable[Callable[[], Admission]]] | None" = None
+    """Nothing is decided yet: somebody has to be waited for first. What comes then judges the call as things stand."""
     permission_at: int | None = None
     """Which of the events is the verdict."""
     sandbox_at: int | None = None

@@ -1,5 +1,6 @@
 """Many voices, one verdict: the pure policy, the tool's own predicate, hooks. Deny wins, and whatever raises denies."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from wakeful.contracts.events.tools import ErrorCategory, Said
@@ -14,6 +15,8 @@ PREDICATE = "approval predicate"
 CONFINEMENT = "confinement"
 CALL_GATES = "tool_call_rules"
 ACTION_POLICY = "action_policy"
+LOCKS = "locks"
+BINDING = "binding"
 NOBODY_SAID = Consulted()
 
 _CATEGORIES: dict[str, ErrorCategory] = {
@@ -72,6 +75,12 @@ def judge_alone(consulted: Consulted) -> Verdict:
     return combined(tuple(_voice(each) for each in consulted.said))
 
 
+def locked(holders: Mapping[str, str], seconds: float) -> Consulted:
+    """What a call is told whose locks did not become free."""
+    held = ", ".join(f"{name} (held by {owner})" for name, owner in sorted(holders.items())) or "its locks"
+    return Consulted((Said(by=LOCKS, decision="deny", reason=f"waited {seconds:g} s for {held} and did not get it"),))
+
+
 def judge(proposal: Proposal, consulted: Consulted, parts: GateParts) -> Verdict:
     """The verdict of everybody."""
     said = tuple(_voice(each) for each in consulted.said)
@@ -97,6 +106,8 @@ def _voice(said: Said) -> Verdict:
         return Verdict(said.decision, "rule", said.reason, layer="call_gates", error_type=said.error_type or "")
     if said.by == ACTION_POLICY:
         return Verdict(said.decision, "host_policy", said.reason, layer="action", error_type=said.error_type or "")
+    if said.by in (LOCKS, BINDING):
+        return Verdict(said.decision, "mode", said.reason, layer=said.by)
     return Verdict(said.decision, "hook", said.reason, layer="hooks", error_type=said.error_type or "hook_blocked")
 
 

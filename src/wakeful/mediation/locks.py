@@ -13,7 +13,11 @@ from dataclasses import dataclass
 class _Waiter:
     owner: str
     names: frozenset[str]
-    granted: "asyncio.Future[None]"
+    granted: "asyncio.Future[bool]"
+
+    def answer(self, granted: bool) -> None:
+        if not self.granted.done():
+            self.granted.set_result(granted)
 
 
 class LockTable:
@@ -36,22 +40,20 @@ class LockTable:
         """Wait for them; False when they did not become free in time."""
         if self.try_claim(owner, names):
             return True
-        waiter = _Waiter(owner, frozenset(names), asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        waiter = _Waiter(owner, frozenset(names), loop.create_future())
         self._waiting.append(waiter)
+        timer = loop.call_later(timeout, waiter.answer, False)
         try:
-            await asyncio.wait_for(asyncio.shield(waiter.granted), timeout)
-        except TimeoutError:
-            if not waiter.granted.done():
-                return False
+            return await waiter.granted
         except asyncio.CancelledError:
-            if waiter.granted.done():
-                self.release(owner)  # granted, and nobody is there to use it
+            self.release(owner)  # perhaps granted, and nobody is there to use it
             raise
         finally:
+            timer.cancel()
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
                 self._grant()
-        return True
 
     def holders(self, names: Sequence[str]) -> dict[str, str]:
         """Who has which of these."""
@@ -71,11 +73,10 @@ class LockTable:
 
     def _grant(self) -> None:
         blocked: set[str] = set()
-        for waiter in list(self._waiting):
+        for waiter in [each for each in self._waiting if not each.granted.done()]:
             if waiter.names.isdisjoint(self._held) and waiter.names.isdisjoint(blocked):
                 self._waiting.remove(waiter)
                 self._hold(waiter.owner, waiter.names)
-                if not waiter.granted.done():
-                    waiter.granted.set_result(None)
+                waiter.answer(True)
             else:
                 blocked |= waiter.names

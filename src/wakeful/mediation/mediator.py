@@ -155,7 +155,7 @@ class Mediator:
         given = call.replaced if call.replaced is not None else arguments
         proposal = self._prepare(call, given, record, "", "serial").proposal
         written = self._written(call, arguments)
-        return proposal is not None and answer.is_bound(proposal, self._parts.secret, written)
+        return proposal is not None and asking.holds_for(answer, proposal, written, self._parts.secret, None)
 
     def _written(self, call: Call, arguments: dict[str, Any] | None) -> dict[str, Any]:
         """What a person was shown: the model's own arguments, or a hook's."""
@@ -206,7 +206,7 @@ class Mediator:
             consulted = consulted.and_then(judging.unconfined(proposal, self._config.policy.tools))
         return consulted
 
-    async def _consult(self, proposal: Proposal, consulted: Consulted) -> Admission:
+    async def _consult(self, proposal: Proposal, consulted: Consulted) -> Callable[[], Admission]:
         """Hear everybody who has a say, one after another. Whoever raises denies, and a deny is final."""
         for consult in self._parts.consult:
             try:
@@ -220,13 +220,26 @@ class Mediator:
                 consulted = consulted.and_then(judging.raised(raised))
             if any(said.decision == "deny" for said in consulted.said):
                 break
-        on_ask = self._parts.consult_on_ask
-        if on_ask is not None:
-            verdict = judging.judge(proposal, consulted, self._parts)
-            if verdict.decision == "ask":
-                consulted = consulted.and_then(await on_ask(proposal, verdict))
         outcome = await self._stand_in(proposal.record, consulted)
-        return self._conclude(proposal, consulted, outcome)
+        return lambda: self._heard(proposal, consulted, outcome)
+
+    def _heard(self, proposal: Proposal, consulted: Consulted, outcome: Sequence[AnyEvent]) -> Admission:
+        """Conclude, unless a person is to be asked and somebody wants to know of it first."""
+        on_ask = self._parts.consult_on_ask
+        if on_ask is None:
+            return self._conclude(proposal, consulted, outcome)
+        verdict = judging.judge(proposal, consulted, self._parts)
+        if verdict.decision != "ask" or outcome:
+            return self._conclude(proposal, consulted, outcome)
+
+        async def wait() -> Callable[[], Admission]:
+            try:
+                heard = await on_ask(proposal, verdict)
+            except Exception as raised:
+                heard = judging.raised(raised)
+            return lambda: self._conclude(proposal, consulted.and_then(heard))
+
+        return Admission([], later=wait)
 
     async def _stand_in(self, record: CallRecord, consulted: Consulted) -> list[AnyEvent]:
         """The facts of a result that somebody gave in the tool's place."""
@@ -240,7 +253,9 @@ class Mediator:
             now = self._parts.now()
             return [failed(record, error, now=now, status="failed", category="execution_failed", effects="none")]
 
-    async def _consult_unfit(self, call: Call, prepared: _Prepared, record: CallRecord, batch_id: str) -> Admission:
+    async def _consult_unfit(
+        self, call: Call, prepared: _Prepared, record: CallRecord, batch_id: str
+    ) -> Callable[[], Admission]:
         consult = self._parts.consult_unfit
         assert consult is not None and prepared.error is not None
         try:
@@ -248,7 +263,7 @@ class Mediator:
         except Exception as raised:
             heard = judging.raised(raised)
         outcome = await self._stand_in(record, heard)
-        return self._invalid(call, prepared, record, batch_id, heard, outcome)
+        return lambda: self._invalid(call, prepared, record, batch_id, heard, outcome)
 
     def _rewrite(self, proposal: Proposal, arguments: dict[str, Any]) -> None:
         """Other arguments: whatever follows from them is worked out anew."""
@@ -272,9 +287,16 @@ class Mediator:
             return Admission([*self.opening(proposal, verdict, consulted, "allowed"), *self._ended(outcome, consulted)])
         if verdict.decision == "ask" or proposal.declaration.answered_by != "code":
             return asking.asked(self, proposal, verdict, consulted)
-        return self._locked(proposal, lambda: self._let_through(proposal, verdict, consulted))
+        return self._locked(
+            proposal,
+            lambda: self._let_through(proposal, verdict, consulted),
+            lambda heard: self._conclude(proposal, consulted.and_then(heard)),
+        )
 
-    def _locked(self, proposal: Proposal, through: Callable[[], Admission]) -> Admission:
+    def _locked(
+        self, proposal: Proposal, through: Callable[[], Admission], judged_again: Callable[[Consulted], Admission]
+    ) -> Admission:
+        """Let it through with its locks. Much may have happened before they were free: then it is judged once more."""
         names, locks = proposal.declaration.locks, self._parts.locks
         if not names or locks is None:
             return through()
@@ -282,11 +304,11 @@ class Mediator:
         if locks.try_claim(self.lock_owner(proposal), names):
             return through()
 
-        async def wait() -> Admission:
+        async def wait() -> Callable[[], Admission]:
             if await locks.claim(self.lock_owner(proposal), names, self._parts.lock_seconds):
-                return through()
-            holders = locks.holders(names)
-            return self._denied(proposal, _lock_timeout(holders, self._parts.lock_seconds), Consulted())
+                return lambda: judged_again(Consulted())
+            refused = judging.locked(locks.holders(names), self._parts.lock_seconds)
+            return lambda: judged_again(refused)
 
         return Admission([], later=wait)
 
@@ -414,16 +436,15 @@ class Mediator:
             assert prepared.error is not None
             return Admission([self._failure(record, prepared.error)])
         record.injected_args = injected or None
+        heard = Consulted(said=said or ())
         written = self._written(call, arguments)
-        if said is not None:
-            return self._decided(proposal, answer, written, Consulted(said=said))
-        if answer.edited and self._parts.consult:
+        if said is None and answer.edited and self._parts.consult:
             return Admission([], later=lambda: self._consult_edited(proposal, answer, written))
-        return self._decided(proposal, answer, written, Consulted())
+        return self._decided(proposal, answer, written, heard, said)
 
     async def _consult_edited(
         self, proposal: Proposal, answer: "asking.Answered", written: dict[str, Any]
-    ) -> Admission:
+    ) -> Callable[[], Admission]:
         """A person wrote other arguments: whoever has a say has not seen them. What they ask for has been answered."""
         heard = Consulted()
         for consult in self._parts.consult:
@@ -435,20 +456,30 @@ class Mediator:
                 one = replace(one, said=(*one.said, judging.not_as_edited()), arguments=None, result=None)
             heard = heard.and_then(one)
         consulted = replace(heard, said=tuple(map(judging.only_denies, heard.said)))
-        return self._decided(proposal, answer, written, consulted)
+        return lambda: self._decided(proposal, answer, written, consulted, None)
 
     def _decided(
-        self, proposal: Proposal, answer: "asking.Answered", written: dict[str, Any], consulted: Consulted
+        self,
+        proposal: Proposal,
+        answer: "asking.Answered",
+        written: dict[str, Any],
+        consulted: Consulted,
+        said: tuple[Said, ...] | None,
     ) -> Admission:
+        """Judged once more, and held to what was decided about. `said`: a recorded call, judged again."""
         denies = tuple(each for each in consulted.said if each.decision == "deny")
         verdict = judging.judge(proposal, replace(consulted, said=denies), self._parts)
         if verdict.decision == "deny":
             return self._denied(proposal, verdict, consulted)
-        if not answer.is_bound(proposal, self._parts.secret, written):
-            return asking.asked_anew(self, proposal, answer)
+        if not asking.holds_for(answer, proposal, written, self._parts.secret, said):
+            return asking.asked_anew(self, proposal, consulted)
         if proposal.declaration.answered_by != "code":
             return asking.handed_on(self, proposal, answer, consulted)
-        return self._locked(proposal, lambda: self._approved(proposal, answer, consulted))
+        return self._locked(
+            proposal,
+            lambda: self._approved(proposal, answer, consulted),
+            lambda heard: self._decided(proposal, answer, written, consulted.and_then(heard), said),
+        )
 
     def _over(self, call: Call, answer: "asking.Answered", record: CallRecord) -> Admission:
         """What was said is the end of it. No code of the tool is needed, nor that it still is there."""
@@ -606,11 +637,6 @@ def _gate_broke(name: str, raised: Exception) -> ToolError:
         kind="invalid_prepared_tool_call",
         message=f"{name} could not say what this call would do ({type(raised).__name__}: {raised}), so it is not run",
     )
-
-
-def _lock_timeout(holders: Mapping[str, str], seconds: float) -> Verdict:
-    held = ", ".join(f"{name} (held by {owner})" for name, owner in sorted(holders.items())) or "its locks"
-    return Verdict("deny", "mode", f"waited {seconds:g} s for {held} and did not get it", layer="locks")
 
 
 def _invalid(name: str, violations: list[validation.Violation]) -> ToolError:

@@ -23,12 +23,13 @@ from wakeful.contracts.catalogue import (
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.models import RETRYABLE
 from wakeful.decisions import retries
-from wakeful.providers.endpoint_settings import provider_settings, settings_path
+from wakeful.providers.endpoint_settings import provider_settings
 from wakeful.providers.endpoints import BUILT_IN, TRANSPORTS, Endpoint, endpoints, resolve, split
 from wakeful.providers.price_list import list_date, list_name
 from wakeful.providers.prices import Listed, price_of
 from wakeful.providers.profiles import UNKNOWN, ModelProfile, known_models, named_profile, profile_of
 from wakeful.providers.wire.redact import public_url
+from wakeful.settings.owner_file import settings_path
 
 SCRIPTED = "scripted"
 RETRY = RetryPolicy(

@@ -4,19 +4,16 @@ A mistake is told with its place and what was probably meant. A key does not bel
 """
 
 import re
-import sys
-import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.providers.prices import own_prices
 from wakeful.providers.wire.redact import public_url
+from wakeful.settings.owner_file import owner_file
 
-SETTINGS_FILE = "wakeful.toml"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 KNOWN = (
     "transport",
@@ -32,36 +29,10 @@ KNOWN = (
 )
 
 
-def settings_path(environ: Mapping[str, str]) -> Path:
-    """The owner's file: `$WAKEFUL_CONFIG`, or `wakeful.toml` in the home.
-
-    Never the current folder's: a repository that somebody checked out must not say where keys are sent.
-    """
-    named = environ.get("WAKEFUL_CONFIG")
-    if named:
-        return Path(named).expanduser()
-    home = environ.get("WAKEFUL_HOME")
-    if home:
-        return Path(home).expanduser() / SETTINGS_FILE
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "wakeful" / SETTINGS_FILE
-    return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "wakeful" / SETTINGS_FILE
-
-
 def provider_settings(environ: Mapping[str, str]) -> tuple[str, dict[str, Mapping[str, Any]]]:
     """The file's name and its `[providers.NAME]` tables; nothing when there is no file."""
-    path = settings_path(environ)
-    try:
-        data = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        if environ.get("WAKEFUL_CONFIG"):
-            raise InvalidConfig(f"WAKEFUL_CONFIG names {path}, and there is no such file") from None
-        return str(path), {}
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidConfig(f"{path} is not TOML: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidConfig(f"{path} cannot be read: {error}") from None
-    return str(path), tables(data, str(path))
+    file = owner_file(environ)
+    return str(file.path), tables(file.data, str(file.path))
 
 
 def tables(data: Mapping[str, Any], where: str) -> dict[str, Mapping[str, Any]]:

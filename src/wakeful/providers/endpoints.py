@@ -12,9 +12,10 @@ from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.errors import InvalidConfig, UnknownProvider
-from wakeful.providers.endpoint_settings import SETTINGS_FILE, address, provider_settings, setting, tables
+from wakeful.providers.endpoint_settings import address, provider_settings, setting, tables
 from wakeful.providers.prices import Listed
 from wakeful.providers.wire.redact import RequestHeaders, Secret, public_url
+from wakeful.settings.owner_file import SETTINGS_FILE
 
 Wire: TypeAlias = Literal["openai_responses", "openai_chat", "anthropic"]
 Auth: TypeAlias = Literal["bearer", "x-api-key", "none"]

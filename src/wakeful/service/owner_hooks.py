@@ -15,7 +15,6 @@ mended: an owner who wants calls checked has them checked.
 import os
 import shlex
 import tempfile
-import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.sandbox.environment import scrubbed
+from wakeful.settings.owner_file import OwnerFile, owner_file, settings_path
 from wakeful.tools.command_hooks import CommandHook
 from wakeful.tools.hooks import DEFAULT_SECONDS, Hook
 
@@ -31,27 +31,22 @@ _read: dict[str, tuple[tuple[int, int, int], tuple[Hook, ...]]] = {}
 """What a file said, by its path and as long as it is the same file: it is looked at before every run."""
 
 
-def owner_hooks(path: Path, keys: Callable[[], frozenset[str]]) -> tuple[Hook, ...]:
+def owner_hooks(environ: Mapping[str, str], keys: Callable[[], frozenset[str]]) -> tuple[Hook, ...]:
     """The hooks of the owner's file. `keys` are variables that no command gets."""
+    path = settings_path(environ)
     try:
         found = path.stat()
-    except OSError as error:
-        raise InvalidConfig(f"{path} cannot be read: {error}") from None
+    except OSError:
+        return _hooks(owner_file(environ), keys)  # it says what is wrong with the file, if anything is
     seen = found.st_mtime_ns, found.st_size, found.st_ino
     known = _read.get(str(path))
     if known is None or known[0] != seen:
-        known = _read[str(path)] = seen, _hooks(path, keys)
+        known = _read[str(path)] = seen, _hooks(owner_file(environ), keys)
     return known[1]
 
 
-def _hooks(path: Path, keys: Callable[[], frozenset[str]]) -> tuple[Hook, ...]:
-    try:
-        data = tomllib.loads(path.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidConfig(f"{path} is not TOML: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidConfig(f"{path} cannot be read: {error}") from None
-    listed = data.get("hooks", [])
+def _hooks(file: OwnerFile, keys: Callable[[], frozenset[str]]) -> tuple[Hook, ...]:
+    path, listed = file.path, file.data.get("hooks", [])
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
         raise InvalidConfig(f"{path}: hooks is no list of tables", "Write [[hooks]] above the lines of each.")
     return tuple(_hook(one, f"{path}: hooks[{place}]", path.parent, keys) for place, one in enumerate(listed))

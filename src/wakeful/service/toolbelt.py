@@ -16,7 +16,7 @@ from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.decisions.injected import check_collisions
-from wakeful.decisions.policy.catalog import resolve_catalog
+from wakeful.decisions.policy.catalog import Asks, resolve_catalog
 from wakeful.decisions.policy.judging import compile_policy
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.permissions import default_policy
@@ -53,7 +53,8 @@ async def toolbelt(
     check_collisions(f"Agent {agent.name!r}", agent.injected_tool_args, [tool.declaration for tool in tools.values()])
     policy = gate_policy(agent, rules, now)
     compiled = compile_policy(policy, [tool.declaration for tool in tools.values()])
-    catalog = ToolCatalog(entries=resolve_catalog(compiled, withheld, now=now, confined=_confined(tools)))
+    entries = resolve_catalog(compiled, withheld, now=now, confined=_confined(tools), asks=_asking(tools))
+    catalog = ToolCatalog(entries=entries)
     offered = set(catalog.offered)
     kept = {name: tool for name, tool in tools.items() if name in offered}
     return Belt(kept, tuple(tool.declaration for tool in kept.values()), policy, catalog)
@@ -125,6 +126,10 @@ def _check_hitl(agent: Agent[Any, Any], tools: dict[str, Tool[Any]], withheld: S
                 f"Agent {agent.name!r}: hitl_tools names {pattern!r}, which is not among its tools",
                 f"its tools are: {', '.join(tools) or 'none'}",
             )
+
+
+def _asking(tools: dict[str, Tool[Any]]) -> dict[str, Asks]:
+    return {name: "always" if tool.always_asks else "sometimes" for name, tool in tools.items() if tool.may_ask}
 
 
 def _confined(tools: dict[str, Tool[Any]]) -> dict[str, Confinement]:

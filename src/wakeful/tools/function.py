@@ -86,6 +86,11 @@ class Tool(Generic[Deps_contra]):
         """Is `asks` worth asking?"""
         return False
 
+    @property
+    def always_asks(self) -> bool:
+        """Does it ask before every call, whatever the arguments?"""
+        return False
+
     def asks(self, call: ProposedCall) -> bool | str:
         """Must a person let this call through? A text is the reason. Raising denies."""
         return False
@@ -198,6 +203,10 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
     @property
     def may_ask(self) -> bool:
         return self._options.approval is not False
+
+    @property
+    def always_asks(self) -> bool:
+        return self._options.approval is True
 
     def asks(self, call: ProposedCall) -> bool | str:
         approval = self._options.approval

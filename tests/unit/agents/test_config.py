@@ -102,7 +102,6 @@ def test_what_is_left_out_has_its_default_and_round_trips_too() -> None:
         "max_steps": None,
         "temperature": None,
         "max_tokens": None,
-        "profile": "chat",
     }
     assert Agent.from_dict(written).to_dict() == written
     assert agent.settings == {}

@@ -152,13 +152,13 @@ async def test_a_file_that_cannot_be_read_lets_nothing_run(home: Path) -> None:
 def test_a_mistake_is_told_with_its_place(home: Path, table: str, words: str) -> None:
     (home / "wakeful.toml").write_text(f"[[hooks]]\n{table}\n")
     with pytest.raises(InvalidConfig, match=words):
-        owner_hooks(home / "wakeful.toml", frozenset)
+        owner_hooks({"WAKEFUL_HOME": str(home)}, frozenset)
 
 
 def test_a_file_is_read_again_only_when_it_is_another(home: Path) -> None:
     write(home, SAYS_NO)
-    first = owner_hooks(home / "wakeful.toml", frozenset)
-    assert owner_hooks(home / "wakeful.toml", frozenset) is first
+    first = owner_hooks({"WAKEFUL_HOME": str(home)}, frozenset)
+    assert owner_hooks({"WAKEFUL_HOME": str(home)}, frozenset) is first
     write(home, SAYS_NO, match="look", timeout=7)
-    (changed,) = owner_hooks(home / "wakeful.toml", frozenset)
+    (changed,) = owner_hooks({"WAKEFUL_HOME": str(home)}, frozenset)
     assert (changed.match, changed.timeout) == ("look", 7)

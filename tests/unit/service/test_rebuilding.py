@@ -1,16 +1,22 @@
 """An agent from what its turn wrote down."""
 
+from pathlib import Path
+
 import pytest
 
-from wakeful import Agent, run, tool
+from wakeful import Agent, ask_person, run, tool
 from wakeful.bootstrap import runtime
+from wakeful.contracts.approvals import Always
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentMissing
 from wakeful.contracts.events import MessageAdmitted, SessionStarted
-from wakeful.service.rebuilding import ToolsNotSupplied, rebuilt_agent
+from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
+from wakeful.service.approvals import decide
+from wakeful.service.rebuilding import ToolsNotSupplied, code_needed, rebuilt_agent
 from wakeful.store.memory import MemoryStore
+from wakeful.store.sqlite import SqliteStore
 
 
 @tool(effect="pure", name="shop/look_up")
@@ -31,9 +37,63 @@ async def test_model_instructions_settings_and_tools_are_those_of_the_turn() -> 
     await run(agent, "hello", store=store)
     (row,) = await store.turns()
     again = await rebuilt_agent(runtime(store), row, [look_up])
-    assert again.to_dict() == agent.to_dict()
+    written = again.to_dict()
+    assert again.policy is not None, "what the turn was held to is said, whatever the default is today"
+    assert {name: value for name, value in written.items() if name != "policy"} == agent.to_dict()
     other = await rebuilt_agent(runtime(store), row, [look_up], "scripted:other")
     assert (other.model, other.fallbacks) == ("scripted:other", ())
+
+
+async def test_the_folder_the_profile_and_what_needs_a_person_come_back_with_the_agent(tmp_path: Path) -> None:
+    store = MemoryStore()
+    agent = Agent(
+        "coder",
+        "scripted:demo",
+        tools=[look_up, ask_person],
+        workspace=tmp_path,
+        profile="shell_first",
+        hitl_tools=["wakeful/exec_command"],
+        injected_tool_args={"reason": "Why."},
+        policy=GatePolicy(tools=ToolPolicy(context="library"), rules=(Rule(match="x", decision="deny"),)),
+    )
+    await run(agent, "hello", store=store)
+    (row,) = await store.turns()
+    again = await rebuilt_agent(runtime(store), row, [look_up])
+    assert (again.workspace, again.profile) == (tmp_path, "shell_first")
+    assert again.injected_tool_args == {"reason": "Why."}
+    assert again.policy is not None
+    assert again.policy.hitl_tools == ("wakeful/exec_command",)
+    assert [rule.match for rule in again.policy.rules] == ["x"]
+    assert await code_needed(store, row) == [], "the policy left all of them out"
+    elsewhere = await rebuilt_agent(runtime(store), row, [look_up], workspace=tmp_path.parent, profile="coding")
+    assert (elsewhere.workspace, elsewhere.profile) == (tmp_path.parent, "coding")
+
+
+async def test_built_in_tools_and_questions_need_no_code_and_the_rest_does(tmp_path: Path) -> None:
+    store = MemoryStore()
+    await run(Agent("coder", "scripted:demo", tools=[look_up, ask_person], workspace=tmp_path), "hello", store=store)
+    (row,) = await store.turns()
+    assert await code_needed(store, row) == ["shop/look_up"]
+    again = await rebuilt_agent(runtime(store), row, [look_up])
+    assert [tool.name for tool in again.tools] == ["wakeful/ask_person", "shop/look_up"]
+
+
+async def test_a_standing_answer_is_not_made_part_of_the_agent(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "runs.db")
+    pay = tool(lambda: "paid", effect="keyed", name="pay", approval=True)
+    script = tmp_path / "script.yaml"
+    script.write_text("- calls: [{name: pay, arguments: {}}]\n- Done.\n")
+    agent = Agent("clerk", f"scripted:{script}", tools=[pay])
+    waits = await run(agent, "pay", store=store, key="k")
+    await decide(runtime(store), waits.approvals[0].id, Always("tool"))
+    await run(agent, "pay", store=store, key="k")
+    row = await store.turn(waits.turn_id)
+    assert row is not None
+    (rule,) = await store.rules("clerk")
+    again = await rebuilt_agent(runtime(store), row, [pay])
+    assert again.policy is not None
+    assert again.policy.rules == (), f"{rule.rule_id} can still be revoked"
+    await store.close()
 
 
 async def test_a_tool_without_code_is_named() -> None:

@@ -6,15 +6,18 @@ commands, and nothing that an interruption ends.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Literal, Protocol
+from dataclasses import replace
+from typing import Literal, Protocol, TypeAlias
 
 from wakeful.contracts.tool_catalog import CAPABILITIES, CatalogEntry, CatalogOwner, CatalogPolicy, ToolCatalog
 from wakeful.contracts.tools import PREVIEW_CHARS, Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict, combined
-from wakeful.decisions.policy.judging import CompiledPolicy, standing_verdict
+from wakeful.decisions.policy.judging import CompiledPolicy, ToolPlan, standing_verdict
 from wakeful.decisions.policy.permissions import confinement_verdict
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+Asks: TypeAlias = Literal["always", "sometimes"]
+"""Which of its calls a tool wants a person for, of its own accord."""
 _WRITING = frozenset({"write", "shell"})
 
 
@@ -37,14 +40,16 @@ def resolve_catalog(
     *,
     now: float,
     confined: Mapping[str, Confinement] | None = None,
+    asks: Mapping[str, Asks] | None = None,
     schema_refs: Mapping[str, str] | None = None,
     metadata_refs: Mapping[str, str] | None = None,
     hidden_reasons: Mapping[str, str] | None = None,
 ) -> tuple[CatalogEntry, ...]:
     """Every tool the policy was compiled for, then those that are missing; each name once.
 
-    `now` is in Unix seconds: rules expire. `confined` says what a tool's calls are held to; `schema_refs` and
-    `metadata_refs` where that is which is too large or too private to be shown.
+    `now` is in Unix seconds: rules expire. `confined` says what a tool's calls are held to, `asks` which tools want a
+    person of their own accord; `schema_refs` and `metadata_refs` where that is which is too large or too private to be
+    shown.
     """
     entries: dict[str, CatalogEntry] = {}
     for name, plan in policy.plans.items():
@@ -52,6 +57,7 @@ def resolve_catalog(
         if name in policy.hidden:
             reason = (hidden_reasons or {}).get(name, "it is not visible in this run")
             verdict = Verdict("deny", "host_policy", reason, layer="belt")
+        verdict = _with_own_wish(plan, verdict, (asks or {}).get(name), now)
         held = confinement_verdict(policy.source.tools, name, (confined or {}).get(name))
         if held is not None and not held.allowed:
             verdict = combined((verdict, held))
@@ -75,6 +81,17 @@ def resolve_catalog(
             ),
         )
     return tuple(entries.values())
+
+
+def _with_own_wish(plan: ToolPlan, verdict: Verdict, wish: Asks | None, now: float) -> Verdict:
+    """A tool that asks before every call asks; one that asks before some says so."""
+    name = plan.declaration.name
+    if wish is None or verdict.decision == "deny":
+        return verdict
+    if wish == "sometimes":
+        return replace(verdict, reason=f"{verdict.reason}; it asks before some calls, by their arguments")
+    ask = combined((verdict, Verdict("ask", "mode", f"{name} asks before every call", layer="person")))
+    return plan.rules.standing_answer(ask, now) or ask
 
 
 def entry_of(

@@ -62,7 +62,7 @@ class StreamDecoder:
     def feed(self, event: SseEvent) -> list[ModelGlimpse]:
         """What this event shows. Raises ModelFailure for an error event and for what is no event of this protocol."""
         name, data = event
-        if self._ended or name == "ping":
+        if self._ended:
             return []
         try:
             said = from_json(data)

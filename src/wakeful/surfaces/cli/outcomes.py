@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from wakeful.contracts.events import SandboxApplied
 from wakeful.ports import UnknownRow
 from wakeful.service.results import RunResult
 from wakeful.surfaces.cli.approval_words import pending_lines
@@ -34,6 +35,8 @@ def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *,
     if mine:
         note(f"{len(mine)} outcome{'s are' if len(mine) > 1 else ' is'} unknown, and somebody has to find out:")
         note("\n".join(unknown_lines(mine, unknown, place)))
+    for reason in _unconfined(result):
+        note(f"commands ran unconfined: not_enforced{f' ({reason})' if reason else ''}")
     waiting = [*result.approvals, *result.questions]
     if waiting:
         note("\n".join(pending_lines(waiting, place)))
@@ -67,6 +70,18 @@ def reference(row: UnknownRow, all_rows: Sequence[UnknownRow]) -> str:
     """The shortest name of a call that means one call only."""
     alone = sum(1 for each in all_rows if each.call_id == row.call_id) == 1
     return row.call_id if alone else f"{row.turn_id}/{row.call_id}"
+
+
+def _unconfined(result: RunResult[Any]) -> list[str]:
+    """Why commands of the run were held by nothing."""
+    held = [entry.fact.event for entry in result.facts()]
+    return list(
+        dict.fromkeys(
+            one_line(event.reason, 200)
+            for event in held
+            if isinstance(event, SandboxApplied) and event.mode == "not_enforced"
+        )
+    )
 
 
 def _count(number: int, what: str) -> str:

@@ -3,12 +3,11 @@
 A command that reads makes no store; one that runs makes the file, and the folder only when it is the home.
 """
 
-import os
 import shlex
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from wakeful.settings.home import home
 from wakeful.surfaces.cli.problems import WrongRequest
 
 FILE = "wakeful.db"
@@ -24,16 +23,6 @@ class Place(NamedTuple):
     def flag(self) -> str:
         """` --store runs.db`, or nothing when the store is the home's."""
         return "" if self.is_home else f" --store {shlex.quote(self.path)}"
-
-
-def home() -> Path:
-    """`$WAKEFUL_HOME`, or the place where this system keeps a user's data."""
-    named = os.environ.get("WAKEFUL_HOME")
-    if named:
-        return Path(named).expanduser()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "wakeful"
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "wakeful"
 
 
 def store_to_write(named: Path | None) -> Place:

@@ -1,5 +1,6 @@
 """The built-in tools of one workspace, as a source among an agent's tools."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,8 +59,10 @@ class LocalTools(ToolSource):
     def _made(self) -> list[Tool[Any]]:
         # Here, because an agent without a workspace has no use for any of it.
         from wakeful.sandbox.confined import Sandbox
+        from wakeful.settings.owner_file import owner_file
         from wakeful.tools.local.command_batch import ExecCommandBatch
         from wakeful.tools.local.commands import ExecCommand
+        from wakeful.tools.local.output_budget import OutputBudget
         from wakeful.tools.local.profiles import local_tools
         from wakeful.workspaces import PROTECTED, Workspace, covering
 
@@ -69,4 +72,6 @@ class LocalTools(ToolSource):
         sandbox = self._sandbox = Sandbox(self.root, settings, keys=self._surroundings.keys())
         files = tuple(Path(path) for path in hidden if not path.endswith("/"))
         workspace = Workspace.at(self.root, protected=(*PROTECTED, *covering(self.root, own)), unseen=files)
-        return local_tools(workspace, self.profile, [ExecCommand(sandbox), ExecCommandBatch(sandbox)])
+        budget = OutputBudget.from_settings(owner_file().table("runtime"), os.environ)
+        commands = [ExecCommand(sandbox, budget), ExecCommandBatch(sandbox, budget)]
+        return local_tools(workspace, self.profile, commands)

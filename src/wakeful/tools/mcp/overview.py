@@ -6,6 +6,7 @@ from pathlib import Path
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.mcp import McpParkedTool, McpServerState, McpToolState
+from wakeful.settings.home import home
 from wakeful.tools.mcp import places
 from wakeful.tools.mcp.config import mcp_servers
 from wakeful.tools.mcp.pins import Parked, Pins
@@ -16,7 +17,7 @@ from wakeful.tools.mcp.source import McpSource
 def sources(config: "str | PathLike[str] | None") -> list[McpSource]:
     """The servers of a file; of `mcp.json` in the home when none is named, and of none when there is none."""
     if config is None:
-        config = places.home() / "mcp.json"
+        config = home() / "mcp.json"
         if not Path(config).exists():
             return []
     return mcp_servers(config)
@@ -27,7 +28,7 @@ def source(config: "str | PathLike[str] | None", name: str) -> McpSource:
     found = {each.server.name: each for each in sources(config)}
     if name not in found:
         near = get_close_matches(name, found, n=2, cutoff=0.5)
-        where = config if config is not None else places.home() / "mcp.json"
+        where = config if config is not None else home() / "mcp.json"
         hint = f"did you mean {' or '.join(near)}?" if near else f"it has: {', '.join(found) or 'none'}"
         raise InvalidConfig(f"{where} names no MCP server {name!r}", hint)
     return found[name]

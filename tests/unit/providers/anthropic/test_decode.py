@@ -288,6 +288,15 @@ def test_what_is_no_event_is_an_invalid_answer(data: bytes) -> None:
     assert (raised.value.kind, raised.value.stage) == ("invalid_response", "decode")
 
 
+def test_an_event_without_meaning_has_to_be_one_all_the_same() -> None:
+    """What breaks a ping on its way may have broken its neighbours, too."""
+    decoder = StreamDecoder(NO_NAMES)
+    assert decoder.feed(SseEvent("ping", b'{"type": "ping"}')) == []
+    with pytest.raises(ModelFailure) as raised:
+        decoder.feed(SseEvent("ping", b"{nonsense"))
+    assert (raised.value.kind, raised.value.stage) == ("invalid_response", "decode")
+
+
 def test_two_answers_in_one_stream_are_no_answer() -> None:
     assert failure_of(started(), started(), text_block(0, "a"), ended()).kind == "invalid_response"
     assert failure_of(started(), text_block(0, "a"), text_block(0, "b"), ended()).kind == "invalid_response"

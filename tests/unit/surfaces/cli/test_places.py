@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from wakeful.surfaces.cli.places import any_place, home, store_to_write
+from wakeful.settings.home import home
+from wakeful.surfaces.cli.places import any_place, store_to_write
 
 
 def test_the_home_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,31 +1,131 @@
 """Tools of a server in a run: through the gate, into the log."""
 
+from pathlib import Path
+from typing import Any
+
+import pytest
+
 from mcp_peers.asking import MakeOdd
-from wakeful import Agent, run
+from wakeful import Agent, Approval, RunResult, from_mcp, run, stream
+from wakeful.contracts.events import ToolCatalogResolved, ToolProgress
+from wakeful.contracts.policies import GatePolicy
+from wakeful.contracts.run_stream import McpProgressEvent, ToolResultEvent
+from wakeful.contracts.tool_catalog import ToolCatalog
+from wakeful.decisions.policy.permissions import default_policy
+from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 
 ALL = {"*": "external_write"}
 
 
-def calling(*names: str) -> list[object]:
-    return [{"calls": [{"name": name, "arguments": {"text": "hello"}}]} for name in names]
+def calling(*names: str, **arguments: Any) -> list[object]:
+    given = arguments or {"text": "hello"}
+    return [{"calls": [{"name": name, "arguments": given}]} for name in names]
+
+
+async def agreed(approval: Approval) -> bool:
+    return True
+
+
+async def catalog_of(store: MemoryStore, result: RunResult[str]) -> ToolCatalog:
+    (event,) = [one.fact.event for one in result.facts() if isinstance(one.fact.event, ToolCatalogResolved)]
+    return ToolCatalog.model_validate_json(await store.get_blob(event.catalog_ref.digest))
 
 
 async def test_a_call_goes_through_the_gate_and_its_result_to_the_model(odd: MakeOdd) -> None:
-    offer = await odd(classes=ALL).source.offer()
+    asked: list[str] = []
+
+    async def approver(approval: Approval) -> bool:
+        asked.append(approval.tool)
+        return True
+
     model = scripted([*calling("mcp.odd/reads", "mcp.odd/pays"), "Done."])
-    result = await run(Agent("clerk", model, tools=list(offer.tools)), "do it")
+    result = await run(Agent("clerk", model, tools=[odd(classes=ALL).source]), "do it", approver=approver)
     assert result.output == "Done."
     assert [(call.name, call.status) for call in result.calls()] == [
         ("mcp.odd/reads", "success"),
         ("mcp.odd/pays", "success"),
     ]
+    assert asked == ["mcp.odd/reads", "mcp.odd/pays"], "what somebody else's program does needs a person"
 
 
 async def test_a_server_that_dies_leaves_an_unknown_outcome_in_the_log(odd: MakeOdd) -> None:
-    offer = await odd("dies", classes=ALL).source.offer()
     model = scripted([*calling("mcp.odd/pays"), "Nobody knows."])
-    result = await run(Agent("clerk", model, tools=list(offer.tools)), "do it")
+    result = await run(Agent("clerk", model, tools=[odd("dies", classes=ALL).source]), "do it", approver=agreed)
     assert result.output == "Nobody knows."
     (call,) = result.unknown
-    assert call.tool_name == "mcp.odd/pays"
+    assert call.tool == "mcp.odd/pays"
+
+
+@pytest.mark.spec("LOOP-BELT-06")
+async def test_a_server_that_the_policy_does_not_name_contributes_nothing_and_its_tools_do_not_exist(
+    odd: MakeOdd,
+) -> None:
+    store = MemoryStore()
+    nobody = GatePolicy(tools=default_policy("library", allowed_mcp_servers=()))
+    server = odd(classes=ALL)
+    model = scripted([*calling("mcp.odd/pays", "mcp.odd/nothing_of_that_name"), "No."])
+    result = await run(Agent("clerk", model, tools=[server.source], policy=nobody), "do it", store=store)
+    filtered, unknown = result.calls()
+    assert filtered.error is not None and unknown.error is not None
+    assert filtered.error.replace("pays", "nothing_of_that_name") == unknown.error, "the same words as for no tool"
+    assert "tools/call" not in server.methods()
+    entries = {entry.tool_name: entry for entry in (await catalog_of(store, result)).entries}
+    assert entries["mcp.odd/pays"].policy == "denied" and "did not allow" in entries["mcp.odd/pays"].policy_reason
+    # Named, the same call reaches the server.
+    model = scripted([*calling("mcp.odd/pays"), "Yes."])
+    await run(Agent("clerk", model, tools=[server.source]), "do it", approver=agreed)
+    assert "tools/call" in server.methods()
+
+
+async def counted(url: str, folder: Path, *, emit: bool) -> tuple[list[Any], RunResult[str]]:
+    """A run in which a server counts aloud, as a client sees it, and its result."""
+    source = from_mcp("shop", url=url, classes=ALL, reads_private=False, pins=folder / "pins.json")
+    agent = Agent(
+        "clerk", scripted([*calling("mcp.shop/count", to=3), "Three."]), tools=[source], emit_mcp_progress=emit
+    )
+    async with stream(agent, "count", approver=agreed) as events:
+        return [event async for event in events], await events.result()
+
+
+@pytest.mark.spec("CTL-MCP-01", "CTL-MCP-07")
+async def test_progress_of_a_server_is_told_by_default_before_the_result(sdk_url: str, tmp_path: Path) -> None:
+    events, result = await counted(sdk_url, tmp_path, emit=True)
+    notes = [event for event in events if isinstance(event, McpProgressEvent)]
+    assert notes
+    last = notes[-1]
+    assert (last.tool_name, last.agent_name, last.progress, last.total) == ("mcp.shop/count", "clerk", 3.0, 3.0)
+    assert last.message == "at 3" and last.tool_call_id == result.calls()[0].call_id
+    (ended,) = [event for event in events if isinstance(event, ToolResultEvent)]
+    assert events.index(last) < events.index(ended)
+
+
+@pytest.mark.spec("CTL-MCP-02")
+async def test_without_it_only_the_telling_is_left_out(sdk_url: str, tmp_path: Path) -> None:
+    _, told = await counted(sdk_url, tmp_path, emit=True)
+    events, silent = await counted(sdk_url, tmp_path, emit=False)
+    assert not [event for event in events if isinstance(event, McpProgressEvent)]
+    assert not [one for one in silent.facts() if isinstance(one.fact.event, ToolProgress)]
+
+    def without_progress(result: RunResult[str]) -> list[str]:
+        return [one.fact.event.kind for one in result.facts() if not isinstance(one.fact.event, ToolProgress)]
+
+    assert without_progress(silent) == without_progress(told)
+    for one, other in zip(silent.calls(), told.calls(), strict=True):
+        assert (one.name, one.arguments, one.status, one.result) == (
+            other.name,
+            other.arguments,
+            other.status,
+            other.result,
+        )
+
+
+@pytest.mark.spec("CTL-MCP-04")
+@pytest.mark.parametrize("emit", [True, False])
+async def test_a_server_is_asked_for_progress_whether_or_not_it_is_told(odd: MakeOdd, emit: bool) -> None:
+    server = odd(classes=ALL)
+    model = scripted([*calling("mcp.odd/reads"), "Done."])
+    agent = Agent("clerk", model, tools=[server.source], emit_mcp_progress=emit)
+    await run(agent, "do it", approver=agreed)
+    (asked,) = [message["params"] for message in server.heard() if message.get("method") == "tools/call"]
+    assert "progressToken" in asked["_meta"]

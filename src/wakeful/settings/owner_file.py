@@ -1,0 +1,50 @@
+"""The owner's file, `wakeful.toml`: read whole, handed out as it is. Raises InvalidConfig, naming the file."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wakeful.contracts.errors import InvalidConfig
+from wakeful.settings.home import home
+
+SETTINGS_FILE = "wakeful.toml"
+
+
+class OwnerFile(NamedTuple):
+    """The file's data; empty when there is no file."""
+
+    path: Path
+    data: Mapping[str, Any]
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        """One of its tables; empty when it is not there."""
+        found = self.data.get(name, {})
+        if not isinstance(found, Mapping):
+            raise InvalidConfig(f"{self.path}: {name} is {found!r}", f"Write [{name}] above its lines.")
+        return found
+
+
+def settings_path(environ: Mapping[str, str] = os.environ) -> Path:
+    """`$WAKEFUL_CONFIG`, or `wakeful.toml` in the home.
+
+    Never the current folder's: a repository that somebody checked out must not say where keys are sent.
+    """
+    named = environ.get("WAKEFUL_CONFIG")
+    return Path(named).expanduser() if named else home(environ) / SETTINGS_FILE
+
+
+def owner_file(environ: Mapping[str, str] = os.environ) -> OwnerFile:
+    """What the owner says."""
+    path = settings_path(environ)
+    try:
+        return OwnerFile(path, tomllib.loads(path.read_text("utf-8")))
+    except FileNotFoundError:
+        if environ.get("WAKEFUL_CONFIG"):
+            raise InvalidConfig(f"WAKEFUL_CONFIG names {path}, and there is no such file") from None
+        return OwnerFile(path, {})
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidConfig(f"{path} is not TOML: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidConfig(f"{path} cannot be read: {error}") from None

@@ -1,0 +1,38 @@
+"""A real process, killed at every moment round an approval: what was approved happens once, as it was approved, and
+what was not approved never happens, whoever takes the turn up."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crash import approval_scenarios as scenarios
+from crash.storms import storm
+from wakeful.testing import kill_everywhere
+
+STORMS = range(int(os.environ.get("WAKEFUL_STORMS", "1")))
+
+
+@pytest.mark.parametrize(("decision", "gated"), scenarios.CALLS, ids="-".join)
+def test_a_gated_call_that_is_killed_anywhere_ends_as_it_was_decided(decision: str, gated: str) -> None:
+    report = kill_everywhere(partial(scenarios.gated_call, decision=decision, gated=gated))
+    # What expires by itself does so while the program runs or while it looks: the number of commits varies by one.
+    assert len(report.unreached) <= (3 if decision == "expire" else 0), str(report)
+    assert report.kills + len(report.unreached) == report.points > 10
+
+
+@pytest.mark.parametrize("scenario", scenarios.OTHERS, ids=lambda scenario: scenario.__name__)
+def test_whatever_waits_for_a_person_is_killed_anywhere(scenario: Callable[..., Any]) -> None:
+    report = kill_everywhere(scenario)
+    assert not report.unreached
+    assert report.kills == report.points > 10
+
+
+@pytest.mark.parametrize("seed", STORMS)
+@pytest.mark.parametrize("decision", [*scenarios.DECISIONS, "expire"])
+def test_kills_that_follow_each_other_change_nothing_either(decision: str, seed: int, tmp_path: Path) -> None:
+    scenario = partial(scenarios.gated_call, decision=decision, gated="pay_keyed")
+    assert storm(scenario, seed, tmp_path) == []
