@@ -4,9 +4,8 @@
     .venv-bench/bin/python benchmarks/run.py             everything; about twenty minutes
     .venv-bench/bin/python benchmarks/run.py --profile   with the profile of wakeful's cell, whatever the verdict
     .venv-bench/bin/python benchmarks/run.py --only wire only what is on the wire: the other sections stay as they are
-                                                         (or gate, confined)
-    .venv-bench/bin/python benchmarks/start.py           one part alone, printed only (or rounds, crowd, wire, gate,
-                                                         confined)
+                                                         (or gate, mediating, confined)
+    .venv-bench/bin/python benchmarks/start.py           one part alone, printed (or rounds, crowd, wire ...)
 
 A missed aim is a result, not an error: the report says so and shows the profile of the cell, and the exit code stays 0.
 """
@@ -17,6 +16,7 @@ from pathlib import Path
 import confined
 import crowd
 import gate
+import mediating
 import reporting
 import rounds
 import start
@@ -67,6 +67,7 @@ def report(
     starts: list[start.Start],
     many: crowd.Crowd,
     verdicts: list[gate.Cost],
+    mediated: mediating.Costs,
     wires: wire.Results,
     held: confined.Cost,
     facts: list[tuple[str, str]],
@@ -84,6 +85,7 @@ def report(
         CROWD,
         crowd.markdown(many),
         gate.markdown(verdicts),
+        mediating.markdown(mediated),
         wire.markdown(wires),
         confined.markdown(held),
     ]
@@ -108,6 +110,7 @@ def with_section(text: str, section: str) -> str:
 
 SECTIONS = {
     "gate": lambda profile: gate.markdown(gate.run()),
+    "mediating": lambda profile: mediating.markdown(mediating.run_parts()),
     "wire": lambda profile: wire.markdown(wire.run(profile=profile)),
     "confined": lambda profile: confined.markdown(confined.run()),
 }
@@ -133,12 +136,13 @@ def main() -> None:
     starts = start.run()
     many = crowd.run()
     verdicts = gate.run()
+    mediated = mediating.run_parts()
     wires = wire.run(profile=args.profile)
     held = confined.run()
     cells = rounds.run(list(CONTESTANTS), list(rounds.ROUNDS), rounds.LIMIT)
     missed = any(aim.verdict == "missed" for aim in rounds.aims(cells))
     profile = _profile() if args.profile or missed else ""
-    text = report(cells, starts, many, verdicts, wires, held, facts, profile)
+    text = report(cells, starts, many, verdicts, mediated, wires, held, facts, profile)
     args.output.parent.mkdir(exist_ok=True)
     args.output.write_text(text)
     print(text)

@@ -10,6 +10,8 @@ from wakeful.contracts.envelope import Fact, Recorded, published
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
+    ActionSettled,
+    ActionStaged,
     AnswerAccepted,
     AnswerRejected,
     AnyEvent,
@@ -42,6 +44,7 @@ from wakeful.contracts.events import (
     RateLimitHit,
     RejectedDeclaration,
     RoutingFallbackApplied,
+    RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
     SandboxApplied,
@@ -293,6 +296,13 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         status="runtime_tool_completed",
         success=True,
         result={"value": 1},
+    ),
+    RuntimeToolContinued(request_id="runtime-tool-1", tool_name="client/ask", run_id="turn_1"),
+    ActionStaged(
+        action_id="pa_1", action_type="pending_action", name="publish", expires_at=NOON + 1, record={"kind": "publish"}
+    ),
+    ActionSettled(
+        action_id="pa_1", action_type="pending_action", status="accepted", settled_by="operator", record={"n": 1}
     ),
     ApprovalRuleAdded(
         rule_id="rule_1", agent_name="support", rule={"match": "refund", "decision": "allow"}, added_by="operator"

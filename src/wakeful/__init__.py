@@ -32,8 +32,13 @@ if TYPE_CHECKING:
     from wakeful.contracts.probes import DidNotHappen as DidNotHappen
     from wakeful.contracts.probes import Happened as Happened
     from wakeful.contracts.probes import StillUnknown as StillUnknown
+    from wakeful.contracts.runtime_tools import RuntimeToolRequest as RuntimeToolRequest
     from wakeful.contracts.tools import Principal as Principal
     from wakeful.service.results import RunResult as RunResult
+    from wakeful.surfaces.library.client_requests import cancel_request as cancel_request
+    from wakeful.surfaces.library.client_requests import pending_requests as pending_requests
+    from wakeful.surfaces.library.client_requests import submit_result as submit_result
+    from wakeful.surfaces.library.client_requests import timeout_request as timeout_request
     from wakeful.surfaces.library.report import doctor as doctor
     from wakeful.surfaces.library.runs import cancel as cancel
     from wakeful.surfaces.library.runs import resume as resume
@@ -76,6 +81,7 @@ _WHERE = {
     "Reject": "wakeful.contracts.approvals",
     "RunContext": "wakeful.tools.context",
     "RunResult": "wakeful.service.results",
+    "RuntimeToolRequest": "wakeful.contracts.runtime_tools",
     "StillUnknown": "wakeful.contracts.probes",
     "Text": "wakeful.contracts.content",
     "Tool": "wakeful.tools.function",
@@ -83,15 +89,19 @@ _WHERE = {
     "WakefulError": "wakeful.contracts.errors",
     "ask_person": "wakeful.tools.person",
     "cancel": "wakeful.surfaces.library.runs",
+    "cancel_request": "wakeful.surfaces.library.client_requests",
     "doctor": "wakeful.surfaces.library.report",
     "hook": "wakeful.tools.hooks",
     "from_mcp": "wakeful.tools.mcp.source",
     "mcp_servers": "wakeful.tools.mcp.config",
+    "pending_requests": "wakeful.surfaces.library.client_requests",
     "resume": "wakeful.surfaces.library.runs",
     "resume_all": "wakeful.surfaces.library.runs",
     "run": "wakeful.surfaces.library.runs",
     "run_sync": "wakeful.surfaces.library.runs",
     "stream": "wakeful.surfaces.library.streams",
+    "submit_result": "wakeful.surfaces.library.client_requests",
+    "timeout_request": "wakeful.surfaces.library.client_requests",
     "tool": "wakeful.tools.function",
 }
 

@@ -96,11 +96,17 @@ class UnknownRow(NamedTuple):
     since: int
 
 
+ActionKind: TypeAlias = Literal["approval", "question", "client_tool", "pending_action"]
+
+
 class ActionRow(NamedTuple):
-    """Something a turn asked of somebody outside: an approval, a question, a call that a client runs. Decided once."""
+    """Something a turn asked of somebody outside: an approval, a question, a call that a client runs. Decided once.
+
+    A host may keep such things of its own here, too (`action.staged`): those have no turn.
+    """
 
     action_id: str
-    kind: Literal["approval", "question", "client_tool"]
+    kind: ActionKind
     agent_id: str
     agent_name: str
     turn_id: str

@@ -86,9 +86,16 @@ def is_paid(ctx: RunContext[Ledger]) -> ProbeAnswer:
     return Happened("paid") if done else DidNotHappen()
 
 
+@tool(effect="keyed")
+def pay_unasked(ctx: RunContext[Ledger], order: str, cents: int) -> str:
+    Paid(ctx.deps).note(ctx.idempotency_key, order, cents)
+    ctx.deps.once("pay_unasked", ctx.idempotency_key)
+    return "paid"
+
+
 GATED: dict[str, Tool[Any]] = {
     each.name: each
-    for each in (pay_keyed, pay_irreversible, pay_probeable)  # type: ignore[attr-defined]
+    for each in (pay_keyed, pay_irreversible, pay_probeable, pay_unasked)  # type: ignore[attr-defined]
 }
 DECISIONS: dict[str, Decided] = {
     "approve": Approve("fine"),

@@ -24,6 +24,12 @@ def test_a_gated_call_that_is_killed_anywhere_ends_as_it_was_decided(decision: s
     assert report.kills + len(report.unreached) == report.points > 10
 
 
+def test_a_tool_that_asks_nobody_is_found_out() -> None:
+    """The inversion: the same run, whose tool does not wait for the person who says no."""
+    with pytest.raises(AssertionError, match="it ran although nobody let it"):
+        kill_everywhere(partial(scenarios.gated_call, decision="reject", gated="pay_unasked"))
+
+
 @pytest.mark.parametrize("scenario", scenarios.OTHERS, ids=lambda scenario: scenario.__name__)
 def test_whatever_waits_for_a_person_is_killed_anywhere(scenario: Callable[..., Any]) -> None:
     report = kill_everywhere(scenario)

@@ -32,6 +32,8 @@ class TurnRunner:
         self._look = False
         """An outsider wrote something: fetch it even when there is nothing to write."""
         self._broken: BaseException | None = None
+        self._answers = 0
+        """How many standing answers the catalogue on record knows of."""
         self.steps = Steps(work, self.post)
         work.on_broken = self._break
         work.on_look = self._look_again
@@ -42,6 +44,7 @@ class TurnRunner:
         listener = asyncio.create_task(self._listen())
         timekeeper = asyncio.create_task(self._keep_time())
         outcomes = opening
+        self._answers = len(state.standing_rules)
         self.steps.waiting.reopen(state.open_calls())
         try:
             while True:
@@ -103,6 +106,10 @@ class TurnRunner:
             if start.needs_barrier:
                 await work.store.hold(work.claim)
             start.begin(first + start.fact_index)
+        if len(state.standing_rules) != self._answers:
+            self._answers = len(state.standing_rules)
+            # Somebody gave a standing answer: what the turn's tools are is on record again before anything follows.
+            self._inbox.extend(await work.recatalog() if work.recatalog is not None else ())
         # What others wrote may change what is to be done next: decide again before waiting.
         if others:
             self._look = bool(decide(state)) or self._look

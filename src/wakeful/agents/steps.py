@@ -18,15 +18,16 @@ from wakeful.contracts.events import (
     ModelResponseReattached,
     PermissionEvaluated,
     RuntimeToolRequested,
+    RuntimeToolResolved,
     ToolDispatched,
     TurnInterruptApplied,
     TurnSuspended,
 )
 from wakeful.contracts.events.tools import AbortReason, ErrorCategory
-from wakeful.contracts.tools import ToolError
+from wakeful.contracts.tools import Effects, ToolError
 from wakeful.decisions.approving import cancelled as withdrawn
 from wakeful.decisions.ending import ending
-from wakeful.decisions.state import Call
+from wakeful.decisions.state import Call, Pending
 from wakeful.decisions.turn import (
     AskCaller,
     AskModel,
@@ -39,6 +40,7 @@ from wakeful.decisions.turn import (
     Suspend,
     TakeUp,
 )
+from wakeful.mediation.asking import unanswered
 from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.outcomes import CallRecord, failed
@@ -217,6 +219,8 @@ class Steps:
         cancelled = step.because == "cancelled"
         kind, message, category, abort_reason = _SKIPPED[step.because]
         now = work.now()
+        if call.pending is not None and isinstance(call.pending.asked, RuntimeToolRequested):
+            return self._unanswered(call, call.pending, cancelled=cancelled)
         outcome = failed(
             _record(work, call, now),
             ToolError(kind=kind, message=message),
@@ -231,6 +235,35 @@ class Steps:
             events.append(self.mediator.passed_over(call, self.arguments_of(call), f"{work.row.turn_id}/{call.step}"))
         elif call.is_waiting:
             events.append(withdrawn(call.pending, "run_cancelled" if cancelled else "run_ended"))
+        return [work.fact(event, call.step, call.call_id) for event in (*events, outcome)]
+
+    def _unanswered(self, call: Call, pending: Pending, *, cancelled: bool) -> list[Fact]:
+        """A client was asked to run the call, and the turn ends before an answer was taken in."""
+        work, now = self._work, self._work.now()
+        record = CallRecord(call.call_id, call.part.name, call.started_at / 1_000_000 or now)
+        events: list[AnyEvent] = []
+        said = pending.said
+        if said is None:
+            said = withdrawn(pending, "run_cancelled" if cancelled else "run_ended")
+            events.append(said)
+        assert isinstance(said, RuntimeToolResolved)
+        if said.status == "runtime_tool_completed" and said.success:
+            error = ToolError(
+                kind="cancelled" if cancelled else "budget_exceeded",
+                message=f"the client ran {call.part.name}, and the turn was over before its answer was taken in",
+            )
+            effects: Effects = "none" if call.effect == "pure" else "possible"
+            abort: AbortReason = "user_interrupt" if cancelled else "budget"
+            outcome = failed(
+                *(record, error),
+                now=now,
+                status="cancelled",
+                category="canceled",
+                effects=effects,
+                abort_reason=abort,
+            )
+        else:
+            outcome = unanswered(record, said, call.effect, now)
         return [work.fact(event, call.step, call.call_id) for event in (*events, outcome)]
 
     def _stop_work(self, step: StopWork, starts: list[Start]) -> Fact:

@@ -62,6 +62,8 @@ class TurnWork:
     approver: Callable[[Approval], Awaitable[Any]] | None = None
     decide_action: Callable[[Approval, Decided, str], Awaitable[Any]] | None = None
     """Writes an approver's decision down. Raises AlreadyDecided, or what is wrong with it."""
+    recatalog: Callable[[], Awaitable[list[Fact]]] | None = None
+    """The catalogue as a fact, when a standing answer that came in the turn has changed it."""
     on_look: Callable[[], None] | None = None
     """Told when there may be something to decide although no fact came in."""
     on_broken: Callable[[BaseException], None] | None = None

@@ -74,6 +74,11 @@ class RuntimeToolDeclaration(Value):
         return tuple(dict.fromkeys((self.name, provider_safe_name(self.name), *self.provider_aliases)))
 
     @property
+    def is_clients(self) -> bool:
+        """Does whoever asked run it, and not the host?"""
+        return self.executor == "client"
+
+    @property
     def executor_target(self) -> str:
         """Who is to execute it, when not the host's own executor."""
         target = self.runtime.get("executor_target")
@@ -109,6 +114,8 @@ class RuntimeToolDeclaration(Value):
             input_schema=relaxed(self.input_schema, optional=plan.fillable, ignored=plan.authoritative),
             effect=self.effect,
             external=True,
+            answered_by="client" if self.is_clients else "code",
+            runtime_owner="client" if self.is_clients else "local",
             sensitive_parameters=tuple(dict.fromkeys((*self.sensitive_parameters, *plan.sensitive))),
         )
 

@@ -14,7 +14,7 @@ WakefulError
 │   ├── InvalidValue           a value from outside does not keep its contract
 │   ├── KeyReused              the key belongs to another prompt or agent
 │   ├── DepsMissing            tools need deps and none were given
-│   ├── TurnNotFound, CallNotFound, ApprovalNotFound
+│   ├── TurnNotFound, CallNotFound, ApprovalNotFound, RequestNotFound
 │   ├── NotEntitled            somebody else has to decide this
 │   ├── UnknownProvider, UnknownTool, MalformedScript, InvalidConfig
 │   └── StoreProblem           the store cannot be used as it is
@@ -135,6 +135,10 @@ class TurnNotFound(ForTheCaller):
 
 class ApprovalNotFound(ForTheCaller):
     """No approval, question or rule of that name is there."""
+
+
+class RequestNotFound(ForTheCaller):
+    """No client was asked for anything under that name."""
 
 
 class NotEntitled(ForTheCaller):

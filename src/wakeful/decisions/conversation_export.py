@@ -14,6 +14,7 @@ from wakeful.contracts.conversation import AssistantItem, CallPart, UserItem
 from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
 from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso
 from wakeful.contracts.events import (
+    ActionResolved,
     AssistantRecorded,
     HistoryImported,
     MessageAdmitted,
@@ -24,6 +25,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.audit import audit_entry
+from wakeful.decisions.injected import split
 from wakeful.decisions.redaction import call_envelope
 from wakeful.decisions.run_secrets import RunSecrets
 
@@ -55,6 +57,8 @@ def export(facts: Iterable[Recorded], config: TurnConfig | None, secrets: RunSec
     open_calls: dict[str, CallPart] = {}
     order: list[str] = []
     outcomes: dict[str, tuple[int, ToolResult | ToolFailed]] = {}
+    edited: dict[str, dict[str, Any]] = {}
+    """Arguments that a person put in the place of the model's."""
     for recorded in facts:
         fact = recorded.fact
         event = fact.event
@@ -76,10 +80,20 @@ def export(facts: Iterable[Recorded], config: TurnConfig | None, secrets: RunSec
                 while order and order[0] in outcomes:
                     call_id = order.pop(0)
                     step, outcome = outcomes.pop(call_id)
-                    _answered(messages, executions, audits, open_calls[call_id], step, outcome, config, secrets)
+                    part = open_calls[call_id]
+                    given = edited.pop(call_id) if call_id in edited else _executable(part, config)
+                    _answered(messages, executions, audits, part, given, step, outcome, config, secrets)
+            case ActionResolved() if event.arguments is not None and fact.call_id is not None:
+                edited[fact.call_id] = event.arguments
             case _:
                 pass
     return Export(tuple(messages), tuple(executions), tuple(audits), tuple(events), metadata)
+
+
+def _executable(part: CallPart, config: TurnConfig | None) -> dict[str, Any]:
+    """What the tool gets of what the model wrote."""
+    injected = config.injected_tool_args if config is not None else {}
+    return split(part.arguments or {}, injected).executable
 
 
 def _imported(event: HistoryImported, secrets: RunSecrets) -> list[Message]:
@@ -105,13 +119,14 @@ def _answered(
     executions: list[ToolExecution],
     audits: list[ToolAudit],
     part: CallPart,
+    given: dict[str, Any],
     step: int,
     outcome: ToolResult | ToolFailed,
     config: TurnConfig | None,
     secrets: RunSecrets,
 ) -> None:
     declaration = config.tool(part.name) if config is not None else None
-    envelope = call_envelope(part.arguments, declaration)
+    envelope = call_envelope(given, declaration)
     result = secrets.hide_in(normalised_result(outcome))
     messages.append(
         transcript.tool_call(
@@ -139,7 +154,7 @@ def _answered(
             turn_count=step,
             tool_name=part.name,
             tool_call_id=part.call_id,
-            parameters=part.arguments,
+            parameters=given,
             result=_timeless(result),
             declaration=declaration,
         )

@@ -32,6 +32,10 @@ NAMES = (
 """Fields that name what was made or said at that time, and cannot be made again."""
 
 
+OF_THE_CALLER = {"runtime_tool.requested": ("arguments", "runtime", "metadata")}
+"""Fields that the caller's own code filled in: what it says is outside the log."""
+
+
 class Difference(NamedTuple):
     """What was recorded, and what would be decided today."""
 
@@ -44,7 +48,8 @@ def compared(recorded: AnyEvent, recomputed: AnyEvent) -> Difference | None:
     if recorded.kind != recomputed.kind:
         return Difference(recorded.kind, recomputed.kind)
     then, now = (_without_times(event.model_dump(mode="json")) for event in (recorded, recomputed))
-    different = [name for name in then if then[name] != now[name]]
+    filled = OF_THE_CALLER.get(recorded.kind, ())
+    different = [name for name in then if then[name] != now[name] and name not in filled]
     if not different:
         return None
     return Difference(*(", ".join(f"{name}={side[name]!r}" for name in different) for side in (then, now)))

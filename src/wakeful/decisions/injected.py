@@ -40,7 +40,7 @@ def checked_injected_args(who: str, given: Any) -> dict[str, str]:
 
 def check_collisions(who: str, injected: Mapping[str, str], tools: Iterable[ToolDeclaration]) -> None:
     """No injected name may be a tool's own parameter. Raises InvalidConfig, naming the field and the tool."""
-    for tool in tools:
+    for tool in tools if injected else ():
         taken = sorted(property_names(tool.input_schema) & injected.keys())
         if taken:
             raise InvalidConfig(

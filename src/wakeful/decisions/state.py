@@ -17,6 +17,8 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
+    ActionSettled,
+    ActionStaged,
     AnswerAccepted,
     AnswerRejected,
     ApprovalRuleAdded,
@@ -45,6 +47,7 @@ from wakeful.contracts.events import (
     QuotaBlocked,
     RateLimitHit,
     RoutingFallbackApplied,
+    RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
     SandboxApplied,
@@ -379,6 +382,9 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | CompletionBlocked()
             | TranscriptClosed()
             | ToolCatalogResolved()
+            | RuntimeToolContinued()
+            | ActionStaged()
+            | ActionSettled()
             | ApprovalRuleAdded()
             | ApprovalRuleRevoked()
             | SandboxApplied()
@@ -559,7 +565,10 @@ def _asked_outside(state: TurnState, fact: Fact, event: ActionRequired | Runtime
     if isinstance(event, ActionRequired):
         call.pending = Pending(event.action_id, event.expires_at, event, fact.at)
     else:
+        # A client that is asked may do it: the request is the call's intent.
         call.pending = Pending(event.request_id, event.timeout_at, event, fact.at)
+        state.tool_calls += 1
+        _expose(state, call)
 
 
 def _said_outside(state: TurnState, fact: Fact, event: ActionResolved | RuntimeToolResolved) -> None:

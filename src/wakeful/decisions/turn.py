@@ -10,7 +10,7 @@ The order of precedence: a stop (cancel, limit) first, then a lost attempt, then
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from wakeful.contracts.events import ActionRequired, StopCause
+from wakeful.contracts.events import ActionRequired, RuntimeToolRequested, StopCause
 from wakeful.contracts.tools import MAX_PARALLEL_PER_TURN
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
 from wakeful.decisions.state import Call, Pending, TurnState
@@ -173,7 +173,7 @@ def _acting(state: TurnState) -> list[Step]:
         if call.answer is None and not call.taken_up:
             if running >= MAX_PARALLEL_PER_TURN or (serial and running):
                 break
-            if room is not None and state.tool_calls + len(steps) >= room:
+            if room is not None and state.tool_calls + len(steps) >= room and not _was_counted(call):
                 return steps or [HitLimit("tool_calls", room, state.tool_calls + 1)]
             if config is None:
                 break
@@ -193,6 +193,11 @@ def _suspend(waiting: list[Pending]) -> Suspend:
     return Suspend(
         "approval_required" if person else "runtime_tool_pending", tuple(pending.action_id for pending in waiting)
     )
+
+
+def _was_counted(call: Call) -> bool:
+    """A call that a client was asked to run counted then; its answer is no second one."""
+    return call.pending is not None and isinstance(call.pending.asked, RuntimeToolRequested)
 
 
 def _is_serial(state: TurnState, call: Call) -> bool:

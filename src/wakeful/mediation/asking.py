@@ -5,30 +5,37 @@ is bound to the tool as it was declared, its arguments and its directory; if any
 answer is there, nothing runs and the person is asked anew.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import ToolAsks
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
     AnyEvent,
+    PermissionEvaluated,
     RuntimeToolRequested,
     RuntimeToolResolved,
     ToolArgs,
+    ToolFailed,
 )
 from wakeful.contracts.events.gate import Decision
 from wakeful.contracts.events.tools import Said
-from wakeful.contracts.tools import ToolDeclaration, ToolError
+from wakeful.contracts.runtime_tools import request_id
+from wakeful.contracts.tools import Effect, Effects, ToolDeclaration, ToolError
 from wakeful.contracts.verdicts import Verdict
+from wakeful.decisions.receipts import bounded
 from wakeful.decisions.redaction import redact_parameters, stable_hash
-from wakeful.decisions.state import Pending
+from wakeful.decisions.state import Call
 from wakeful.mediation.binding import bind, holds
 from wakeful.mediation.gate import Admission, Consulted, Dispatch, GateParts, Proposal
 from wakeful.mediation.judging import BINDING
-from wakeful.mediation.outcomes import ONE_BEFORE, CallRecord, failed, succeeded
-from wakeful.tools.results import ResultRefused, clean, show
+from wakeful.mediation.outcomes import ONE_BEFORE, UNKNOWN_HINT, CallRecord, failed
+from wakeful.mediation.shaping import at_once, makes_short_text, shaped
+from wakeful.tools.results import ResultRefused, clean
 
 if TYPE_CHECKING:
     from wakeful.mediation.mediator import Mediator
@@ -87,10 +94,11 @@ def asked_from_inside(
 
 
 def handed_on(gate: "Mediator", proposal: Proposal, answer: "Answered", consulted: Consulted) -> Admission:
-    """A person let a call through that somebody else runs: now the client is asked."""
+    """A person let a call through that somebody else outside carries out: now they are asked."""
     verdict = Verdict("allow", "human", answer.reason, layer="approval")
     permission = gate.permission(proposal, verdict, consulted, approval_action_id=answer.action_id)
-    return Admission([*consulted.events, permission, *rewritten(proposal, answer), _request(gate, proposal)])
+    asks = _request if proposal.declaration.answered_by == "client" else _question
+    return Admission([*consulted.events, permission, *rewritten(proposal, answer), asks(gate, proposal)])
 
 
 def asked_anew(gate: "Mediator", proposal: Proposal, heard: Consulted) -> Admission:
@@ -116,6 +124,53 @@ def rewritten(proposal: Proposal, answer: "Answered") -> list[AnyEvent]:
 # --- the answer ----------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A result that no tool of this process produced."""
+
+    value: Any = None
+    ref: BlobRef | None = None
+    """Where the value is, as JSON, when it was too large for its event."""
+
+
+def given(
+    gate: "Mediator",
+    record: CallRecord,
+    result: Given,
+    before: Sequence[AnyEvent] = (),
+    *,
+    judged_again: bool = False,
+) -> Admission:
+    """The call ends with this result, which goes the way of every result. A large one has to be waited for.
+
+    `before` is what is written before it. When a recorded call is judged again, that is all that is judged.
+    """
+    parts = gate.parts
+    verdicts = [place for place, event in enumerate(before) if isinstance(event, PermissionEvaluated)]
+    back = len(before) - verdicts[-1] if verdicts else None
+    if result.ref is None and makes_short_text(result.value):
+        record.permission_ref = f"@-{back}" if back is not None else record.permission_ref
+        return Admission([*before, at_once(record, result.value, parts.now(), parts.keys())])
+    if judged_again:
+        return Admission(list(before))
+
+    async def shape() -> Callable[[], Admission]:
+        value = result.value if result.ref is None else json.loads(await parts.fetch(result.ref.digest))
+        try:
+            events = await shaped(
+                *(record, value), now=parts.now, keep=parts.keep, keys=parts.keys(), verdict_before=back
+            )
+        except ResultRefused as refused:
+            error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
+            record.permission_ref = f"@-{back}" if back is not None else record.permission_ref
+            events = [
+                failed(record, error, now=parts.now(), status="failed", category="execution_failed", effects="none")
+            ]
+        return lambda: Admission([*before, *events])
+
+    return Admission([], later=shape)
+
+
 @dataclass(slots=True)
 class Answered:
     """What was said, read."""
@@ -131,8 +186,10 @@ class Answered:
     edited: bool = False
     refused: bool = False
     """Nobody let it through."""
-    outcome: Callable[[float], AnyEvent] | None = None
-    """The call ends with it, at this time; None: the call is to run."""
+    outcome: Callable[[float], ToolFailed] | None = None
+    """The call ends with it, at this time."""
+    given: "Given | None" = None
+    """The call ends with this result. Neither: the call is to run."""
 
 
 def holds_for(
@@ -162,20 +219,25 @@ def _directory(proposal: Proposal, written: dict[str, Any]) -> str | None:
         return f"unknown: {type(raised).__name__}"
 
 
-def answer_of(pending: Pending, record: CallRecord) -> Answered:
+def answer_of(call: Call, record: CallRecord) -> Answered:
     """The answer to what a call asked, and what it means for the record."""
+    pending = call.pending
+    assert pending is not None
     said, asked_for = pending.said, pending.asked
     if isinstance(said, RuntimeToolResolved):
-        return Answered(said.request_id, "", "", outcome=lambda now: _from_client(record, said, now))
+        if said.status == "runtime_tool_completed" and said.success:
+            return Answered(said.request_id, "", "", given=Given(said.result, said.result_ref))
+        return Answered(said.request_id, "", "", outcome=lambda now: unanswered(record, said, call.effect, now))
     assert isinstance(said, ActionResolved) and isinstance(asked_for, ActionRequired)
     record.approval_id = said.action_id
     record.approval_status = said.status
     by = f"{said.resolver}: {said.reason}" if said.reason else said.resolver
     binding = said.binding if said.decision == "edit" and said.binding is not None else asked_for.binding
-    answer = Answered(said.action_id, f"approved by {by}", binding, asked_for.binding, edited=said.decision == "edit")
+    answer = Answered(said.action_id, f"approved by {by}", binding, asked_for.binding, asked_for.working_directory)
+    answer.edited = said.decision == "edit"
     if said.status == "approved" and said.decision == "answer":
         answer.reason = f"answered by {by}, so the tool is not run"
-        answer.outcome = lambda now: _result(record, said.answer, now)
+        answer.given = Given(said.answer)
     elif said.status == "rejected":
         answer.refused, answer.reason = True, f"rejected by {by}"
         answer.outcome = lambda now: _rejected(record, asked_for, said, now)
@@ -185,16 +247,7 @@ def answer_of(pending: Pending, record: CallRecord) -> Answered:
     return answer
 
 
-def _result(record: CallRecord, content: Any, now: float) -> AnyEvent:
-    try:
-        shown = show(content)
-    except ResultRefused as refused:
-        error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
-        return failed(record, error, now=now, status="failed", category="execution_failed", effects="none")
-    return succeeded(record, now=now, parts=shown.parts, size_bytes=shown.size, whole=None)
-
-
-def _rejected(record: CallRecord, asked_for: ActionRequired, said: ActionResolved, now: float) -> AnyEvent:
+def _rejected(record: CallRecord, asked_for: ActionRequired, said: ActionResolved, now: float) -> ToolFailed:
     words = f": {said.reason}" if said.reason else ""
     cancelled = said.decision == "cancel"
     what = "was not answered" if asked_for.action_type == "question" else "was rejected and not run"
@@ -214,7 +267,7 @@ def _rejected(record: CallRecord, asked_for: ActionRequired, said: ActionResolve
     )
 
 
-def _timed_out(record: CallRecord, asked_for: ActionRequired, now: float) -> AnyEvent:
+def _timed_out(record: CallRecord, asked_for: ActionRequired, now: float) -> ToolFailed:
     error = ToolError(
         kind="approval_timed_out",
         message=f"nobody decided about {record.tool_name} in time, so it was not run",
@@ -231,27 +284,37 @@ def _timed_out(record: CallRecord, asked_for: ActionRequired, now: float) -> Any
     )
 
 
-def _from_client(record: CallRecord, said: RuntimeToolResolved, now: float) -> AnyEvent:
-    if said.status == "runtime_tool_completed" and said.success:
-        return _result(record, said.result, now)
-    timed_out = said.status == "runtime_tool_timeout" and not said.cancelled
-    message = said.error or (
-        f"the client did not answer {record.tool_name} in time" if timed_out else f"{record.tool_name} failed"
-    )
+def unanswered(record: CallRecord, said: RuntimeToolResolved, effect: Effect, now: float) -> ToolFailed:
+    """The client said that it failed, or it said nothing.
+
+    A client that was asked and said nothing may have done it all the same: unless the tool is pure, nobody knows.
+    """
+    if said.status == "runtime_tool_completed":
+        kind = said.metadata.get("error_type")
+        error = ToolError(
+            kind=kind if isinstance(kind, str) and kind else "executor_exception",
+            message=said.error or f"{record.tool_name} failed",
+        )
+        effects: Effects = "none" if effect == "pure" or said.not_sent else "possible"
+        return failed(record, error, now=now, status="failed", category="execution_failed", effects=effects)
+    name, known = record.tool_name, effect == "pure"
+    told = f"Nobody wants {name} any more" if said.cancelled else f"The client did not answer {name} in time"
+    why = f" ({said.error})" if said.cancelled and said.error else ""
+    doubt = "" if known else f" It was asked for, and it is unknown whether {name} took effect."
     error = ToolError(
-        kind="client_timeout" if timed_out else "cancelled" if said.cancelled else "executor_exception",
-        message=message,
-        retryable=timed_out,
+        kind="cancelled" if said.cancelled else "client_timeout",
+        message=f"{told}{why}.{doubt}",
+        recovery_hint=None if known else UNKNOWN_HINT,
+        retryable=known and not said.cancelled,
     )
     return failed(
         record,
         error,
         now=now,
-        status="timed_out" if timed_out else "cancelled" if said.cancelled else "failed",
-        category="timeout" if timed_out else "canceled" if said.cancelled else "execution_failed",
-        # A client that was asked may have done it all the same.
-        effects="possible",
-        abort_reason="timeout" if timed_out else "user_interrupt" if said.cancelled else None,
+        status="cancelled" if said.cancelled else "timed_out",
+        category="canceled" if said.cancelled else "timeout",
+        effects="none" if known else "unknown",
+        abort_reason="user_interrupt" if said.cancelled else "timeout",
     )
 
 
@@ -270,7 +333,7 @@ def _approval(gate: "Mediator", proposal: Proposal, verdict: Verdict) -> ActionR
         prompt=_words(declaration.name, safe),
         reason=verdict.reason,
         decisions=APPROVAL_DECISIONS,
-        safe_args=safe,
+        safe_args=_shown(proposal, safe),
         args_sha256=stable_hash(safe),
         binding=bind(parts.secret, proposal.declared, proposal.arguments, proposal.directory),
         working_directory=proposal.directory,
@@ -316,12 +379,17 @@ def _request(gate: "Mediator", proposal: Proposal) -> RuntimeToolRequested:
     parts, declaration = gate.parts, proposal.declaration
     safe = safe_arguments(proposal)
     seconds = declaration.timeout if declaration.timeout is not None else parts.client_seconds
+    sent = proposal.tool.for_client(proposal.arguments)
+    more: dict[str, Any] = {name: value for name, value in sent._asdict().items() if value}
+    if proposal.is_rewritten:
+        more.setdefault("arguments", proposal.arguments)
     return RuntimeToolRequested(
-        request_id=f"runtime-tool-{stable_hash([parts.turn_id, declaration.name, proposal.call.call_id])[7:]}",
+        request_id=request_id(parts.turn_id, declaration.name, proposal.call.call_id),
         tool_name=declaration.name,
-        safe_args=safe,
+        safe_args=_shown(proposal, safe),
         args_sha256=stable_hash(safe),
         timeout_at=int((parts.now() + seconds) * 1_000_000),
+        **more,
     )
 
 
@@ -332,6 +400,11 @@ def safe_arguments(proposal: Proposal) -> dict[str, Any]:
         proposal.arguments, declaration.input_schema, declaration.sensitive_parameters
     )
     return safe
+
+
+def _shown(proposal: Proposal, safe: dict[str, Any]) -> dict[str, Any]:
+    """What stands in the event: of arguments that are kept elsewhere because of their size, a preview and a digest."""
+    return safe if proposal.call.part.arguments_ref is None else bounded(safe)
 
 
 def _words(name: str, safe: dict[str, Any]) -> str:

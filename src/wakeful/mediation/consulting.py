@@ -32,7 +32,7 @@ from wakeful.decisions.policy.patterns import any_named
 from wakeful.mediation import validation
 from wakeful.mediation.gate import Consulted, Dispatch, GateParts, Proposal
 from wakeful.mediation.offloading import Fetch, Keep, refers, resolve
-from wakeful.mediation.shaping import TEXT
+from wakeful.mediation.shaping import MEDIA
 from wakeful.tools.hooks import AFTER, Hook, HookInput, HookVerdict, NoVerdict, read_verdict
 from wakeful.tools.results import clean, show
 from wakeful.tools.threads import run_in_thread
@@ -171,7 +171,7 @@ class Consulting:
             output = _shown_instead(hook, heard.verdict, dispatch.declaration.name)
             if output is not None and output != shown:
                 shown, changed = self.parts.keys().hide_keys(clean(output)), True
-                ref = await self._keep(shown.encode(), TEXT)
+                ref = await self._keep(shown.encode(), MEDIA)
                 heard.events = [_referring(event, updated_output_ref=ref.digest) for event in heard.events]
             told += heard.events
         if changed:
@@ -205,7 +205,7 @@ class Consulting:
         item = last.item.model_copy(update={"parts": parts})
         if isinstance(last, ToolFailed):
             return last.model_copy(update={"item": item})
-        whole = last.result_ref or await self._keep(words.encode(), TEXT)
+        whole = last.result_ref or await self._keep(words.encode(), MEDIA)
         return last.model_copy(
             update={
                 "item": item,

@@ -13,7 +13,7 @@ from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.secret_values import NO_SECRETS, SecretValues
 from wakeful.decisions.state import Call
 from wakeful.mediation.locks import LockTable
-from wakeful.mediation.offloading import Keep
+from wakeful.mediation.offloading import Fetch, Keep
 from wakeful.mediation.outcomes import CallRecord
 from wakeful.tools.function import Tool
 from wakeful.tools.proposal import ProposedCall
@@ -23,6 +23,10 @@ ALLOWED = PermissionEvaluated(
 )
 LOCK_SECONDS = 60.0
 """How long a call waits for its locks."""
+
+
+async def _no_store(*given: Any) -> Any:
+    raise RuntimeError("this gate was made without a store")
 
 
 @dataclass(slots=True)
@@ -41,6 +45,8 @@ class Proposal:
     scheduling: Literal["parallel", "serial"]
     directory: str | None = None
     confinement: Confinement | None = None
+    is_rewritten: bool = False
+    """The arguments are not what the model wrote: a person or a hook changed them."""
 
 
 @dataclass(slots=True)
@@ -122,8 +128,6 @@ class GateParts:
     """Heard when a person is to be asked."""
     consult_unfit: ConsultUnfit | None = None
     """Heard about calls that are refused anyway: what is refused may be told in other words, or get a result."""
-    keep: Keep | None = None
-    """Where what is too large for an event goes; needed by whoever gives a result in a tool's place."""
     locks: LockTable | None = None
     lock_seconds: float = LOCK_SECONDS
     secret: bytes = b""
@@ -131,8 +135,11 @@ class GateParts:
     now: Callable[[], float] = field(default=time.time)
     """Unix seconds."""
     expiry_seconds: float = DEFAULT_EXPIRY_SECONDS
-    client_seconds: float = 30.0
-    """How long a client may take to run a tool."""
+    client_seconds: float = DEFAULT_EXPIRY_SECONDS
+    """How long a client may take to run a tool that does not say so itself."""
+    keep: Keep = field(default=_no_store)
+    """Where what is too large for an event goes."""
+    fetch: Fetch = field(default=_no_store)
     has_person: bool = True
     """Is there anybody who could ever answer?"""
     agent: str = ""

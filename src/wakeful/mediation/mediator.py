@@ -30,11 +30,11 @@ from typing import Any, Literal, TypeAlias
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import before
 from wakeful.contracts.events import (
+    ActionRequired,
     ActionResolved,
     AnyEvent,
     HookCompleted,
     PermissionEvaluated,
-    RuntimeToolRequested,
     SandboxApplied,
     ToolArgs,
     ToolDispatched,
@@ -52,7 +52,7 @@ from wakeful.decisions.state import Call
 from wakeful.mediation import asking, judging, validation
 from wakeful.mediation.consulting import outcomes_of
 from wakeful.mediation.gate import ALLOWED, Admission, Consulted, Dispatch, GateParts, Proposal, Unfit
-from wakeful.mediation.outcomes import PREVIOUS_EVENT, CallRecord, failed
+from wakeful.mediation.outcomes import PREVIOUS_EVENT, CallRecord, failed, without_keys
 from wakeful.mediation.shaping import shaped
 from wakeful.tools.function import Tool
 from wakeful.tools.results import ResultRefused
@@ -151,7 +151,7 @@ class Mediator:
         if pending is None or not isinstance(pending.said, ActionResolved):
             return True
         record = CallRecord(call.call_id, call.part.name, 0.0)
-        answer = asking.answer_of(pending, record)
+        answer = asking.answer_of(call, record)
         given = call.replaced if call.replaced is not None else arguments
         proposal = self._prepare(call, given, record, "", "serial").proposal
         written = self._written(call, arguments)
@@ -194,7 +194,10 @@ class Mediator:
         except Exception as raised:
             return _Prepared(error=_gate_broke(name, raised), declaration=declaration, arguments=executable)
         return _Prepared(
-            Proposal(call, tool, traits, declaration, executable, record, batch_id, scheduling, directory, confinement)
+            Proposal(
+                *(call, tool, traits, declaration, executable, record, batch_id, scheduling, directory, confinement),
+                is_rewritten=call.edited is not None,
+            )
         )
 
     # --- steps 5 to 11 ------------------------------------------------------------------------------------------------
@@ -245,9 +248,9 @@ class Mediator:
         """The facts of a result that somebody gave in the tool's place."""
         if consulted.result is None:
             return []
-        assert self._parts.keep is not None
         try:
-            return await shaped(record, consulted.result, self._parts.keep, self._parts.now(), self._parts.keys())
+            parts = self._parts
+            return await shaped(record, consulted.result, now=parts.now, keep=parts.keep, keys=parts.keys())
         except ResultRefused as refused:
             error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
             now = self._parts.now()
@@ -267,7 +270,7 @@ class Mediator:
 
     def _rewrite(self, proposal: Proposal, arguments: dict[str, Any]) -> None:
         """Other arguments: whatever follows from them is worked out anew."""
-        proposal.arguments = arguments
+        proposal.arguments, proposal.is_rewritten = arguments, True
         proposal.declaration = proposal.tool.traits(arguments)
         proposal.directory = proposal.tool.working_directory(arguments)
         proposal.confinement = proposal.tool.confinement(arguments)
@@ -424,11 +427,11 @@ class Mediator:
     ) -> Admission:
         assert call.pending is not None and call.pending.said is not None
         record.taken_up_at = call.started_at / 1_000_000 if call.started_at else record.taken_up_at
-        answer = asking.answer_of(call.pending, record)
+        answer = asking.answer_of(call, record)
         written, injected = split(arguments or {}, self._injected)
-        if answer.outcome is not None:
+        if answer.outcome is not None or answer.given is not None:
             record.injected_args = injected or None
-            return self._over(call, answer, record)
+            return self._over(call, answer, record, judged_again=said is not None)
         given = call.replaced if call.replaced is not None else arguments
         prepared = self._prepare(call, given, record, batch_id, scheduling)
         proposal = prepared.proposal
@@ -481,14 +484,24 @@ class Mediator:
             lambda heard: self._decided(proposal, answer, written, consulted.and_then(heard), said),
         )
 
-    def _over(self, call: Call, answer: "asking.Answered", record: CallRecord) -> Admission:
+    def _over(
+        self, call: Call, answer: "asking.Answered", record: CallRecord, *, judged_again: bool = False
+    ) -> Admission:
         """What was said is the end of it. No code of the tool is needed, nor that it still is there."""
+        opened: list[AnyEvent] = []
+        if call.pending is not None and isinstance(call.pending.asked, ActionRequired):
+            opened.append(self._word_of(call, answer, record))
+            record.permission_ref = PREVIOUS_EVENT
+        if answer.given is not None:
+            return asking.given(self, record, answer.given, opened, judged_again=judged_again)
         assert answer.outcome is not None
-        if call.pending is not None and isinstance(call.pending.asked, RuntimeToolRequested):
-            return Admission([answer.outcome(self._parts.now())])
+        return Admission([*opened, without_keys(answer.outcome(self._parts.now()), self._parts.keys())])
+
+    def _word_of(self, call: Call, answer: "asking.Answered", record: CallRecord) -> PermissionEvaluated:
+        """A person's word as a verdict."""
         source: DecisionSource = "human" if record.approval_status != "timed_out" else "mode"
         declaration = self._config.tool(call.part.name)
-        verdict = PermissionEvaluated(
+        return PermissionEvaluated(
             decision="deny" if answer.refused else "allow",
             decision_source=source,
             decision_reason=answer.reason,
@@ -496,8 +509,6 @@ class Mediator:
             approval_action_id=answer.action_id,
             destructive=declaration is not None and declaration.is_destructive,
         )
-        record.permission_ref = PREVIOUS_EVENT
-        return Admission([verdict, answer.outcome(self._parts.now())])
 
     def _approved(self, proposal: Proposal, answer: "asking.Answered", consulted: Consulted) -> Admission:
         """A person let it through: what they saw is what runs."""

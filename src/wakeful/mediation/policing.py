@@ -9,7 +9,7 @@ from collections.abc import Callable
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.policies import Rule
 from wakeful.contracts.verdicts import Verdict
-from wakeful.decisions.policy.judging import CallUnderJudgement, CompiledPolicy, compile_policy, judge
+from wakeful.decisions.policy.judging import CallUnderJudgement, CompiledPolicy, compile_policy, compiled_once, judge
 from wakeful.decisions.state import TurnState
 from wakeful.mediation.binding import bind
 from wakeful.mediation.gate import Proposal
@@ -48,11 +48,14 @@ class TurnPolicy:
             policy = config.policy
             if added:
                 policy = policy.model_copy(update={"rules": (*policy.rules, *added)})
-            known = self._compiled = config, len(state.standing_rules), compile_policy(policy, config.tools)
+                compiled = compile_policy(policy, config.tools)
+            else:
+                compiled = compiled_once(policy, config.tools)
+            known = self._compiled = config, len(state.standing_rules), compiled
         return known[2]
 
     def _call_hash(self, proposal: Proposal, policy: CompiledPolicy) -> str | None:
         # Only a rule about one exact call needs it, and it costs more than the rest of the verdict.
-        if not any(rule.call_hash for rule in policy.source.rules):
+        if not policy.by_hash:
             return None
         return bind(self._secret, proposal.declared, proposal.arguments, proposal.directory)

@@ -33,9 +33,8 @@ from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillU
 from wakeful.contracts.tools import Effects, ToolError
 from wakeful.decisions.secret_values import SecretValues
 from wakeful.mediation.gate import Dispatch
-from wakeful.mediation.offloading import INLINE_BYTES
-from wakeful.mediation.outcomes import failed, succeeded, unknown_error, without_keys
-from wakeful.mediation.shaping import Hide, shaped
+from wakeful.mediation.outcomes import failed, unknown_error, without_keys
+from wakeful.mediation.shaping import at_once, makes_short_text, shaped
 from wakeful.tools.context import RunContext
 from wakeful.tools.results import ResultRefused, clean, show
 from wakeful.tools.running import Running
@@ -270,22 +269,18 @@ class RunningCall:
 
     def _finish_at_once(self, value: Any) -> bool:
         """The common case, without a task: what makes a short text needs no artifact. False when it is another."""
-        if not _makes_short_text(value):
+        if not makes_short_text(value):
             return False
-        hide = Hide(self.around.keys)
-        parts, _, size = show(hide(value) if type(value) is str else value)
-        record, now = self.dispatch.record, self.around.now()
-        self._finish([succeeded(record, now=now, parts=parts, size_bytes=size, whole=None, redacted=hide.found)])
+        self._finish([at_once(self.dispatch.record, value, self.around.now(), self.around.keys)])
         return True
 
     async def _shape_and_finish(self, value: Any) -> None:
+        around = self.around
         try:
-            events = await shaped(self.dispatch.record, value, self.around.keep, self.around.now(), self.around.keys)
+            self._finish(await shaped(self.dispatch.record, value, now=around.now, keep=around.keep, keys=around.keys))
         except ResultRefused as refused:
             error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
             self._finish([self._failed(error, self._effects_of_failure())])
-            return
-        self._finish(events)
 
     # --- the one outcome ----------------------------------------------------------------------------------------
 
@@ -477,14 +472,6 @@ def _violations(raised: BaseException) -> list[AnyEvent]:
     details = raised.error.details or {}
     boundary, target = details.get("boundary", raised.error.kind), details.get("target", details.get("path", ""))
     return [SandboxViolation(boundary=clean(str(boundary))[:200], target=clean(str(target))[:500])]
-
-
-def _makes_short_text(value: Any) -> bool:
-    """One short text, whatever is done to it: nothing to walk over, nothing to keep apart, nothing that can fail."""
-    kind = type(value)
-    if kind is str:
-        return len(value) * 6 < INLINE_BYTES
-    return kind is bool or kind is float or value is None or (kind is int and value.bit_length() <= 64)
 
 
 def _said(raised: BaseException) -> str:

@@ -1,18 +1,77 @@
-"""What a tool returned, as the facts it ends with: cut for the model, whole in an artifact."""
+"""What a tool, a person or a client gave, as the result of a call: cut to what a model is shown, and kept whole.
+
+Every result goes this way, whoever produced it.
+"""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
-from wakeful.contracts.events import AnyEvent
+from wakeful.contracts.events import AnyEvent, ToolResult
 from wakeful.decisions.secret_values import SecretValues
-from wakeful.mediation.offloading import Keep, offload
+from wakeful.mediation.offloading import INLINE_BYTES, Keep, offload
 from wakeful.mediation.outcomes import CallRecord, spills, succeeded
 from wakeful.tools.results import Shown, ToolOutput, show
 
-TEXT = "text/plain; charset=utf-8"
+MEDIA = "text/plain; charset=utf-8"
 
 
-class Hide:
+def makes_short_text(value: Any) -> bool:
+    """One short text, whatever is done to it: nothing to walk over, nothing to keep apart, nothing that can fail."""
+    kind = type(value)
+    if kind is str:
+        return len(value) * 6 < INLINE_BYTES
+    return kind is bool or kind is float or value is None or (kind is int and value.bit_length() <= 64)
+
+
+def at_once(record: CallRecord, value: Any, now: float, keys: SecretValues) -> ToolResult:
+    """The result of a value that makes a short text: nothing has to be waited for."""
+    hide = _Hide(keys)
+    parts, _, size = show(hide(value) if type(value) is str else value)
+    return succeeded(record, now=now, parts=parts, size_bytes=size, whole=None, redacted=hide.found)
+
+
+async def shaped(
+    record: CallRecord,
+    value: Any,
+    *,
+    now: Callable[[], float],
+    keep: Keep,
+    keys: SecretValues,
+    verdict_before: int | None = None,
+) -> list[AnyEvent]:
+    """The facts of a call that succeeded. Raises ResultRefused for a value that has no form a model could read.
+
+    `verdict_before` is how many events before these its verdict is written, in the same append.
+    """
+    extra = value if isinstance(value, ToolOutput) else None
+    if extra is not None:
+        value = extra.content
+    hide = _Hide(keys)
+    # A large result is turned to JSON and measured off the loop: other turns go on meanwhile.
+    shown: Shown = show(value, hide) if _light(value) else await asyncio.to_thread(show, value, hide)
+    whole = await keep(shown.whole, MEDIA) if shown.whole is not None else None
+    spilled = spills(record.call_id, shown, whole, redacted=hide.found) if whole is not None else ()
+    if verdict_before is not None:
+        record.permission_ref = f"@-{verdict_before + len(spilled)}"
+    event = succeeded(
+        record,
+        now=now(),
+        parts=shown.parts,
+        size_bytes=shown.size,
+        whole=whole,
+        extra=extra,
+        redacted=hide.found,
+    )
+    if event.details:
+        event = event.model_copy(update={"details": keys.hide_keys_in(event.details)})
+    item = await offload(event.item, keep)
+    if item is not event.item:
+        event = event.model_copy(update={"item": item})
+    return [*spilled, event]
+
+
+class _Hide:
     """Takes keys out of texts, and knows whether there were any."""
 
     __slots__ = ("found", "keys")
@@ -26,27 +85,6 @@ class Hide:
         if safe != text:
             self.found = True
         return safe
-
-
-async def shaped(record: CallRecord, value: Any, keep: Keep, now: float, keys: SecretValues) -> list[AnyEvent]:
-    """The facts of a result, `tool.result` last. Raises ResultRefused for what no model can be shown."""
-    hide = Hide(keys)
-    extra = value if isinstance(value, ToolOutput) else None
-    if extra is not None:
-        value = extra.content
-    # A large result is turned to JSON and measured off the loop: other turns go on meanwhile.
-    shown: Shown = show(value, hide) if _light(value) else await asyncio.to_thread(show, value, hide)
-    whole = await keep(shown.whole, TEXT) if shown.whole is not None else None
-    event = succeeded(
-        record, now=now, parts=shown.parts, size_bytes=shown.size, whole=whole, extra=extra, redacted=hide.found
-    )
-    if event.details:
-        event = event.model_copy(update={"details": keys.hide_keys_in(event.details)})
-    item = await offload(event.item, keep)
-    if item is not event.item:
-        event = event.model_copy(update={"item": item})
-    spilled = spills(record.call_id, shown, whole, redacted=hide.found) if whole is not None else ()
-    return [*spilled, event]
 
 
 def _light(value: Any) -> bool:

@@ -22,6 +22,8 @@ from wakeful.mediation.validation import Validator
 from wakeful.ports import PendingActionStore
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
+from wakeful.service.pending_actions import OwnPendingActionStore
+from wakeful.service.requests import Runtime
 
 NAME_MISSING = "ability_name_missing"
 NOT_FOUND = "ability_not_found"
@@ -75,6 +77,11 @@ class Abilities:
         self._abilities: dict[str, Ability] = {}
         self._inputs: dict[str, Validator] = {}
         self._before: list[PreExecute] = []
+
+    @classmethod
+    def on(cls, runtime: Runtime, hooks: HookRegistry = default_hooks) -> "Abilities":
+        """Abilities whose actions are staged in wakeful's own store, unless a hook names another."""
+        return cls(hooks, store=OwnPendingActionStore(runtime))
 
     def register(self, ability: Ability) -> None:
         """Raises InvalidConfig for a name that is blank or taken, and for a schema that is none."""

@@ -42,6 +42,8 @@ from wakeful.ports import ActionRow, RuleRow, Store
 from wakeful.service.requests import Runtime
 
 OPERATOR = "operator"
+KINDS = ("approval", "question")
+"""What is decided here; calls of clients and what hosts keep are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Outcome:
 async def approvals(runtime: Runtime, *, pending_only: bool = True, turn_id: str | None = None) -> list[Approval]:
     """Every approval and question, oldest first. What is past its time is decided as such on the way."""
     rows = await runtime.store.actions(pending_only=pending_only, turn_id=turn_id)
-    records = [await _record(runtime.store, await _expired(runtime, row)) for row in rows if row.kind != "client_tool"]
+    records = [await _record(runtime.store, await _expired(runtime, row)) for row in rows if row.kind in KINDS]
     return [record for record in records if record.status == "pending" or not pending_only]
 
 
@@ -162,9 +164,9 @@ async def revoke_rule(runtime: Runtime, rule_id: str, *, by: str = OPERATOR) -> 
 
 async def _find(store: Store, approval_id: str) -> ActionRow:
     row = await store.action(approval_id)
-    if row is not None and row.kind != "client_tool":
+    if row is not None and row.kind in KINDS:
         return row
-    names = [row.action_id for row in await store.actions() if row.kind != "client_tool"]
+    names = [row.action_id for row in await store.actions() if row.kind in KINDS]
     matches = [name for name in names if name.startswith(approval_id)] if len(approval_id) >= 4 else []
     if len(matches) == 1:
         found = await store.action(matches[0])

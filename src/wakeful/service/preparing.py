@@ -36,11 +36,11 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.conversation_export import turn_facts
-from wakeful.decisions.secret_values import keys_only
+from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
-from wakeful.ports import Claim, Model, TurnRow
+from wakeful.ports import Claim, Model, Store, TurnRow
 from wakeful.service.admission import check_deps
 from wakeful.service.approvals import Outcome, decide
 from wakeful.service.requests import RunRequest, Runtime
@@ -104,6 +104,10 @@ async def prepare(
         approver=request.approver,
         decide_action=_decider(runtime),
     )
+
+    def keys() -> SecretValues:
+        return keys_only(runtime.surroundings.secrets() | {store.secret.hex()})
+
     work.gate = GateParts(
         TurnPolicy(lambda: work.state, lambda: config, store.secret),
         locks=runtime.locks,
@@ -113,23 +117,27 @@ async def prepare(
         # A store that is gone with the process, and nobody to ask: no answer can ever come.
         has_person=request.approver is not None or store.location != ":memory:",
         expiry_seconds=agent.approval_expiry,
+        client_seconds=agent.approval_expiry,
+        keep=_safe_keeping(store, keys),
+        fetch=store.get_blob,
         agent=agent.name,
         thread=row.thread_id,
         turn_id=row.turn_id,
         context=context,
         principal=principal,
-        keep=store.put_blob,
+        keys=keys,
         consult_unfit=request.consult_unfit,
-        keys=lambda: keys_only(runtime.surroundings.secrets() | {store.secret.hex()}),
     )
+    work.recatalog = _recataloger(runtime, work, belt)
     _with_hooks(runtime, request, work)
     return work, folded
 
 
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
     """Who is heard about the calls of this turn. Where nobody is, nothing waits."""
-    hooks = Consulting((*runtime.hooks, *request.agent.hooks, *request.hooks), work.store.put_blob, work.store.get_blob)
-    hooks.parts = gate = work.gate
+    gate = work.gate
+    hooks = Consulting((*runtime.hooks, *request.agent.hooks, *request.hooks), gate.keep, gate.fetch)
+    hooks.parts = gate
     if hooks.has("pre_tool_use"):
         gate.consult = (hooks.before,)
     if request.consult is not None:
@@ -138,6 +146,15 @@ def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
         gate.consult_on_ask = hooks.asked
     if hooks.has("post_tool_use", "post_tool_failure"):
         work.after_call = hooks.after
+
+
+def _safe_keeping(store: Store, keys: Callable[[], SecretValues]) -> Callable[[bytes, str], Awaitable[BlobRef]]:
+    """Keeps what people, clients and hooks gave; no key of the runtime's own is in it."""
+
+    async def keep(data: bytes, media_type: str) -> BlobRef:
+        return await store.put_blob(keys().hide_bytes(data), media_type)
+
+    return keep
 
 
 def _decider(runtime: Runtime) -> Callable[[Approval, Decided, str], Awaitable[Outcome]]:
@@ -214,6 +231,7 @@ async def opening(
         await _suspend(work, missing)
     before = folded.state.config
     facts = await recovered(work, runner.steps)
+    catalogued = await _cataloged(work)
     if before is not None and config != before:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
@@ -225,11 +243,22 @@ async def opening(
             limits=state.limits,
         )
         facts.insert(1, work.fact(changed))
-        facts[2:2] = await _cataloged(work)
+        facts[2:2] = catalogued
+    else:
+        facts[1:1] = catalogued
     return facts
 
 
-async def _cataloged(work: TurnWork) -> list[Fact]:
+def _recataloger(runtime: Runtime, work: TurnWork, belt: Belt) -> Callable[[], Awaitable[list[Fact]]]:
+    async def again() -> list[Fact]:
+        now = runtime.clock.now() / 1_000_000
+        work.catalog = belt.catalog_with(await runtime.store.rules(work.row.agent_name), now)
+        return await _cataloged(work, "standing_answer")
+
+    return again
+
+
+async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]:
     """The turn's tools as a fact: once, and again when they changed."""
     catalog = work.catalog
     if not catalog.entries:
@@ -241,7 +270,7 @@ async def _cataloged(work: TurnWork) -> list[Fact]:
     offered = len(catalog.offered)
     event = ToolCatalogResolved(
         revision=len(before) + 1,
-        reason="turn_resumed" if before else "turn_started",
+        reason=reason if before else "turn_started",
         catalog_ref=ref,
         offered=offered,
         withheld=len(catalog.entries) - offered,

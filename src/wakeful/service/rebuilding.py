@@ -16,6 +16,7 @@ from wakeful.contracts.errors import AgentMissing, ToolMissing, WakefulError
 from wakeful.contracts.policies import GatePolicy
 from wakeful.ports import Store, TurnRow
 from wakeful.service.requests import Runtime
+from wakeful.tools.client import ClientTool
 from wakeful.tools.function import Tool
 from wakeful.tools.local.names import Profile
 from wakeful.tools.person import ask_person
@@ -105,13 +106,21 @@ def _tools(who: str, config: TurnConfig, supplied: Sequence[Tool[Any]]) -> list[
     missing = [name for name, tool in found.items() if tool is None]
     if missing:
         raise ToolsNotSupplied(who, missing)
-    asks = [ask_person] if config.tool(ask_person.name) is not None else []
+    # Nobody's code is needed for what is answered elsewhere: its declaration is all there is to it.
+    asks: list[Tool[Any]] = [ask_person] if config.tool(ask_person.name) is not None else []
+    asks += [
+        find_tool(declared.name, supplied) or ClientTool(declared)
+        for declared in config.tools
+        if declared.answered_by == "client"
+    ]
     return [*asks, *(tool for tool in found.values() if tool is not None)]
 
 
 def _wanted(config: TurnConfig) -> list[str]:
     built_in = _built_in(config.profile) | {ask_person.name}
-    return [declared.name for declared in config.tools if declared.name not in built_in]
+    return [
+        declared.name for declared in config.tools if declared.name not in built_in and declared.answered_by != "client"
+    ]
 
 
 def _built_in(profile: str) -> frozenset[str]:

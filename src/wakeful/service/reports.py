@@ -6,10 +6,12 @@ from typing import Any
 from wakeful.agents.definition import Agent
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.events import ActionRequired, TurnFailed
+from wakeful.contracts.events import ActionRequired, RuntimeToolRequested, TurnFailed
+from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.decisions.approving import approval_of
+from wakeful.decisions.client_requests import request_view
 from wakeful.decisions.state import TurnState
-from wakeful.mediation.offloading import refers, resolve
+from wakeful.mediation.offloading import arguments_of, refers, resolve
 from wakeful.ports import Store, TurnRow
 from wakeful.service.results import RunResult, RunStatus, UnknownOutcome
 
@@ -55,6 +57,7 @@ async def report(
         unknown=await _unknown(store, row) if state.unknown else (),
         approvals=[record for record in waiting if record.kind == "approval"],
         questions=[record for record in waiting if record.kind == "question"],
+        runtime_tools=await _requests(store, row, state),
         cost_usd=float(state.cost) if state.answered and state.priced == state.answered else None,
         failure_artifact=terminal.failure_artifact if isinstance(terminal, TurnFailed) else None,
         items=[await resolve(item, store.get_blob) if refers(item) else item for item in state.items],
@@ -62,6 +65,18 @@ async def report(
         config=state.config,
         location=store.location if store.location != ":memory:" else "",
     )
+
+
+async def _requests(store: Store, row: TurnRow, state: TurnState) -> list[RuntimeToolRequest]:
+    """What clients have to run, with the real parameters."""
+    injected = tuple(state.config.injected_tool_args) if state.config is not None else ()
+    found = []
+    for call in state.open_calls():
+        asked = call.pending.asked if call.pending is not None and call.is_waiting else None
+        if isinstance(asked, RuntimeToolRequested):
+            written = await arguments_of(call.part, store.get_blob) or {}
+            found.append(request_view(row, call.step, call.call_id, asked, written, injected))
+    return found
 
 
 def _output(state: TurnState, agent: Agent[Any, Any] | None) -> Any:

@@ -63,5 +63,7 @@ class RunRequest:
     consult: Consult | None = None
     """Heard about every call, after the hooks."""
     consult_unfit: ConsultUnfit | None = None
+    announce_requests: bool = True
+    """Tell the hooks of the process what clients are asked; a caller that keeps requests elsewhere tells its own."""
     on_turn: Callable[[str, str], None] | None = None
     """Told the turn's and the agent's id as soon as the turn is safe."""

@@ -21,6 +21,7 @@ from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.errors import NotCompleted
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
@@ -86,6 +87,7 @@ class RunResult(Generic[Out_co]):
         unknown: Sequence[UnknownOutcome] = (),
         approvals: Sequence[Approval] = (),
         questions: Sequence[Approval] = (),
+        runtime_tools: Sequence[RuntimeToolRequest] = (),
         failure_artifact: FailureArtifact | None = None,
         cost_usd: float | None = None,
         items: Sequence[UserItem | AssistantItem | ToolItem] = (),
@@ -116,6 +118,8 @@ class RunResult(Generic[Out_co]):
         """What a person has to decide before the run goes on: `wakeful approvals` lists and decides them."""
         self.questions = tuple(questions)
         """What the agent wants to know from a person."""
+        self.runtime_tools = tuple(runtime_tools)
+        """What a client has to run before the run goes on, with its real parameters; answer with `submit_result`."""
         self.failure_artifact = failure_artifact
         self.cost_usd = cost_usd
         """None: the price is unknown, which is not the same as nothing."""
@@ -257,6 +261,7 @@ class RunResult(Generic[Out_co]):
             "unknown": [unknown.model_dump() for unknown in self.unknown],
             "approvals": [record.model_dump(mode="json") for record in self.approvals],
             "questions": [record.model_dump(mode="json") for record in self.questions],
+            "runtime_tools": [request.model_dump(mode="json") for request in self.runtime_tools],
             "messages": [message.to_wire() for message in self.messages],
             "tool_execution_results": [
                 execution.model_dump(mode="json", exclude_none=True) for execution in self.tool_execution_results
@@ -301,6 +306,7 @@ class RunResult(Generic[Out_co]):
             unknown=[UnknownOutcome.model_validate(unknown) for unknown in data["unknown"]],
             approvals=[Approval.model_validate(record) for record in data["approvals"]],
             questions=[Approval.model_validate(record) for record in data["questions"]],
+            runtime_tools=[RuntimeToolRequest.normalise(request) for request in data["runtime_tools"]],
             failure_artifact=FailureArtifact.model_validate(artifact) if artifact else None,
             cost_usd=data["cost_usd"],
             items=[ITEM.validate_python(item) for item in data["history"]],

@@ -5,7 +5,7 @@ that is left out is refused like one that does not exist, whoever calls it.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -17,7 +17,7 @@ from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.decisions.injected import check_collisions
 from wakeful.decisions.policy.catalog import Asks, resolve_catalog
-from wakeful.decisions.policy.judging import compile_policy
+from wakeful.decisions.policy.judging import CompiledPolicy, compiled_once
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.ports import RuleRow
@@ -26,6 +26,9 @@ from wakeful.tools.source import Offer, Surroundings, ToolSource, Withheld
 
 _users: "WeakKeyDictionary[ToolSource, int]" = WeakKeyDictionary()
 """How many runs use a source; the last one closes it."""
+_policies: "WeakKeyDictionary[Agent[Any, Any], tuple[tuple[str, ...], GatePolicy]]" = WeakKeyDictionary()
+_catalogs: "WeakKeyDictionary[Agent[Any, Any], tuple[CompiledPolicy, Any, ToolCatalog]]" = WeakKeyDictionary()
+"""What was worked out for an agent the last time, and what it rests on."""
 
 
 class Belt(NamedTuple):
@@ -36,6 +39,8 @@ class Belt(NamedTuple):
     offered: tuple[ToolDeclaration, ...]
     policy: GatePolicy
     catalog: ToolCatalog
+    catalog_with: Callable[[Sequence[RuleRow], float], ToolCatalog]
+    """The catalogue of the same tools under other standing answers, at a time in Unix seconds."""
 
 
 async def toolbelt(
@@ -52,16 +57,40 @@ async def toolbelt(
     _check_hitl(agent, tools, withheld)
     check_collisions(f"Agent {agent.name!r}", agent.injected_tool_args, [tool.declaration for tool in tools.values()])
     policy = gate_policy(agent, rules, now)
-    compiled = compile_policy(policy, [tool.declaration for tool in tools.values()])
-    entries = resolve_catalog(compiled, withheld, now=now, confined=_confined(tools), asks=_asking(tools))
-    catalog = ToolCatalog(entries=entries)
+    declarations = [tool.declaration for tool in tools.values()]
+    confined, asks = _confined(tools), _asking(tools)
+
+    def catalog_of(held_to: GatePolicy, at: float) -> ToolCatalog:
+        return _catalog(agent, held_to, declarations, withheld, at, confined, asks)
+
+    catalog = catalog_of(policy, now)
     offered = set(catalog.offered)
     kept = {name: tool for name, tool in tools.items() if name in offered}
-    return Belt(kept, tuple(tool.declaration for tool in kept.values()), policy, catalog)
+    return Belt(
+        kept,
+        tuple(tool.declaration for tool in kept.values()),
+        policy,
+        catalog,
+        lambda others, at: catalog_of(gate_policy(agent, others, at), at),
+    )
 
 
 def gate_policy(agent: Agent[Any, Any], rules: Sequence[RuleRow], now: float) -> GatePolicy:
-    """What the owner says about this agent's calls, with the standing answers that hold now."""
+    """What the owner says about this agent's calls, with the standing answers that hold now.
+
+    The same object as before when nothing of it changed: what was worked out for it holds.
+    """
+    alive = [row for row in rules if row.revoked_at is None]
+    standing = [Rule.model_validate(row.rule) for row in alive]
+    held = [rule for rule in standing if rule.expires is None or rule.expires > now]
+    key = tuple(rule.id for rule in held)
+    known = _policies.get(agent)
+    if known is None or known[0] != key:
+        known = _policies[agent] = key, _gate_policy(agent, held)
+    return known[1]
+
+
+def _gate_policy(agent: Agent[Any, Any], standing: Sequence[Rule]) -> GatePolicy:
     given = agent.policy
     if given is None:
         given = GatePolicy(
@@ -75,11 +104,29 @@ def gate_policy(agent: Agent[Any, Any], rules: Sequence[RuleRow], now: float) ->
                 ],
             )
         )
-    standing = [Rule.model_validate(row.rule) for row in rules if row.revoked_at is None]
-    alive = [rule for rule in standing if rule.expires is None or rule.expires > now]
     return given.model_copy(
-        update={"rules": (*given.rules, *alive), "hitl_tools": (*given.hitl_tools, *agent.hitl_tools)}
+        update={"rules": (*given.rules, *standing), "hitl_tools": (*given.hitl_tools, *agent.hitl_tools)}
     )
+
+
+def _catalog(
+    agent: Agent[Any, Any],
+    policy: GatePolicy,
+    declarations: Sequence[ToolDeclaration],
+    withheld: Sequence[Withheld],
+    now: float,
+    confined: dict[str, Confinement],
+    asks: dict[str, Asks],
+) -> ToolCatalog:
+    """The catalogue, made again only when something in it may have changed."""
+    compiled = compiled_once(policy, declarations)
+    rest = tuple(withheld), confined, asks
+    known = _catalogs.get(agent)
+    if known is not None and known[0] is compiled and compiled.steady and known[1] == rest:
+        return known[2]
+    catalog = ToolCatalog(entries=resolve_catalog(compiled, withheld, now=now, confined=confined, asks=asks))
+    _catalogs[agent] = compiled, rest, catalog
+    return catalog
 
 
 async def _offers(sources: Sequence[ToolSource], stack: AsyncExitStack) -> list[Offer]:

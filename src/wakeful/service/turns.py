@@ -21,6 +21,7 @@ from wakeful.contracts.events import TurnInterruptRequested
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.ports import TurnRow
 from wakeful.service.admission import admit, check_bound, check_deps, fingerprint_of, reused, storable
+from wakeful.service.client_requests import announce
 from wakeful.service.preparing import opening, prepare
 from wakeful.service.reports import report
 from wakeful.service.requests import RunRequest, Runtime
@@ -83,6 +84,13 @@ async def resume_turn(
     return await _run(runtime, row, RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver))
 
 
+async def continue_turn(runtime: Runtime, turn_id: str, request: RunRequest) -> RunResult[Any]:
+    """Go on with a turn that this request began and that rested on something which is there now."""
+    row = await runtime.store.turn(turn_id)
+    assert row is not None, f"{turn_id} was begun here"
+    return await _run(runtime, row, request)
+
+
 async def recall(runtime: Runtime, row: TurnRow, agent: Agent[Any, Any] | None) -> RunResult[Any]:
     """A turn that is over or at rest, from the log, for free."""
     recorded = await runtime.store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
@@ -113,9 +121,12 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
         if work.watcher is not None:
             work.tell(work.known())  # what is known already, before what is new
         runner = TurnRunner(work)
+        known = work.known.last_seq
         await runner.run(await opening(runtime, request, work, folded, runner))
         if runner.steps.calls.is_awaiting_late_answers:
             runtime.linger(runner.steps.calls.late_answers())
+        if request.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):
+            await announce(runtime, [entry for entry in work.known() if entry.seq > known])
         return await report(store, row, work.state, work.known, request.agent)
     finally:
         await stack.aclose()

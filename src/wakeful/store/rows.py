@@ -4,13 +4,15 @@ because both come from here.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AlreadyDecided, EventRefused
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
+    ActionSettled,
+    ActionStaged,
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
     MessageAdmitted,
@@ -30,7 +32,7 @@ from wakeful.contracts.events import (
     UnknownResolved,
 )
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
-from wakeful.ports import ActionRow, RuleRow, TurnRow, TurnState, UnknownRow
+from wakeful.ports import ActionKind, ActionRow, RuleRow, TurnRow, TurnState, UnknownRow
 from wakeful.store.encoding import OUTSIDER
 
 CallKey: TypeAlias = tuple[str, str]
@@ -248,13 +250,25 @@ def _runtime_tool_requested(made: Changes, fact: Fact, seq: int, known: Known) -
     _ask(made, fact, seq, known, event.request_id, "client_tool", event.tool_name, event.timeout_at)
 
 
+def _action_staged(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, ActionStaged)
+    _ask(made, fact, seq, known, event.action_id, event.action_type, event.name, event.expires_at)
+
+
+def _action_settled(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, ActionSettled)
+    _decide(made, fact, seq, known, event.action_id, event.status, event.settled_by)
+
+
 def _ask(
     made: Changes,
     fact: Fact,
     seq: int,
     known: Known,
     action_id: str,
-    kind: Literal["approval", "question", "client_tool"],
+    kind: ActionKind,
     tool_name: str,
     expires_at: int,
 ) -> None:
@@ -264,7 +278,7 @@ def _ask(
         action_id=action_id,
         kind=kind,
         agent_id=known.agent_id,
-        agent_name=known.agent_name,
+        agent_name=made.agent_name if made.agent_name is not None else known.agent_name,
         turn_id=fact.turn_id or "",
         thread_id=fact.thread_id or "",
         step=fact.step or 0,
@@ -335,6 +349,8 @@ _RULES: dict[type, Callable[[Changes, Fact, int, Known], None]] = {
     ActionResolved: _action_resolved,
     RuntimeToolRequested: _runtime_tool_requested,
     RuntimeToolResolved: _runtime_tool_resolved,
+    ActionStaged: _action_staged,
+    ActionSettled: _action_settled,
     ApprovalRuleAdded: _rule_added,
     ApprovalRuleRevoked: _rule_revoked,
 }

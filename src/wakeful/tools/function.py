@@ -15,12 +15,13 @@ from typing import Any, Concatenate, Generic, ParamSpec, cast, overload
 from typing_extensions import TypeVar, Unpack
 
 from wakeful.contracts.bindings import NO_PLAN, Binding, ParameterPlan
-from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.parameter_schemas import without
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
 from wakeful.contracts.tools import Confinement, Effect, ToolDeclaration
 from wakeful.decisions.parameters import assemble
 from wakeful.tools import docstrings, parameters, schema
+from wakeful.tools.client_side import NOTHING_MORE, ForClient, client_name, not_here, run_by_client
 from wakeful.tools.context import RunContext
 from wakeful.tools.options import CheckedOptions, ToolOptions, bindings, lock_names
 from wakeful.tools.probing import Probe
@@ -103,6 +104,10 @@ class Tool(Generic[Deps_contra]):
         """Where the call would work, for tools to which that matters: an approval is bound to it."""
         return None
 
+    def for_client(self, arguments: dict[str, Any]) -> ForClient:
+        """What the client is sent, of a tool that a client runs. Does not raise."""
+        return NOTHING_MORE
+
 
 class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
     """A function and what `@tool(...)` said about it."""
@@ -115,7 +120,11 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
         self._options = options
         self._parameters = parameters.read(fn)
         self._is_async = parameters.is_async(fn)
-        self._name = _name(options.name, fn)
+        self._name = client_name(_name(options.name, fn)) if options.external else _name(options.name, fn)
+        if options.external and self._parameters.takes_context:
+            raise InvalidConfig(
+                f"{self._name} is external and takes a context", "a client has none: leave the parameter out"
+            )
         self._plan = _plan(self._parameters, options.bind)
         self._probe: Probe | None = None
         self._compiled: schema.Compiled | None = None
@@ -159,7 +168,7 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
         words = options.description
         if words is None:
             words = docstrings.read(self.__doc__).description
-        return ToolDeclaration(
+        declared = ToolDeclaration(
             name=self._name,
             description=words,
             input_schema=without(compiled.schema, self._plan.bindings) if self._plan.bindings else compiled.schema,
@@ -173,6 +182,7 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
             child_safe=options.child_safe,
             sensitive_parameters=compiled.sensitive,
         )
+        return run_by_client(declared) if options.external else declared
 
     def _compile(self) -> schema.Compiled:
         if self._compiled is None:
@@ -196,6 +206,8 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
         return self._compile().arguments(assembled.arguments)
 
     def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> Running:
+        if self._options.external:
+            raise not_here(self._name)
         values = self._values(ctx, arguments)
         given = (ctx,) if self._parameters.takes_context else ()
         return begin(self._fn, self._is_async, given, values)
@@ -323,9 +335,9 @@ def tool(
     often in a turn the tool may ask the model to try differently; no two running calls hold one of `locks` together.
     `approval` says whether a person must let a call through: always, or when a function of the call says so.
     `bind={"customer": "context.customer_id"}` takes a parameter from the run's context and away from the model.
+    `external=True` makes the function a signature only: it is `client/<name>`, a client runs it, and `timeout` is how
+    long the client may take.
     """
-    if external:
-        raise NotBuiltYet("tool(external=True)")
     options = CheckedOptions(
         effect=effect,
         name=name,
@@ -339,6 +351,7 @@ def tool(
         child_safe=child_safe,
         approval=approval,
         bind=bindings(bind),
+        external=external,
     )
     return ToolDecorator(options) if fn is None else _make(fn, options)
 

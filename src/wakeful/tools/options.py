@@ -47,6 +47,7 @@ class CheckedOptions:
     child_safe: bool
     bind: dict[str, Binding] = field(default_factory=dict)
     approval: bool | Callable[[ProposedCall], bool | str] = False
+    external: bool = False
 
     def __post_init__(self) -> None:
         if self.effect not in get_args(Effect):
@@ -63,6 +64,23 @@ class CheckedOptions:
             )
         if self.changes_state and self.effect == "pure":
             raise InvalidConfig('tool(effect="pure", changes_state=True): a pure tool changes nothing')
+        if self.external:
+            self._check_external()
+
+    def _check_external(self) -> None:
+        """What only code of this process could keep is not promised for a client."""
+        if self.effect == "probeable":
+            raise InvalidConfig(
+                'tool(external=True, effect="probeable"): nobody here can ask a client whether it did something',
+                'say "irreversible", "keyed" or "pure"',
+            )
+        if self.locks:
+            raise InvalidConfig(f"tool(external=True, locks={list(self.locks)!r}): a client holds no locks of this run")
+        if self.bind:
+            raise InvalidConfig(
+                f"tool(external=True, bind=...): {', '.join(self.bind)} would come from this run's context",
+                "a client is sent what the model wrote; let the client fill it in itself",
+            )
 
 
 def lock_names(locks: Sequence[str]) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ from wakeful.contracts.events import (
     EVENTS,
     ActionRequired,
     ActionResolved,
+    ActionSettled,
+    ActionStaged,
     AnyEvent,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -44,6 +46,7 @@ ATTRIBUTES = {"step_id": "step", "tool_call_id": "call_id"}
 ASKED_FIRST = {
     ActionResolved: next(event for event in ONE_OF_EACH if isinstance(event, ActionRequired)),
     RuntimeToolResolved: next(event for event in ONE_OF_EACH if isinstance(event, RuntimeToolRequested)),
+    ActionSettled: next(event for event in ONE_OF_EACH if isinstance(event, ActionStaged)),
 }
 """What has to be asked before it can be decided."""
 

@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from asked_runs import REFUND, World, again, agent, answers, asked, check_replay, say
 from engine_runs import Died, Dying, check_ends, facts_of, kinds, of_kind
-from wakeful import Agent, Always, Answer, Approval, Approve, Edit, Reject, cancel, resume, run
+from wakeful import Agent, Always, Answer, Approval, Approve, Edit, Reject, RunContext, Tool, cancel, resume, run, tool
 from wakeful.bootstrap import runtime
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.envelope import published
-from wakeful.contracts.errors import ApprovalNotFound, InvalidValue, NotEntitled, ToolMissing
+from wakeful.contracts.errors import ApprovalNotFound, InvalidValue, NotEntitled, StoreDamaged, ToolMissing
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -22,14 +24,23 @@ from wakeful.contracts.events import (
     ToolResult,
     ToolStarted,
 )
+from wakeful.contracts.events.tools import ErrorCategory, Said
 from wakeful.contracts.policies import GatePolicy, Rule
+from wakeful.contracts.tools import Confinement, ToolDeclaration
+from wakeful.contracts.verdicts import Verdict
+from wakeful.decisions.policy.judging import CallUnderJudgement, compile_policy, judge
 from wakeful.decisions.policy.permissions import default_policy
+from wakeful.decisions.redaction import stable_hash
+from wakeful.decisions.state import Call
+from wakeful.mediation.gate import Consulted, GateParts, Proposal
+from wakeful.mediation.mediator import Mediator
 from wakeful.service import approvals as service
 from wakeful.service.cancelling import cancel_turn
 from wakeful.service.requests import RunRequest
 from wakeful.service.turns import recall, run_turn
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing import FixedClock
+from wakeful.tools.running import Running, begin
 
 Decided = Approve | Reject | Edit | Answer | Always
 
@@ -350,6 +361,27 @@ async def test_whatever_is_not_a_clear_yes_is_a_no(approver: Any) -> None:
     (end,) = of_kind(result, ToolFailed)
     assert (end.metadata.approval_status, end.effects) == ("rejected", "none")
     await check_replay(store, result)
+
+
+@pytest.mark.spec("CTL-HITL-09")
+async def test_only_an_explicit_yes_executes() -> None:
+    world = World()
+    for approver in (*NOT_A_YES, saying(None)):
+        await asyncio.wait_for(run(shop(world), "go", store=MemoryStore(), approver=approver), 20)
+    assert world.done == [], "an answer nobody knows, an empty one, an end of file, a lost connection, an error"
+    memory = Memory()
+    first = await asked(shop(world), MemoryStore(memory))
+    await say(MemoryStore(memory), first.approvals[0], Approve())
+    log = memory.agents[first.agent_id].log
+    place = next(n for n, (_, body, _) in enumerate(log) if first.approvals[0].id.encode() in body)
+    intact = log[place]
+    log[place] = (intact[0], intact[1][:-2], intact[2])
+    with pytest.raises(StoreDamaged):
+        await run(shop(world), "go", store=MemoryStore(memory), key="k")
+    assert world.done == [], "a record that cannot be read"
+    log[place] = intact
+    await run(shop(world), "go", store=MemoryStore(memory), key="k")
+    assert world.names == ["refund"], "and that was the only yes"
 
 
 async def test_an_approver_that_has_no_word_leaves_the_turn_resting_on_the_record() -> None:
@@ -686,3 +718,132 @@ async def test_a_call_that_was_never_asked_about_is_dispatched_by_its_beginning(
     await say(store, result.approvals[0], Approve())
     (dispatched,) = of_kind(await again(shop(world, "look"), store), ToolDispatched)
     assert (dispatched.attempt, dispatched.cause) == (1, "approval")
+
+
+class Held(Tool[Any]):
+    """A tool that runs foreign code, held to something."""
+
+    def __init__(self, effects: list[list[str]], store: MemoryStore) -> None:
+        self._effects, self._store = effects, store
+
+    @property
+    def declaration(self) -> ToolDeclaration:
+        return ToolDeclaration(name="command", input_schema={"type": "object"}, permission_class="execute")
+
+    @property
+    def name(self) -> str:
+        return "command"
+
+    @property
+    def needs_deps(self) -> bool:
+        return False
+
+    def confinement(self, arguments: dict[str, Any]) -> Confinement:
+        return Confinement(mode="landlock", cwd="/srv/shop", write_roots=("/srv/shop",))
+
+    def start(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> Running:
+        async def work() -> str:
+            self._effects.append(kinds(await facts_of(self._store, ctx.turn_id)))
+            ctx.progress("half of it")
+            return "ran"
+
+        return begin(work, True, (), {})
+
+
+@pytest.mark.spec("STD-CALL-14")
+@pytest.mark.parametrize("is_asked", [False, True])
+async def test_the_facts_of_a_call_come_in_their_order_and_before_its_effect(is_asked: bool) -> None:
+    effects: list[list[str]] = []
+    store = MemoryStore()
+    support = agent([Held(effects, store)], ("command",), hitl_tools=["command"] if is_asked else [])
+    result = await run(support, "go", store=store, key="k")
+    if is_asked:
+        await say(store, result.approvals[0], Approve())
+        result = await run(support, "go", store=store, key="k")
+    facts = [entry for entry in result.facts() if entry.fact.call_id == "call_1_1"]
+    order = [kind for kind in kinds(facts) if kind != "tool.dispatched"]
+    begun = ["permission.evaluated", "tool.started"]
+    waited = ["action.required", "action.resolved", "permission.evaluated"] if is_asked else []
+    assert order == [*begun, *waited, "sandbox.applied", "tool.progress", "tool.result"]
+    (seen,) = effects
+    assert seen.count("permission.evaluated") == order.count("permission.evaluated")
+    assert "sandbox.applied" in seen, "both on disk before the effect"
+    events = {event.type: event for event in (published(entry, store.runtime_id) for entry in facts)}
+    end = events["tool.result"].payload
+    assert end["permission_ref"] == events["permission.evaluated"].event_id, "the final one"
+    assert end["sandbox_ref"] == events["sandbox.applied"].event_id
+    assert end.get("approval_ref") == (events["action.required"].action_id if is_asked else None)
+    await check_replay(store, result)
+
+
+@pytest.mark.spec("STD-GOV-01")
+@pytest.mark.parametrize("against", ["ask", "deny", "nothing"])
+async def test_a_verdict_says_why_and_a_hooks_allow_beats_nothing(against: str) -> None:
+    world = World()
+    refund = world.tool()
+    stricter = Rule(match="refund", decision="deny", reason="no money today", id="money")
+    policy = GatePolicy(
+        tools=default_policy("library"),
+        rules=(stricter,) if against == "deny" else (),
+        hitl_tools=("refund",) if against == "ask" else (),
+    )
+    compiled = compile_policy(policy, [refund.declaration])
+
+    def judged(proposal: Proposal, said: tuple[Verdict, ...]) -> Verdict:
+        return judge(CallUnderJudgement(name="refund", arguments=proposal.arguments, now=0.0, hooks=said), compiled)
+
+    async def allows(proposal: Proposal) -> Consulted:
+        return Consulted((Said(by="hook", decision="allow", reason="I say so"),))
+
+    config = TurnConfig(agent_name="shop", model_ref="a:b", instructions="", tools=(refund.declaration,))
+    gate = Mediator(config, {"refund": refund}, "turn_1", GateParts(judged, consult=allows))
+    part = CallPart(call_id="c", name="refund", arguments=REFUND[1])
+    admission = gate.admit(Call(part, 1, 0, False), part.arguments, now=0.0, batch_id="b", scheduling="serial")
+    assert admission.later is not None
+    admission = await admission.later()
+    verdict = next(event for event in admission.events if isinstance(event, PermissionEvaluated))
+    assert verdict.decision == {"ask": "ask", "deny": "deny", "nothing": "allow"}[against]
+    assert (admission.dispatch is not None) == (against == "nothing")
+    assert (verdict.destructive, verdict.scope) == (True, "call") and verdict.decision_reason
+    if against == "ask":
+        assert verdict.approval_action_id and verdict.expires_at
+        assert (verdict.decision_source, verdict.rule_refs) == ("rule", ("hitl_tools:refund",))
+    elif against == "deny":
+        assert (verdict.decision_source, verdict.rule_refs) == ("rule", ("money",))
+        assert "no money today" in verdict.decision_reason
+    fields = PermissionEvaluated.model_fields
+    assert set(get_args(fields["decision"].annotation)) == {"allow", "ask", "deny", "sandbox", "unavailable"}
+    sources = {"rule", "mode", "hook", "host_policy", "human", "sandbox"}
+    assert set(get_args(fields["decision_source"].annotation)) == sources
+    assert {"updated_input_ref", "approval_action_id", "expires_at"} <= fields.keys()
+
+
+@pytest.mark.spec("STD-CALL-13")
+def test_a_failure_has_one_of_the_published_categories() -> None:
+    published_ones = """unknown_tool invalid_arguments schema_validation_failed schema_not_loaded permission_denied
+        approval_rejected policy_blocked hook_blocked capability_gap setup_required credential_missing sandbox_violation
+        timeout rate_limited dependency_unavailable execution_failed partial_failure result_too_large result_redacted
+        sibling_canceled canceled"""
+    assert set(get_args(ErrorCategory)) == set(published_ones.split())
+    assert ToolFailed.model_fields["error_category"].annotation == ErrorCategory
+
+
+async def test_what_is_secret_is_in_no_record_and_is_run_all_the_same() -> None:
+    ran: list[str] = []
+
+    @tool(effect="irreversible", approval=True)
+    async def log_in(user: str, password: str) -> str:
+        ran.append(password)
+        return "in"
+
+    store = MemoryStore()
+    support = agent([log_in], (("log_in", {"user": "ada", "password": "hunter2-and-more"}),))
+    first = await asked(support, store)
+    (approval,) = first.approvals
+    assert "hunter2" not in approval.model_dump_json() and approval.arguments["user"] == "ada"
+    assert approval.arguments_sha256 == stable_hash(approval.arguments)
+    await say(store, approval, Approve())
+    result = await again(support, store)
+    assert ran == ["hunter2-and-more"]
+    (started,) = of_kind(result, ToolStarted)
+    assert "hunter2" not in started.model_dump_json() and started.args_sha256 == approval.arguments_sha256

@@ -1,13 +1,12 @@
 """The tools of a turn, on record and on request."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from asked_runs import World, agent, say
+from asked_runs import World, agent, identical, say
 from engine_runs import calls, facts_of, of_kind
-from wakeful import Agent, run, tool
+from wakeful import Agent, Approval, run, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.approvals import Always, Approve
 from wakeful.contracts.errors import AgentMissing
@@ -105,9 +104,8 @@ async def test_a_source_that_has_more_in_the_middle_of_a_turn_adds_nothing_to_it
     assert len(await on_record(store, result.turn_id)) == 1, "it was fixed when the turn began"
 
 
-async def test_the_catalogue_comes_before_the_first_request_and_names_exactly_what_the_model_is_told(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.spec("STD-CAT-11")
+async def test_the_catalogue_comes_before_the_first_request_and_again_when_the_set_or_a_policy_changes() -> None:
     store, seen = MemoryStore(), list[ModelRequest]()
     support = shop(calls("sell"), calls("look"), seen=seen)
     first = await run(support, "go", store=store, key="k")
@@ -117,18 +115,38 @@ async def test_the_catalogue_comes_before_the_first_request_and_names_exactly_wh
     (began,) = await on_record(store, first.turn_id)
     assert list(began.offered) == [each.name for each in seen[0].tools] == ["look", "sell"]
 
-    # A standing answer changes a policy within the turn: there is a second revision, with its reason.
+    # A standing answer changed the policy of one tool, and the code has another one now.
     await say(store, first.approvals[0], Always("tool"))
-    done = await run(support, "go", store=store, key="k")
+    more = support.changed(tools=[*support.tools, noted("new"), *support.given_sources])
+    done = await run(more, "go", store=store, key="k")
     assert done.status == "completed"
     events = of_kind(done, ToolCatalogResolved)
     assert [(event.revision, event.reason) for event in events] == [(1, "turn_started"), (2, "turn_resumed")]
     before, after = await on_record(store, first.turn_id)
-    assert [entry.policy for entry in before.entries] == ["allowed", "denied", "ask", "unavailable"]
-    assert [entry.policy for entry in after.entries] == ["allowed", "denied", "allowed", "unavailable"]
-    assert [entry.tool_name for entry in after.entries if entry.policy in OFFERED] == [
-        each.name for each in seen[-1].tools
-    ]
+    assert policies(before) == {"look": "allowed", "burn": "denied", "sell": "ask", "shelf/broken": "unavailable"}
+    assert policies(after) == {**policies(before), "sell": "allowed", "new": "allowed"}
+    assert list(after.offered) == [each.name for each in seen[-1].tools]
+    assert [name for name, policy in policies(after).items() if policy in OFFERED] == list(after.offered)
+    await identical(store, done)
+
+
+@pytest.mark.spec("STD-CAT-11")
+async def test_a_standing_answer_given_while_the_turn_runs_is_a_revision_of_its_own() -> None:
+    store, seen = MemoryStore(), list[ModelRequest]()
+
+    async def always(approval: Approval) -> Always:
+        return Always("tool")
+
+    done = await run(shop(calls("sell"), calls("sell"), seen=seen), "go", store=store, approver=always)
+    assert done.status == "completed"
+    events = [entry.fact.event for entry in done.facts()]
+    revised = [(event.revision, event.reason) for event in events if isinstance(event, ToolCatalogResolved)]
+    assert revised == [(1, "turn_started"), (2, "standing_answer")]
+    before, after = await on_record(store, done.turn_id)
+    assert (policies(before)["sell"], policies(after)["sell"]) == ("ask", "allowed")
+    assert before.offered == after.offered
+    assert {tuple(each.name for each in request.tools) for request in seen} == {after.offered}
+    await identical(store, done)
 
 
 async def test_a_turn_that_is_taken_up_unchanged_publishes_nothing_anew() -> None:
@@ -181,6 +199,10 @@ async def test_a_tool_that_asks_before_every_call_is_listed_so_and_one_with_a_pr
     assert pay.policy_reason == "pay asks before every call"
     assert tip.policy_reason.endswith("; it asks before some calls, by their arguments")
     assert "asks" not in note.policy_reason
+
+
+def policies(catalog: ToolCatalog) -> dict[str, str]:
+    return {entry.tool_name: entry.policy for entry in catalog.entries}
 
 
 def names(inventory: ToolInventory) -> list[str]:

@@ -10,6 +10,8 @@ from wakeful.contracts.events.base import Event
 from wakeful.contracts.events.gate import (
     ActionRequired,
     ActionResolved,
+    ActionSettled,
+    ActionStaged,
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
     HookCompleted,
@@ -17,6 +19,7 @@ from wakeful.contracts.events.gate import (
     HookStarted,
     OutputSpilled,
     OutputTruncated,
+    RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
     SandboxApplied,
@@ -130,6 +133,9 @@ AnyEvent: TypeAlias = (
     | ActionResolved
     | RuntimeToolRequested
     | RuntimeToolResolved
+    | RuntimeToolContinued
+    | ActionStaged
+    | ActionSettled
     | ApprovalRuleAdded
     | ApprovalRuleRevoked
     | SandboxApplied
@@ -167,6 +173,8 @@ for _event in EVENTS:
 __all__ = [
     "ActionRequired",
     "ActionResolved",
+    "ActionSettled",
+    "ActionStaged",
     "AnswerAccepted",
     "AnswerRejected",
     "AnyEvent",
@@ -205,6 +213,7 @@ __all__ = [
     "RateLimitHit",
     "RejectedDeclaration",
     "RoutingFallbackApplied",
+    "RuntimeToolContinued",
     "RuntimeToolRequested",
     "RuntimeToolResolved",
     "SandboxApplied",

@@ -15,6 +15,8 @@ ApprovalStatus: TypeAlias = Literal["approved", "rejected", "timed_out"]
 Decision: TypeAlias = Literal["approve", "reject", "edit", "answer", "always", "expire", "cancel"]
 """What was done about it. expire and cancel are the runtime's own."""
 
+StagedType: TypeAlias = Literal["pending_action", "client_tool"]
+
 ACTION: tuple[Need, ...] = (*CALL, "action_id")
 
 
@@ -93,7 +95,7 @@ class ActionResolved(Event):
 
 
 class RuntimeToolRequested(Event):
-    """A client is to run the call."""
+    """A client is to run the call. From here on it may have happened, whatever is heard of it."""
 
     kind: ClassVar[str] = "runtime_tool.requested"
     aliases: ClassVar[tuple[str, ...]] = ("runtime_tool_request_created", "client_tool_call")
@@ -103,6 +105,8 @@ class RuntimeToolRequested(Event):
     tool_name: str
     safe_args: dict[str, Any] = {}
     args_sha256: str
+    arguments: dict[str, Any] | None = None
+    """What the client is to run it with, where that is not what the model wrote."""
     timeout_at: int
     """Microseconds since the epoch."""
     runtime: dict[str, Any] = {}
@@ -130,9 +134,57 @@ class RuntimeToolResolved(Event):
     """The result as JSON, when it is too large to stand here."""
     error: str | None = None
     cancelled: bool = False
+    not_sent: bool = False
+    """The request never left for a client: nothing can have happened."""
     submitted_by: str = "client"
     metadata: dict[str, Any] = {}
     runtime: dict[str, Any] = {}
+
+
+class RuntimeToolContinued(Event):
+    """Whoever continues runs was told that the request is answered, and said what it made of it."""
+
+    kind: ClassVar[str] = "runtime_tool.continued"
+    aliases: ClassVar[tuple[str, ...]] = ("runtime_tool_request_resumed",)
+    needs: ClassVar[tuple[Need, ...]] = ("action_id",)
+    outsider: ClassVar[bool] = True
+
+    request_id: str
+    tool_name: str
+    run_id: str = ""
+
+
+class ActionStaged(Event):
+    """A host keeps something here that waits for somebody, and that is no call of a turn."""
+
+    kind: ClassVar[str] = "action.staged"
+    needs: ClassVar[tuple[Need, ...]] = ("action_id",)
+    outsider: ClassVar[bool] = True
+
+    action_id: str
+    action_type: StagedType
+    name: str
+    """The tool, or what kind of action it is."""
+    expires_at: int
+    """Microseconds since the epoch."""
+    record: dict[str, Any] | None = None
+    record_ref: BlobRef | None = None
+    """The record as JSON, when it is too large to stand here."""
+
+
+class ActionSettled(Event):
+    """It was decided or answered, once."""
+
+    kind: ClassVar[str] = "action.settled"
+    needs: ClassVar[tuple[Need, ...]] = ("action_id",)
+    outsider: ClassVar[bool] = True
+
+    action_id: str
+    action_type: StagedType
+    status: str
+    settled_by: str
+    record: dict[str, Any] | None = None
+    record_ref: BlobRef | None = None
 
 
 class ApprovalRuleAdded(Event):

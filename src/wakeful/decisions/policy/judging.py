@@ -19,7 +19,7 @@ Everything about a tool that does not depend on one call is worked out once (`co
 the same with two tools as with two hundred.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -93,6 +93,10 @@ class CompiledPolicy:
     """Declared, and not visible in this run."""
     digest: str = ""
     """Names the policy in the log."""
+    by_hash: bool = False
+    """Is there a rule about one exact call? Without one, nobody has to work out a call's hash."""
+    steady: bool = True
+    """No rule expires: what it says about a tool does not depend on the time."""
 
     def does(self, name: str, traits: ToolDeclaration | None = None) -> ToolDoes:
         """What a call that was let through adds to the turn's exposure (`provenance.exposed`)."""
@@ -123,7 +127,31 @@ def compile_policy(
             rules_for(declaration, rules),
             tuple(verdict for verdict in (above, person if listed else None) if verdict is not None),
         )
-    return CompiledPolicy(policy, plans, frozenset(hidden), stable_hash(policy.model_dump(mode="json")))
+    return CompiledPolicy(
+        policy,
+        plans,
+        frozenset(hidden),
+        stable_hash(policy.model_dump(mode="json")),
+        by_hash=any(rule.call_hash is not None for rule in policy.rules),
+        steady=all(rule.expires is None for rule in policy.rules),
+    )
+
+
+KEPT = 32
+"""How many compiled policies are kept: about as many agents as one process has busy at once."""
+_kept: dict[tuple[int, ...], tuple[GatePolicy, tuple[ToolDeclaration, ...], CompiledPolicy]] = {}
+"""By identity, with what it was made from kept beside it, so that no id can be taken by another."""
+
+
+def compiled_once(policy: GatePolicy, declarations: Sequence[ToolDeclaration]) -> CompiledPolicy:
+    """`compile_policy`, done once for the same objects: the turns of one agent do not each compile its tools anew."""
+    key = (id(policy), *map(id, declarations))
+    known = _kept.get(key)
+    if known is None:
+        if len(_kept) >= KEPT:
+            _kept.pop(next(iter(_kept)), None)
+        known = _kept[key] = (policy, tuple(declarations), compile_policy(policy, declarations))
+    return known[2]
 
 
 def judge(call: CallUnderJudgement, policy: CompiledPolicy) -> Verdict:

@@ -103,11 +103,14 @@ def class_verdict(policy: ToolPolicy, declaration: ToolDeclaration) -> Verdict:
 
 
 def _handed_over(policy: ToolPolicy, declaration: ToolDeclaration, kind: PermissionClass) -> bool:
-    """In a library run the caller's own function needs nobody's leave: the caller wrote it and passed it in."""
+    """In a library run the caller's own function needs nobody's leave: the caller wrote it and passed it in.
+
+    The same holds for a tool that the caller declared for its own client: the client is asked, and can refuse.
+    """
     return (
         policy.context == "library"
         and kind == "external_write"
-        and declaration.runtime_owner not in OUTSIDE_OWNERS
+        and (declaration.runtime_owner not in OUTSIDE_OWNERS or declaration.answered_by == "client")
         and server_of(declaration) is None
     )
 

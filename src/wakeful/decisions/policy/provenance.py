@@ -63,6 +63,20 @@ def what_it_does(declaration: ToolDeclaration) -> ToolDoes:
 
     A child's result counts as untrusted. Who knows what the child saw merges that instead (`merged`).
     """
+    known = _worked_out.get(id(declaration))
+    if known is None or known[0] is not declaration:
+        if len(_worked_out) >= MOST_WORKED_OUT:
+            _worked_out.clear()
+        known = _worked_out[id(declaration)] = declaration, _what_it_does(declaration)
+    return known[1]
+
+
+MOST_WORKED_OUT = 4096
+_worked_out: dict[int, tuple[ToolDeclaration, ToolDoes]] = {}
+"""By the declaration's identity; it is kept beside it, so that its id cannot be taken by another."""
+
+
+def _what_it_does(declaration: ToolDeclaration) -> ToolDoes:
     owner, kind = declaration.runtime_owner, class_of(declaration)
     leaves = declaration.leaves_machine or kind == "network" or owner in _LEAVES
     return ToolDoes(

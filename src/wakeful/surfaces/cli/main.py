@@ -41,6 +41,12 @@ COMMANDS = {
     "approvals revoke": Command("approvals_rules", "approvals revoke RULE", "take a standing answer back", "revoke"),
     "unknown": Command("unknown", "unknown", "calls of which nobody knows whether they happened"),
     "resolve": Command("resolve", "resolve CALL", "say whether such a call happened"),
+    "requests": Command("requests", "requests", "calls that a client has to run"),
+    "requests list": Command("requests", "requests list", "the same as requests"),
+    "requests show": Command("requests", "requests show ID", "all about one of them", "show"),
+    "requests submit": Command("requests_end", "requests submit ID JSON", "give the client's answer", "submit"),
+    "requests timeout": Command("requests_end", "requests timeout ID", "no client will answer it", "timeout"),
+    "requests cancel": Command("requests_end", "requests cancel ID", "nobody wants the answer any more", "cancel"),
     "events": Command("events", "events [TURN]", "the newest turns, or the log of one (--follow)"),
     "events validate": Command("events_validate", "events validate [FILE]", "hold a log to the published schema"),
     "replay": Command("replay", "replay TURN", "decide a turn again and prove that nothing comes out differently"),
@@ -64,6 +70,9 @@ GROUPS = {
     "What needs a person": (
         "approvals", "approvals show", "approvals approve", "approvals reject", "approvals edit", "approvals answer",
         "approvals always", "approvals rules", "approvals revoke", "unknown", "resolve",
+    ),
+    "What a client has to do": (
+        "requests", "requests show", "requests submit", "requests timeout", "requests cancel",
     ),
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),

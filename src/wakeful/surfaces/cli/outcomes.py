@@ -10,6 +10,7 @@ from wakeful.service.results import RunResult
 from wakeful.surfaces.cli.approval_words import pending_lines
 from wakeful.surfaces.cli.places import Place
 from wakeful.surfaces.cli.problems import note
+from wakeful.surfaces.cli.request_words import how_to_end, line
 from wakeful.surfaces.cli.shown import arguments_text, duration, json_text, one_line, plain
 
 COMPLETED, FAILED, NEEDS_PERSON, INTERRUPTED = 0, 1, 3, 130
@@ -41,6 +42,9 @@ def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *,
     if waiting:
         note("\n".join(pending_lines(waiting, place)))
         note(f"then: wakeful resume {result.turn_id}{place.flag}{code}")
+    if result.runtime_tools:
+        note("\n".join(["a client has to run:", *(f"  {line(request)}" for request in result.runtime_tools)]))
+        note("\n".join(how_to_end(result.runtime_tools[0], place)))
     if not result.completed:
         note(f"what happened: wakeful events {result.turn_id}{place.flag}")
     elif sys.stderr.isatty() and not quiet:

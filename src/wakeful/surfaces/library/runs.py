@@ -16,6 +16,7 @@ from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.ports import TurnRow
 from wakeful.service.cancelling import cancel_turn
+from wakeful.service.client_requests import time_out_late_requests
 from wakeful.service.requests import Runtime
 from wakeful.service.results import RunResult
 from wakeful.service.turns import recall, resume_turn, run_turn
@@ -126,6 +127,7 @@ async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps:
 
     async with opened_store(store) as opened:
         system = runtime(opened)
+        await time_out_late_requests(system)  # also those that no turn here waits for
         rows = sorted(await opened.turns(open_only=True), key=lambda row: row.created_at)
         results = await asyncio.gather(*(one(system, row) for row in rows))
         return [result for result in results if result is not None]

@@ -47,7 +47,7 @@ class ToolExecutionCore:
     def __init__(
         self,
         declarations: Iterable[RuntimeToolDeclaration],
-        executor: ToolExecutor,
+        executor: ToolExecutor | None,
         targets: Mapping[str, ToolExecutor] | None = None,
     ) -> None:
         self._executor = executor

@@ -19,6 +19,7 @@ from wakeful.contracts.events import (
     TranscriptLockReleaseFailed,
     TranscriptPersistFailed,
 )
+from wakeful.contracts.runtime_tools import RuntimeToolRequest
 
 
 class LoopEvent(NamedTuple):
@@ -56,6 +57,11 @@ def approval_required(turn: int, tool_name: str, tool_call_id: str, action_id: s
 
 def mediated(event: ToolMediationFailed | CompletionBlocked) -> LoopEvent:
     return LoopEvent(event.aliases[0], event.model_dump(mode="json"))
+
+
+def runtime_tool_pending(turn: int, request: RuntimeToolRequest) -> LoopEvent:
+    named = {"tool_name": request.tool_name, "tool_call_id": request.tool_call_id, "request_id": request.request_id}
+    return LoopEvent("runtime_tool_pending", {"turn": turn, **named})
 
 
 def continuation_message_added(turn: int, role: str) -> LoopEvent:

@@ -3,7 +3,8 @@
 1. declarations that are not fit are named     as events, before anything else
 2. the transcript's lock is taken              contended: a result, and no turn
 3. the run is claimed                          claimed before: a failed result, and no turn
-4. the one runner runs the turns               the turn runner is its model, the executor its tools
+4. the one runner runs the turns               the turn runner is its model, the executor its tools; what a client
+                                               is to run becomes a request, and the run pauses on it
 5. the result is made from the log
 6. the persister gets it
 7. the lock is let go                          on every way out
@@ -48,6 +49,7 @@ from wakeful.service.hooks import HookRegistry
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.turns import run_turn
 from wakeful.surfaces.loop.calling import at_once, in_its_place
+from wakeful.surfaces.loop.client_calls import ClientCalls, LoopClientTool
 from wakeful.surfaces.loop.conversation_items import items_of
 from wakeful.surfaces.loop.execution import APPROVAL, ToolExecutionCore, failed
 from wakeful.surfaces.loop.executor_tool import ExecutorTool
@@ -71,6 +73,7 @@ from wakeful.surfaces.loop.turn_results import Asked
 from wakeful.surfaces.loop.turn_runner_model import TurnRunnerModel
 from wakeful.surfaces.loop.view import Executed, LoopView, Sources
 from wakeful.tools.context import RunContext
+from wakeful.tools.function import Tool
 
 AUDIT_HOOK = "tool_audit_parameters"
 DENIED_HOOK = "tool_capability_denied"
@@ -99,7 +102,7 @@ class OneRun:
         self._agent_id = runtime.ids.new("conversation")
         self._core = (
             ToolExecutionCore(options.declarations.accepted, options.tool_executor, targets)
-            if options.tool_executor is not None
+            if options.tool_executor is not None or options.mediates
             else None
         )
         self._sources = self._known()
@@ -173,12 +176,26 @@ class OneRun:
         if key is not None:
             self._claimed.add(key)
         await self._look_at_tools()
+        request = self._request(key)
         try:
-            await run_turn(self._runtime, self._request(key))
+            result = await run_turn(self._runtime, request)
         except KeyReused:  # every run has an agent of its own, so the key of another run never fits
             return self._claimed_before()
+        waiting = await self._client_calls().ask(result, request)
         await self._teller.catch_up()
+        self._view.pause(waiting)
         return stop_of(self._view, self._sources.taken, self._policy_failure)
+
+    def _client_calls(self) -> ClientCalls:
+        options = self._options
+        return ClientCalls(
+            self._runtime,
+            self._hooks,
+            options.request_store,
+            lambda name: self._core.find(name) if self._core is not None else None,
+            self._prepared,
+            lambda: self._context(self._view.turn),
+        )
 
     def _key(self) -> str | None:
         options = self._options
@@ -193,9 +210,13 @@ class OneRun:
 
     def _request(self, key: str | None) -> RunRequest:
         options, core = self._options, self._core
-        tools = [
-            ExecutorTool(tool, core, self._call_context, self._prepared, self._sources.returned, self._sources.asked)
-            for tool in (options.declarations.accepted if core is not None else ())
+        tools: list[Tool[Any]] = [
+            LoopClientTool(tool, self._assembled, options.run_id)
+            if tool.is_clients
+            else ExecutorTool(
+                tool, core, self._call_context, self._prepared, self._sources.returned, self._sources.asked
+            )
+            for tool in options.offered
             if core is not None and tool.name in self._visible
         ]
         prompt, history = self._opening()
@@ -213,6 +234,7 @@ class OneRun:
             on_turn=self._begun,
             consult=self._gate.consult if core is not None else None,
             consult_unfit=self._gate.unfit if options.mediates else None,
+            announce_requests=False,
         )
 
     async def _look_at_tools(self) -> None:
@@ -295,11 +317,22 @@ class OneRun:
         self, tool: RuntimeToolDeclaration, call_id: str, arguments: dict[str, Any]
     ) -> ToolCall | dict[str, Any]:
         """The call with everybody's parameters in it, or why it is not made."""
+        call = self._assembled(tool, call_id, arguments)
+        if isinstance(call, dict) and call["metadata"]["error_type"] == "capability_denied":
+            await self._tell_denied(tool, call_id, self._principal())
+        return call
+
+    def _principal(self) -> ExecutionPrincipal | None:
+        request = self._options.request
+        return request.principal if request is not None else None
+
+    def _assembled(
+        self, tool: RuntimeToolDeclaration, call_id: str, arguments: dict[str, Any]
+    ) -> ToolCall | dict[str, Any]:
         assert self._core is not None
-        context, request = self._options.context, self._options.request
-        principal = request.principal if request is not None else None
+        context, request, principal = self._options.context, self._options.request, self._principal()
         client = context.get("client_context")
-        call = self._core.prepared(
+        return self._core.prepared(
             tool,
             self._called_as(call_id) or tool.name,
             arguments,
@@ -312,9 +345,6 @@ class OneRun:
             },
             principal=principal,
         )
-        if isinstance(call, dict) and call["metadata"]["error_type"] == "capability_denied":
-            await self._tell_denied(tool, call_id, principal)
-        return call
 
     async def _tell_denied(
         self, tool: RuntimeToolDeclaration, call_id: str, principal: ExecutionPrincipal | None

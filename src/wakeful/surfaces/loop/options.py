@@ -15,7 +15,7 @@ from wakeful.contracts.events import RejectedDeclaration
 from wakeful.contracts.requests import ConversationRequest
 from wakeful.decisions.policy.call_gates import CallRule, read_call_rules
 from wakeful.mediation.validation import compile as compile_schema
-from wakeful.ports import ConversationLock, ToolExecutor, TranscriptPersister
+from wakeful.ports import ConversationLock, RuntimeToolRequestStore, ToolExecutor, TranscriptPersister
 
 INVALID = "invalid_loop_options"
 LATER = (
@@ -23,8 +23,6 @@ LATER = (
     "compaction_policy",
     "summarizer",
     "completion_policy",
-    "runtime_tool_request_store",
-    "runtime_tool_store",
     "interrupt_source",
     "provider_turn_adapter",
     "on_provider_delta",
@@ -37,6 +35,8 @@ LATER = (
 """Options whose promise nothing keeps yet."""
 SESSION_KEYS = ("transcript_session_id", "session_id", "transcript_id")
 """Where the session's id is looked for, in this order."""
+REQUEST_STORES = ("runtime_tool_request_store", "runtime_tool_store")
+"""Two names for one thing; the first that is given."""
 NAMES = (
     "max_turns",
     "context",
@@ -50,6 +50,7 @@ NAMES = (
     "transcript_persister",
     "pre_tool_mediator",
     "tool_call_rules",
+    *REQUEST_STORES,
     "on_event",
     "request",
     "run_id",
@@ -82,14 +83,22 @@ class LoopOptions:
     persister: TranscriptPersister | None = None
     pre_tool_mediator: Callable[..., Any] | None = None
     tool_call_rules: tuple[CallRule, ...] = ()
+    request_store: RuntimeToolRequestStore | None = None
+    """Where requests to clients are kept; None: they are in the result alone."""
     on_event: Callable[[str, dict[str, Any]], Any] | None = None
     request: ConversationRequest | None = None
     run_id: str = ""
 
     @property
     def mediates(self) -> bool:
-        """The loop runs the calls itself."""
-        return self.tool_executor is not None and bool(self.declarations.accepted)
+        """The loop runs the calls itself, or asks clients to."""
+        return bool(self.offered)
+
+    @property
+    def offered(self) -> tuple[RuntimeToolDeclaration, ...]:
+        """The tools whose calls somebody can carry out: a client its own, the executor all others."""
+        accepted = self.declarations.accepted
+        return tuple(tool for tool in accepted if self.tool_executor is not None or tool.is_clients)
 
 
 def read_options(options: Mapping[str, Any] | None) -> LoopOptions:
@@ -117,6 +126,9 @@ def read_options(options: Mapping[str, Any] | None) -> LoopOptions:
         persister=_with_method("transcript_persister", given.get("transcript_persister"), "persist"),
         pre_tool_mediator=_callable(given, "pre_tool_mediator"),
         tool_call_rules=_rules(given.get("tool_call_rules")),
+        request_store=_with_method(
+            REQUEST_STORES[0], given.get(REQUEST_STORES[0]) or given.get(REQUEST_STORES[1]), "create", "get"
+        ),
         on_event=_callable(given, "on_event"),
         request=request,
         run_id=_text(given, "run_id"),

@@ -51,6 +51,8 @@ def failed_stop(failure: RunFailure, *, provider: bool = False, retryable: bool 
 
 def stop_of(view: LoopView, taken: Mapping[int, TurnTaken], policy_failure: RunFailure | None) -> Stop:
     """The stop that the turn's last fact stands for."""
+    if view.waiting:
+        return Stop(RunOutcome.of("runtime_tool_pending"), "runtime_tool_pending")
     terminal = view.terminal
     if terminal is None and view.approvals:
         return Stop(RunOutcome.of("approval_required"), "approval_required")
@@ -87,6 +89,8 @@ def conversation_result(
         metadata = {**metadata, "approvals_required": [each.envelope.to_wire() for each in view.approvals]}
     if view.completed_by is not None:
         metadata = {**metadata, "completed_by": view.completed_by}
+    if len(view.waiting) > 1:
+        metadata = {**metadata, "runtime_tool_requests": [each.model_dump(mode="json") for each in view.waiting]}
     if view.swallowed:
         metadata = {**metadata, "swallowed_failures": list(view.swallowed)}
     return ConversationResult(
@@ -105,7 +109,8 @@ def conversation_result(
         status=stop.status,
         budget=stop.budget,
         tool_events=tuple(view.tool_events),
-        tool_observability=observability(view.executed),
+        tool_observability=observability(view),
+        runtime_tool_pending=view.waiting[0].model_dump(mode="json") if view.waiting else None,
         provider_diagnostics=tuple(view.provider_diagnostics),
         structured_output=view.structured_output,
         approval_required=view.approvals[0].envelope if stop.status == "approval_required" else None,
@@ -161,24 +166,37 @@ def safe_execution(entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, **call_envelope(entry["parameters"])}
 
 
-def observability(executed: list[Executed]) -> ToolObservability:
-    """The calls by their shapes."""
-    return ToolObservability(
-        calls=tuple(
-            ObservedCall(
-                sequence=sequence,
-                turn=done.turn,
-                tool_call_id=done.call.call_id,
-                tool_name=done.name,
-                status=_observed(done.status),
-                arguments=ArgumentsSeen(
-                    keys=tuple(sorted(done.call.parameters or {})), count=len(done.call.parameters or {})
-                ),
-                result=shape(done.result["result"]) if done.result["success"] else None,
-            )
-            for sequence, done in enumerate(executed, 1)
+def observability(view: LoopView) -> ToolObservability:
+    """The calls by their shapes, those that wait for a client last."""
+    done = [_observed_call(number, done) for number, done in enumerate(view.executed, 1)]
+    waiting = [
+        ObservedCall(
+            sequence=number,
+            turn=view.turn,
+            tool_call_id=request.tool_call_id,
+            tool_name=request.tool_name,
+            status="pending",
+            arguments=_arguments(request.parameters),
         )
+        for number, request in enumerate(view.waiting, len(done) + 1)
+    ]
+    return ToolObservability(calls=(*done, *waiting))
+
+
+def _observed_call(sequence: int, done: Executed) -> ObservedCall:
+    return ObservedCall(
+        sequence=sequence,
+        turn=done.turn,
+        tool_call_id=done.call.call_id,
+        tool_name=done.name,
+        status=_observed(done.status),
+        arguments=_arguments(done.call.parameters or {}),
+        result=shape(done.result["result"]) if done.result["success"] else None,
     )
+
+
+def _arguments(parameters: Mapping[str, Any]) -> ArgumentsSeen:
+    return ArgumentsSeen(keys=tuple(sorted(parameters)), count=len(parameters))
 
 
 def _observed(status: str) -> Literal["succeeded", "failed", "rejected"]:

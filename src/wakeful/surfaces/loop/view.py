@@ -34,9 +34,9 @@ from wakeful.contracts.events import (
     TranscriptLockReleaseFailed,
     TranscriptPersistFailed,
     TurnFailed,
-    TurnSuspended,
 )
 from wakeful.contracts.pending_actions import PendingAction, approval_envelope
+from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.policy.call_gates import CallGates, CallRule
@@ -131,6 +131,14 @@ class LoopView:
         """The call with which a mediator declared the run complete."""
         self.approvals: list[Waiting] = []
         """Calls that a person has to decide about, in model order."""
+        self.waiting: tuple[RuntimeToolRequest, ...] = ()
+        """What clients have to run before the run goes on."""
+
+    def pause(self, waiting: tuple[RuntimeToolRequest, ...]) -> None:
+        """The run pauses on these, and on what a person has to decide."""
+        self.waiting = waiting
+        if waiting or (self.approvals and self.terminal is None):
+            self._rest()
 
     def take(self, recorded: Recorded) -> list[LoopEvent]:
         """Take in a fact; returns the loop's events it stands for, in order."""
@@ -164,9 +172,6 @@ class LoopView:
                 return [self._asks(event, step, call_id, iso(fact.at))]
             case ActionResolved() as event:
                 self.approvals = [each for each in self.approvals if each.record_id != event.action_id]
-                return []
-            case TurnSuspended():
-                self._rest()
                 return []
             case ToolResult() | ToolFailed() as event:
                 self._outcomes[call_id] = event
@@ -227,7 +232,8 @@ class LoopView:
     def _closed(self, event: TranscriptClosed) -> list[LoopEvent]:
         outcome = event.run_outcome
         if outcome.status != "failed":
-            return [loop_events.completed(event)]
+            paused = [loop_events.runtime_tool_pending(self.turn, request) for request in self.waiting]
+            return [*paused, loop_events.completed(event)]
         # A turn that failed has said so; a run that never came to a turn says it here.
         if self.terminal is None and outcome.failure is not None:
             return [loop_events.failed(outcome.failure.message)]

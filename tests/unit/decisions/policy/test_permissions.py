@@ -140,3 +140,19 @@ def test_a_command_that_nothing_confines_is_named_as_such() -> None:
 def test_a_context_that_nobody_knows_has_no_policy() -> None:
     with pytest.raises(InvalidConfig, match="'web'"):
         default_policy("web")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("context", "answered_by", "decision"),
+    [
+        ("library", "client", "allow"),
+        ("library", "code", "ask"),
+        ("thread", "client", "ask"),
+        ("editor", "client", "ask"),
+    ],
+)
+def test_what_the_caller_declared_for_its_own_client_is_handed_over_in_a_library_run_alone(
+    context: Any, answered_by: str, decision: str
+) -> None:
+    tool = a_tool("external_write", runtime_owner="client", answered_by=answered_by)
+    assert class_verdict(default_policy(context), tool).decision == decision

@@ -1,0 +1,30 @@
+"""A client's request in the words of a terminal, with the commands that end it."""
+
+from wakeful.contracts.runtime_tools import RuntimeToolRequest
+from wakeful.surfaces.cli.places import Place
+from wakeful.surfaces.cli.shown import arguments_text, plain
+
+PREFIX = "runtime-tool-"
+SHOWN = 12
+
+
+def short(request_id: str) -> str:
+    """Enough of an id to name it."""
+    return request_id.removeprefix(PREFIX)[:SHOWN] if request_id.startswith(PREFIX) else request_id
+
+
+def line(request: RuntimeToolRequest) -> str:
+    """One request on one line."""
+    until = f"  until {plain(request.timeout_at)}" if request.timeout_at else ""
+    call = f"{plain(request.tool_name)}({arguments_text(request.parameters)})"
+    return f"{plain(short(request.request_id))}  {call}  in {plain(request.run_id)}{until}"
+
+
+def how_to_end(request: RuntimeToolRequest, place: Place) -> list[str]:
+    """What a person or a client types next."""
+    name = plain(short(request.request_id))
+    return [
+        f'answer:     wakeful requests submit {name} \'{{"...": "..."}}\'{place.flag}',
+        f'it failed:  wakeful requests submit {name} --error "why"{place.flag}',
+        f"give up:    wakeful requests timeout {name}{place.flag}",
+    ]

@@ -1,0 +1,47 @@
+"""Answering calls that a client runs: `pending_requests`, `submit_result`, `timeout_request`, `cancel_request`.
+
+Each ends a request once, from whatever process; whoever comes later changes nothing and is told. `resume` goes on.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from wakeful.bootstrap import opened_store, runtime
+from wakeful.contracts.runtime_tools import RuntimeToolRequest
+from wakeful.service import client_requests
+from wakeful.service.client_requests import Ended
+from wakeful.surfaces.library.asking import StorePlace
+
+
+async def pending_requests(store: StorePlace, turn_id: str | None = None) -> list[RuntimeToolRequest]:
+    """What clients are to run, oldest first, with the real parameters. What is past its time is ended on the way."""
+    async with opened_store(store) as opened:
+        return await client_requests.pending_requests(runtime(opened), turn_id)
+
+
+async def submit_result(
+    store: StorePlace,
+    request_id: str,
+    result: Any = None,
+    *,
+    error: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Ended:
+    """The client's result as JSON data, or with `error` why there is none. Then `resume` goes on with the turn.
+
+    Safe to repeat: a second answer, or one after the time ran out, is `duplicate` and changes nothing.
+    """
+    async with opened_store(store) as opened:
+        return await client_requests.submit_result(runtime(opened), request_id, result, error=error, metadata=metadata)
+
+
+async def timeout_request(store: StorePlace, request_id: str) -> Ended:
+    """The client will not answer any more: its call has failed, as when its time runs out."""
+    async with opened_store(store) as opened:
+        return await client_requests.end_unanswered(runtime(opened), request_id)
+
+
+async def cancel_request(store: StorePlace, request_id: str) -> Ended:
+    """Nobody wants the answer any more: its call is cancelled."""
+    async with opened_store(store) as opened:
+        return await client_requests.end_unanswered(runtime(opened), request_id, cancelled=True)
