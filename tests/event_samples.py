@@ -19,6 +19,7 @@ from wakeful.contracts.events import (
     ApprovalRuleRevoked,
     AssistantRecorded,
     CallAsked,
+    CompletionBlocked,
     ContextItem,
     ContextResolved,
     ContinuationDecided,
@@ -55,6 +56,7 @@ from wakeful.contracts.events import (
     ToolDispatched,
     ToolFailed,
     ToolMediationDisabled,
+    ToolMediationFailed,
     ToolProgress,
     ToolResult,
     ToolStarted,
@@ -329,6 +331,8 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         rejected=(RejectedDeclaration(name="x", reason="no schema"),), rejected_count=1, accepted_count=0
     ),
     ToolMediationDisabled(reason="no declarations"),
+    ToolMediationFailed(turn=1, tool_name="ability/search", tool_call_id="c1", reason="raised RuntimeError: no"),
+    CompletionBlocked(turn=1, rule_id="verify", reason="Do not finish yet.", counters={"calls": 0, "required": 1}),
     TranscriptClosed(turn=1, message_count=2, tool_results=0, run_outcome=RunOutcome.of("completed")),
 )
 

@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from wakeful.tools.context import RunContext as RunContext
     from wakeful.tools.function import Tool as Tool
     from wakeful.tools.function import tool as tool
+    from wakeful.tools.hooks import Hook as Hook
+    from wakeful.tools.hooks import HookInput as HookInput
+    from wakeful.tools.hooks import HookVerdict as HookVerdict
+    from wakeful.tools.hooks import hook as hook
     from wakeful.tools.mcp.config import mcp_servers as mcp_servers
     from wakeful.tools.mcp.source import from_mcp as from_mcp
     from wakeful.tools.person import ask_person as ask_person
@@ -65,6 +69,9 @@ _WHERE = {
     "Edit": "wakeful.contracts.approvals",
     "File": "wakeful.contracts.content",
     "Happened": "wakeful.contracts.probes",
+    "Hook": "wakeful.tools.hooks",
+    "HookInput": "wakeful.tools.hooks",
+    "HookVerdict": "wakeful.tools.hooks",
     "Image": "wakeful.contracts.content",
     "KeyReused": "wakeful.contracts.errors",
     "NotBuiltYet": "wakeful.contracts.errors",
@@ -84,6 +91,7 @@ _WHERE = {
     "cancel": "wakeful.surfaces.library.runs",
     "cancel_request": "wakeful.surfaces.library.client_requests",
     "doctor": "wakeful.surfaces.library.report",
+    "hook": "wakeful.tools.hooks",
     "from_mcp": "wakeful.tools.mcp.source",
     "mcp_servers": "wakeful.tools.mcp.config",
     "pending_requests": "wakeful.surfaces.library.client_requests",

@@ -21,7 +21,9 @@ from wakeful.contracts.sensitive_names import is_sensitive
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
+from wakeful.settings.owner_file import settings_path
 from wakeful.system import SystemClock, UniqueIds
+from wakeful.tools.hooks import Hook
 from wakeful.tools.source import Surroundings
 
 if TYPE_CHECKING:
@@ -118,6 +120,15 @@ def _key_variables() -> frozenset[str]:
     return key_variables()
 
 
+def _owner_hooks() -> tuple[Hook, ...]:
+    """What the owner's file wants asked about every call. Looked for before each run, read when it is another one."""
+    if not os.environ.get("WAKEFUL_CONFIG") and not settings_path().exists():
+        return ()
+    from wakeful.service.owner_hooks import owner_hooks
+
+    return owner_hooks(os.environ, _key_variables)
+
+
 def own_keys() -> frozenset[str]:
     """The keys this process holds in its environment: what nothing that is shown or stored may repeat.
 
@@ -168,8 +179,13 @@ def runtime(
     clock: Clock | None = None,
     ids: Ids | None = None,
     jitter: Callable[[], float] = random.random,
+    hooks: Sequence[Hook] = (),
 ) -> Runtime:
-    """Everything turns are run with, around a store. `jitter` draws which part of a backoff is waited."""
+    """Everything turns are run with, around a store. `jitter` draws which part of a backoff is waited.
+
+    `hooks` are asked about every call, besides those of the owner's file. Raises InvalidConfig for a file that cannot
+    be read: what the owner wants asked is asked, or nothing runs.
+    """
     from wakeful.providers.pricing import ListPricing
 
     return Runtime(
@@ -181,6 +197,7 @@ def runtime(
         pricing=ListPricing(),
         locks=_locks_of_this_loop(),
         surroundings=_surroundings(store),
+        hooks=(*_owner_hooks(), *hooks),
         linger=partial(_linger, store),
     )
 

@@ -13,11 +13,21 @@ from wakeful.agents.work import TurnWork
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, event_id
-from wakeful.contracts.events import ActionRequired, AnyEvent, ToolDispatched, ToolFailed, UnknownResolved
+from wakeful.contracts.errors import ToolAsks
+from wakeful.contracts.events import (
+    ActionRequired,
+    AnyEvent,
+    HookStarted,
+    ToolDispatched,
+    ToolFailed,
+    UnknownResolved,
+)
 from wakeful.decisions.approving import approval_of
 from wakeful.decisions.secret_values import SecretValues
+from wakeful.mediation.asking import asked_from_inside
+from wakeful.mediation.consulting import outcomes_of
 from wakeful.mediation.gate import Admission, Dispatch
-from wakeful.mediation.running import Abort, RunningCall
+from wakeful.mediation.running import Abort, AfterCall, RunningCall
 from wakeful.tools.context import OutputSink, ProgressSink, RunContext
 
 
@@ -45,6 +55,8 @@ class Calls:
         self.unwritten: dict[str, Fact | None] = {}
         """Calls whose unknown outcome is on its way to disk, and the late answer that has to wait for it."""
         self._stopping: Abort | None = None
+        self.asked = False
+        """A running tool had a question: its record comes as an outcome."""
         self.with_locks: set[str] = set()
         """Calls that were begun and have locks: they are given back when the work is over."""
         self._at_locks: set[asyncio.Task[None]] = set()
@@ -60,6 +72,8 @@ class Calls:
             record.permission_ref = event_id(agent_id, first_seq + admission.permission_at)
         if admission.sandbox_at is not None:
             record.sandbox_ref = event_id(agent_id, first_seq + admission.sandbox_at)
+        if isinstance(admission.events[0], HookStarted):
+            record.hook_outcomes = outcomes_of(admission.events, lambda index: event_id(agent_id, first_seq + index))
         self._run(dispatch, probe_first=False)
 
     def run_again(self, repeat: "Repeat", _: int) -> None:
@@ -206,6 +220,15 @@ class Calls:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         return self._work.spawn(work)
+
+    def asks(self, dispatch: Dispatch, wants: ToolAsks) -> AnyEvent:
+        declared = self._work.config.tool(dispatch.declaration.name) or dispatch.declaration
+        self.asked = True
+        return asked_from_inside(self._work.gate, dispatch, declared, wants)
+
+    @property
+    def after_call(self) -> AfterCall | None:
+        return self._work.after_call
 
     def context(self, dispatch: Dispatch, deadline: datetime | None) -> RunContext[Any]:
         work = self._work

@@ -10,6 +10,7 @@ from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.tools.function import Tool
+from wakeful.tools.hooks import Hook, hook_of
 from wakeful.tools.local.names import Profile
 
 
@@ -81,11 +82,11 @@ def checked_hitl(who: str, names: Any, tools: Sequence[Tool[Any]], *, has_source
     return listed
 
 
-def checked_hooks(who: str, hooks: Any) -> tuple[Any, ...]:
+def checked_hooks(who: str, hooks: Any) -> tuple[Hook, ...]:
+    """Hooks as they were given, and plain functions as hooks before every call."""
     if isinstance(hooks, str) or not isinstance(hooks, Iterable):
         raise InvalidConfig(f"{who}: hooks={hooks!r}", "give a list: hooks=[...]")
-    listed = tuple(hooks)
-    for hook in listed:
-        if not callable(hook):
-            raise InvalidConfig(f"{who}: {hook!r} in hooks= cannot be called", "give functions of one input object")
-    return listed
+    try:
+        return tuple(hook_of(each) for each in hooks)
+    except InvalidConfig as wrong:
+        raise InvalidConfig(f"{who}: {wrong.message}", wrong.hint) from None

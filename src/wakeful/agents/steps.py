@@ -23,7 +23,7 @@ from wakeful.contracts.events import (
     TurnInterruptApplied,
     TurnSuspended,
 )
-from wakeful.contracts.events.tools import AbortReason
+from wakeful.contracts.events.tools import AbortReason, ErrorCategory
 from wakeful.contracts.tools import Effects, ToolError
 from wakeful.decisions.approving import cancelled as withdrawn
 from wakeful.decisions.ending import ending
@@ -44,6 +44,13 @@ from wakeful.mediation.asking import unanswered
 from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.outcomes import CallRecord, failed
+
+_SKIPPED: dict[str, tuple[str, str, ErrorCategory, AbortReason | None]] = {
+    "cancelled": ("skipped", "the turn was told to stop before this call began", "canceled", "user_interrupt"),
+    "budget": ("budget_exceeded", "a limit of the turn was reached before this call began", "canceled", "budget"),
+    "completed": ("sibling_skipped", "the run was complete before this call began", "sibling_canceled", None),
+}
+"""What a call is told that was not run, by why."""
 
 
 class Start(NamedTuple):
@@ -111,18 +118,20 @@ class Steps:
     @property
     def expects_outcomes(self) -> bool:
         """May there be something to start among the outcomes? Looked at once a pass."""
-        return bool(self.calls.repeats) or self.requests.to_reattach is not None
+        return bool(self.calls.repeats) or self.calls.asked or self.requests.to_reattach is not None
 
     def repeated(self, outcomes: list[Fact]) -> list[Start]:
-        """Second runs whose intents are among these facts, and answers that are asked for again."""
+        """Second runs whose intents are among these facts, answers that are asked for again, questions of tools."""
         starts = []
-        for fact in outcomes:
+        for index, fact in enumerate(outcomes):
             repeat = self.calls.repeats.get(fact.call_id or "")
             if isinstance(fact.event, ModelResponseReattached):
                 starts.append(Start(lambda _: self.requests.reattach()))
             elif repeat is not None and isinstance(fact.event, ToolDispatched):
                 pure = repeat.dispatch.declaration.effect == "pure"
                 starts.append(Start(partial(self.calls.run_again, repeat), not pure))
+            elif isinstance(fact.event, ActionRequired):
+                starts.append(Start(partial(self._opened, fact.call_id or ""), True, index, asks=True))
         return starts
 
     def _opened(self, call_id: str, _: int) -> None:
@@ -151,7 +160,7 @@ class Steps:
         work = self._work
         call = work.state.calls[step.call_id]
         if call.call_id in self._at_gate:
-            return []
+            return []  # it stands there already; asking again would ask predicates and hooks twice
         waited = self._through.get(call.call_id)
         if waited is not None:
             admission = waited()
@@ -208,22 +217,18 @@ class Steps:
         self._through.pop(call.call_id, None)
         self.mediator.let_go(call.call_id)
         cancelled = step.because == "cancelled"
+        kind, message, category, abort_reason = _SKIPPED[step.because]
         now = work.now()
         if call.pending is not None and isinstance(call.pending.asked, RuntimeToolRequested):
             return self._unanswered(call, call.pending, cancelled=cancelled)
         outcome = failed(
             _record(work, call, now),
-            ToolError(
-                kind="skipped" if cancelled else "budget_exceeded",
-                message="the turn was told to stop before this call began"
-                if cancelled
-                else "a limit of the turn was reached before this call began",
-            ),
+            ToolError(kind=kind, message=message),
             now=now,
             status="skipped",
-            category="canceled",
+            category=category,
             effects="none",
-            abort_reason="user_interrupt" if cancelled else "budget",
+            abort_reason=abort_reason,
         )
         events: list[AnyEvent] = []
         if call.pending is None:

@@ -17,6 +17,7 @@ from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.state import TurnState
 from wakeful.mediation.gate import GateParts
+from wakeful.mediation.running import AfterCall
 from wakeful.ports import Claim, Clock, Ids, Model, Pricing, Store, TurnRow
 from wakeful.tools.function import Tool
 
@@ -56,6 +57,8 @@ class TurnWork:
     """The tools of the turn, as people are shown them."""
     emit_mcp_progress: bool = True
     gate: GateParts = field(default_factory=GateParts)
+    after_call: AfterCall | None = None
+    """The hooks after a call; None: nobody is asked, and nobody is waited for."""
     approver: Callable[[Approval], Awaitable[Any]] | None = None
     decide_action: Callable[[Approval, Decided, str], Awaitable[Any]] | None = None
     """Writes an approver's decision down. Raises AlreadyDecided, or what is wrong with it."""

@@ -16,6 +16,7 @@ SCHEMA_VERSION = "1"
 """Version of the published event schema."""
 MAX_PAYLOAD_BYTES = 65_536
 MAIN_THREAD = "main"
+BEFORE = "@-"
 
 
 @dataclass(slots=True)
@@ -94,6 +95,20 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
+def before(places: int) -> str:
+    """A reference to the event so many places before the one that holds it: its number is known only to the store."""
+    return f"{BEFORE}{places}"
+
+
+def _name_references(payload: dict[str, Any], agent_id: str, seq: int) -> None:
+    """References to what was written in the same append, when nothing had a number yet, as the ids readers know."""
+    outcomes = payload.get("hook_outcomes", ())
+    for holder, field in ((payload, "permission_ref"), *((outcome, "event_id") for outcome in outcomes)):
+        ref = holder.get(field)
+        if isinstance(ref, str) and ref.startswith(BEFORE):
+            holder[field] = event_id(agent_id, seq - int(ref[len(BEFORE) :]))
+
+
 def published(recorded: Recorded, runtime_id: str) -> RuntimeEvent:
     """A stored fact in the form readers outside get, arguments and all: redact it before showing it."""
     agent_id, seq, fact = recorded
@@ -102,10 +117,7 @@ def published(recorded: Recorded, runtime_id: str) -> RuntimeEvent:
         kind, payload = event.original_kind, event.body
     else:
         kind, payload = event.kind, event.model_dump(mode="json", exclude_none=True)
-        reference = payload.get("permission_ref")
-        if isinstance(reference, str) and reference.startswith("@-"):
-            # Written with its verdict in one append, when neither had a number yet.
-            payload["permission_ref"] = event_id(agent_id, seq - int(reference[2:]))
+        _name_references(payload, agent_id, seq)
         if isinstance(event, ModelCompleted):
             # Not stored for a single attempt, because it follows from the rest; readers get it always.
             payload["timeline"] = event.whole_timeline().model_dump(mode="json", exclude_none=True)

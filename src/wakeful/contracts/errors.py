@@ -70,6 +70,10 @@ class ToolReported(ForTheModel):
         self.error = error
 
 
+class ToolAsks(ForTheModel):
+    """A tool says that a person has to decide first. It has done nothing; once approved, it is called again."""
+
+
 class OutcomeUnknown(ForTheModel):
     """Raised by a tool: the effect may have happened and nobody can say."""
 

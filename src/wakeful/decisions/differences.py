@@ -24,6 +24,7 @@ NAMES = (
     "approval_action_id",
     "hook_outcomes",
     "permission_ref",
+    "updated_input_ref",
     "sandbox_ref",
     "binding",
     "working_directory",

@@ -258,6 +258,8 @@ def _without_arguments(value: Any, declarations: Mapping[str, ToolDeclaration], 
     if isinstance(value.get("arguments"), dict) and "tool_name" in value:
         declared = declared_by(declarations.get(value.get("tool_name", "")))
         copy["arguments"] = redact(value["arguments"], declared)
+    elif isinstance(value.get("arguments"), dict) and "by" in value:
+        copy["arguments"] = {"redacted": True}  # a hook's own: the safe form of what was run stands in `tool.args`
     if "changed_by" in value and value.get("delta") is not None:
         copy["delta"] = REDACTED
     return copy

@@ -143,8 +143,7 @@ class Replay:
             case ToolStarted():
                 return self._taken_up(fact, event.scheduling if event.dispatched else None)
             case ToolFailed(status="skipped"):
-                because: Literal["cancelled", "budget"] = "budget" if event.abort_reason == "budget" else "cancelled"
-                return self._one_of(fact, SkipCall(fact.call_id or "", because))
+                return self._one_of(fact, SkipCall(fact.call_id or "", _because(event)))
             case LimitChanged():
                 return self._limited(fact, event)
             case TurnInterruptApplied():
@@ -393,6 +392,12 @@ class Replay:
         if written != wanted:
             return Difference(str(written) if written else f"{fact.event.kind} {fact.call_id or ''}", str(settlement))
         return self._same(fact)
+
+
+def _because(event: ToolFailed) -> Literal["cancelled", "budget", "completed"]:
+    if event.error_category == "sibling_canceled":
+        return "completed"
+    return "budget" if event.abort_reason == "budget" else "cancelled"
 
 
 def _settlement(fact: Fact) -> Settlement | None:

@@ -25,6 +25,7 @@ from wakeful.contracts.events import (
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
     AssistantRecorded,
+    CompletionBlocked,
     ContextResolved,
     ContinuationDecided,
     CostEstimated,
@@ -61,6 +62,7 @@ from wakeful.contracts.events import (
     ToolDispatched,
     ToolFailed,
     ToolMediationDisabled,
+    ToolMediationFailed,
     ToolProgress,
     ToolResult,
     ToolStarted,
@@ -121,6 +123,8 @@ class Call:
     started_at: int = 0
     pending: Pending | None = None
     """The newest thing it asked of somebody outside."""
+    rewritten: dict[str, Any] | None = None
+    """Arguments that a hook put in the place of the model's."""
     answer: ToolItem | None = None
 
     @property
@@ -133,6 +137,11 @@ class Call:
         """Arguments that a person put in the place of the model's."""
         said = self.pending.said if self.pending is not None else None
         return said.arguments if isinstance(said, ActionResolved) else None
+
+    @property
+    def replaced(self) -> dict[str, Any] | None:
+        """What is run in the place of the model's own arguments: a person's, else a hook's; None: the model's."""
+        return self.edited if self.edited is not None else self.rewritten
 
     @property
     def call_id(self) -> str:
@@ -234,6 +243,8 @@ class TurnState:
     """What the conversation has seen: untrusted input, private data, acts."""
     standing_rules: list[dict[str, Any]] = field(default_factory=list)
     """Rules that people added while deciding about calls of this turn."""
+    completed_by: str | None = None
+    """The call with which a mediator declared the run complete."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Calls whose outcome nobody knows, and their tools."""
     stop: Stop | None = None
@@ -273,7 +284,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _recorded(state, fact, event)
         case ToolStarted():
             _started_call(state, fact, event)
-        case PermissionEvaluated() | ToolProgress() | ToolArgs() | ContextResolved() | CostEstimated():
+        case PermissionEvaluated():
+            if event.said:
+                _heard(state, fact, event)
+        case ToolProgress() | ToolArgs() | ContextResolved() | CostEstimated():
             pass  # facts for readers: nothing is decided from them
         case ToolFailed():
             _failed_call(state, fact, event)
@@ -365,6 +379,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | TranscriptLockReleaseFailed()
             | ToolDeclarationsRejected()
             | ToolMediationDisabled()
+            | ToolMediationFailed()
+            | CompletionBlocked()
             | TranscriptClosed()
             | ToolCatalogResolved()
             | RuntimeToolContinued()
@@ -503,12 +519,22 @@ def _round_complete(state: TurnState) -> None:
     if state.continuation:
         state.items.extend(state.continuation)
         state.continuation = ()
-    if state.stop_rule == "single":
+    if state.stop_rule == "single" or state.completed_by in state.calls:
         state.phase = "answered"
     elif state.stop_rule == "caller":
         state.phase = "closing"
     else:
         state.phase = "ready" if goes_on else "answered"
+
+
+def _heard(state: TurnState, fact: Fact, event: PermissionEvaluated) -> None:
+    """Code outside the log may write other arguments, or declare the run complete."""
+    call = state.calls.get(fact.call_id or "")
+    for said in event.said:
+        if said.arguments is not None and call is not None:
+            call.rewritten = said.arguments
+        if said.completes:
+            state.completed_by = fact.call_id
 
 
 def _started_call(state: TurnState, fact: Fact, event: ToolStarted) -> None:
@@ -534,6 +560,9 @@ def _expose(state: TurnState, call: Call) -> None:
 def _asked_outside(state: TurnState, fact: Fact, event: ActionRequired | RuntimeToolRequested) -> None:
     call = state.calls[fact.call_id or ""]
     call.taken_up = True
+    if call.dispatches:  # the tool itself has a question, and has done nothing: it begins anew with the answer
+        call.dispatches = 0
+        state.running -= 1
     if isinstance(event, ActionRequired):
         call.pending = Pending(event.action_id, event.expires_at, event, fact.at)
     else:

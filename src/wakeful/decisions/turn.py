@@ -39,7 +39,7 @@ class SkipCall:
     """Close a call that will not be run."""
 
     call_id: str
-    because: Literal["cancelled", "budget"]
+    because: Literal["cancelled", "budget", "completed"]
 
 
 @dataclass(slots=True, frozen=True)
@@ -158,6 +158,8 @@ def _acting(state: TurnState) -> list[Step]:
 
     A call that waits for somebody outside holds nobody up. When only such calls are left, the turn rests.
     """
+    if state.completed_by in state.calls:
+        return [SkipCall(call.call_id, "completed") for call in state.open_calls() if not call.running]
     steps: list[Step] = []
     waiting: list[Pending] = []
     running = state.running

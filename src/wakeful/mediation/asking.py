@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from wakeful.contracts.content import BlobRef
+from wakeful.contracts.errors import ToolAsks
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -24,17 +25,17 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.gate import Decision
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.runtime_tools import request_id
-from wakeful.contracts.tools import Effect, Effects, ToolError
+from wakeful.contracts.tools import Effect, Effects, ToolDeclaration, ToolError
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.receipts import bounded
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Call
 from wakeful.mediation.binding import bind, holds
-from wakeful.mediation.gate import Admission, Consulted, Proposal
+from wakeful.mediation.gate import Admission, Consulted, Dispatch, GateParts, Proposal
 from wakeful.mediation.judging import BINDING
 from wakeful.mediation.outcomes import ONE_BEFORE, UNKNOWN_HINT, CallRecord, failed
 from wakeful.mediation.shaping import at_once, makes_short_text, shaped
-from wakeful.tools.results import ResultRefused
+from wakeful.tools.results import ResultRefused, clean
 
 if TYPE_CHECKING:
     from wakeful.mediation.mediator import Mediator
@@ -55,58 +56,69 @@ def asked(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: Con
         required = _question(gate, proposal)
     else:
         requested = _request(gate, proposal)
-        events: list[AnyEvent] = [
-            *consulted.events,
-            gate.permission(proposal, verdict, consulted),
-            gate.started(proposal, "allowed", hooks=consulted),
-            requested,
-        ]
-        return Admission(events)
-    permission = gate.permission(
+        return Admission([*gate.opening(proposal, verdict, consulted, "allowed"), requested])
+    opened = gate.opening(
         proposal,
         replace(verdict, decision="ask", reason=required.reason),
         consulted,
+        "ask",
         approval_action_id=required.action_id,
         expires_at=required.expires_at,
     )
-    return Admission([*consulted.events, permission, gate.started(proposal, "ask", hooks=consulted), required])
+    return Admission([*opened, required])
 
 
-def handed_on(gate: "Mediator", proposal: Proposal, answer: "Answered") -> Admission:
+def asked_from_inside(
+    parts: GateParts, dispatch: Dispatch, declared: ToolDeclaration, wants: ToolAsks
+) -> ActionRequired:
+    """A tool that was let through says that a person has to decide first."""
+    declaration, arguments = dispatch.declaration, dispatch.arguments
+    safe: dict[str, Any] = redact_parameters(arguments, declaration.input_schema, declaration.sensitive_parameters)
+    directory = dispatch.tool.working_directory(arguments)
+    more: dict[str, Any] = {}
+    if dispatch.record.injected_args:
+        more["injected_args"] = dispatch.record.injected_args
+    return ActionRequired(
+        action_id=parts.new_id("appr"),
+        tool_name=declaration.name,
+        prompt=clean(wants.message)[:MAX_PROMPT_CHARS] or _words(declaration.name, safe),
+        reason=f"{declaration.name} asks before it does this",
+        decisions=APPROVAL_DECISIONS,
+        safe_args=safe,
+        args_sha256=stable_hash(safe),
+        binding=bind(parts.secret, declared, arguments, directory),
+        working_directory=directory,
+        expires_at=int((parts.now() + parts.expiry_seconds) * 1_000_000),
+        **more,
+    )
+
+
+def handed_on(gate: "Mediator", proposal: Proposal, answer: "Answered", consulted: Consulted) -> Admission:
     """A person let a call through that somebody else outside carries out: now they are asked."""
     verdict = Verdict("allow", "human", answer.reason, layer="approval")
-    permission = gate.permission(proposal, verdict, Consulted(), approval_action_id=answer.action_id)
+    permission = gate.permission(proposal, verdict, consulted, approval_action_id=answer.action_id)
     asks = _request if proposal.declaration.answered_by == "client" else _question
-    return Admission([permission, *rewritten(proposal, answer), asks(gate, proposal)])
+    return Admission([*consulted.events, permission, *rewritten(proposal, answer), asks(gate, proposal)])
 
 
-def asked_anew(gate: "Mediator", proposal: Proposal) -> Admission:
+def asked_anew(gate: "Mediator", proposal: Proposal, heard: Consulted) -> Admission:
     """What was approved is not what would run now."""
     reason = "what was approved is not what would run now: the tool, its arguments or its directory changed"
     verdict = Verdict("ask", "mode", reason, layer=BINDING)
-    consulted = Consulted((Said(by=BINDING, decision="ask", reason=reason),))
+    already = any(said.by == BINDING for said in heard.said)  # a recorded call is judged again
+    consulted = heard if already else heard.and_then(Consulted((Said(by=BINDING, decision="ask", reason=reason),)))
     required = _approval(gate, proposal, verdict)
     permission = gate.permission(
         proposal, verdict, consulted, approval_action_id=required.action_id, expires_at=required.expires_at
     )
-    return Admission([permission, required])
-
-
-def replaced(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
-    """A mediator gave the result; the tool is not run."""
-    events: list[AnyEvent] = [
-        *consulted.events,
-        gate.permission(proposal, verdict, consulted),
-        gate.started(proposal, "allowed", hooks=consulted),
-    ]
-    return given(gate, proposal.record, Given(consulted.result), before=events)
+    return Admission([*consulted.events, permission, required])
 
 
 def rewritten(proposal: Proposal, answer: "Answered") -> list[AnyEvent]:
     """Arguments that a person changed, as a fact."""
     if not answer.edited:
         return []
-    return [ToolArgs(safe_args=_safe(proposal), changed_by="approver")]
+    return [ToolArgs(safe_args=safe_arguments(proposal), changed_by="approver")]
 
 
 # --- the answer ----------------------------------------------------------------------------------------------------
@@ -311,7 +323,7 @@ def unanswered(record: CallRecord, said: RuntimeToolResolved, effect: Effect, no
 
 def _approval(gate: "Mediator", proposal: Proposal, verdict: Verdict) -> ActionRequired:
     parts, declaration = gate.parts, proposal.declaration
-    safe = _safe(proposal)
+    safe = safe_arguments(proposal)
     more: dict[str, Any] = {}
     if proposal.record.injected_args:
         more["injected_args"] = proposal.record.injected_args
@@ -343,8 +355,8 @@ def _question(gate: "Mediator", proposal: Proposal) -> ActionRequired:
         reason="the agent has a question",
         decisions=QUESTION_DECISIONS,
         choices=tuple(str(choice) for choice in choices) if isinstance(choices, list) else (),
-        safe_args=_safe(proposal),
-        args_sha256=stable_hash(_safe(proposal)),
+        safe_args=safe_arguments(proposal),
+        args_sha256=stable_hash(safe_arguments(proposal)),
         binding=bind(parts.secret, proposal.declared, arguments, None),
         expires_at=int((parts.now() + parts.expiry_seconds) * 1_000_000),
     )
@@ -360,13 +372,12 @@ def _nobody(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: C
     outcome = failed(
         proposal.record, error, now=gate.parts.now(), status="failed", category="setup_required", effects="none"
     )
-    permission = gate.permission(proposal, verdict, consulted)
-    return Admission([*consulted.events, permission, gate.started(proposal, "allowed"), outcome])
+    return Admission([*gate.opening(proposal, verdict, consulted, "allowed"), outcome])
 
 
 def _request(gate: "Mediator", proposal: Proposal) -> RuntimeToolRequested:
     parts, declaration = gate.parts, proposal.declaration
-    safe = _safe(proposal)
+    safe = safe_arguments(proposal)
     seconds = declaration.timeout if declaration.timeout is not None else parts.client_seconds
     sent = proposal.tool.for_client(proposal.arguments)
     more: dict[str, Any] = {name: value for name, value in sent._asdict().items() if value}
@@ -382,7 +393,8 @@ def _request(gate: "Mediator", proposal: Proposal) -> RuntimeToolRequested:
     )
 
 
-def _safe(proposal: Proposal) -> dict[str, Any]:
+def safe_arguments(proposal: Proposal) -> dict[str, Any]:
+    """The arguments as every reader may see them."""
     declaration = proposal.declaration
     safe: dict[str, Any] = redact_parameters(
         proposal.arguments, declaration.input_schema, declaration.sensitive_parameters

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
 from wakeful.contracts.events import AnyEvent, PermissionEvaluated
-from wakeful.contracts.events.tools import HookOutcome, Said
-from wakeful.contracts.tools import Confinement, Principal, ToolDeclaration
+from wakeful.contracts.events.tools import Said
+from wakeful.contracts.tools import Confinement, Principal, ToolDeclaration, ToolError
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.secret_values import NO_SECRETS, SecretValues
 from wakeful.decisions.state import Call
@@ -85,7 +85,6 @@ class Consulted:
     said: tuple[Said, ...] = ()
     events: tuple[AnyEvent, ...] = ()
     """`hook.*` facts, in order."""
-    outcomes: tuple[HookOutcome, ...] = ()
     arguments: dict[str, Any] | None = None
     """What a hook wrote in the place of the arguments."""
     result: Any = None
@@ -96,13 +95,24 @@ class Consulted:
             self,
             said=(*self.said, *other.said),
             events=(*self.events, *other.events),
-            outcomes=(*self.outcomes, *other.outcomes),
             arguments=other.arguments if other.arguments is not None else self.arguments,
             result=other.result if other.result is not None else self.result,
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """A call that did not come as far as a proposal: its tool is not there, or its arguments are not fit."""
+
+    call: Call
+    declaration: ToolDeclaration | None
+    arguments: dict[str, Any]
+    error: ToolError
+
+
 Consult: TypeAlias = Callable[[Proposal], Awaitable[Consulted]]
+ConsultOnAsk: TypeAlias = Callable[[Proposal, Verdict], Awaitable[Consulted]]
+ConsultUnfit: TypeAlias = Callable[[Unfit], Awaitable[Consulted]]
 Policy: TypeAlias = Callable[[Proposal, tuple[Verdict, ...]], Verdict]
 """The pure verdict on a call, given what predicates and hooks said about it."""
 
@@ -112,7 +122,12 @@ class GateParts:
     """What the gate of one turn is made of, besides its tools. The empty one lets through whatever is offered."""
 
     policy: Policy | None = None
-    consult: Consult | None = None
+    consult: tuple[Consult, ...] = ()
+    """Who has a say on a call before it runs; nobody waits for anybody when there is nobody."""
+    consult_on_ask: ConsultOnAsk | None = None
+    """Heard when a person is to be asked."""
+    consult_unfit: ConsultUnfit | None = None
+    """Heard about calls that are refused anyway: what is refused may be told in other words, or get a result."""
     locks: LockTable | None = None
     lock_seconds: float = LOCK_SECONDS
     secret: bytes = b""

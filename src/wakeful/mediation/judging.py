@@ -13,6 +13,8 @@ from wakeful.mediation.gate import Consulted, GateParts, Proposal
 NOTHING_AGAINST = Verdict("allow", "mode", "the tool is offered in this turn and no rule forbids it", layer="gate")
 PREDICATE = "approval predicate"
 CONFINEMENT = "confinement"
+CALL_GATES = "tool_call_rules"
+ACTION_POLICY = "action_policy"
 LOCKS = "locks"
 BINDING = "binding"
 NOBODY_SAID = Consulted()
@@ -53,6 +55,26 @@ def unconfined(proposal: Proposal, policy: ToolPolicy) -> Consulted:
     return Consulted((Said(by=CONFINEMENT, decision=against.decision, reason=against.reason),))
 
 
+def raised(error: Exception) -> Consulted:
+    """Whoever has a say and raises has denied."""
+    reason = f"what is asked before a call raised {type(error).__name__}: {error}"
+    return Consulted((Said(by="hooks", decision="deny", reason=reason[:1_000]),))
+
+
+def not_as_edited() -> Said:
+    return Said(by="hooks", decision="deny", reason="a hook would change what a person wrote, and may not")
+
+
+def only_denies(said: Said) -> Said:
+    """A person has answered what is asked; what is denied stays denied."""
+    return said if said.decision == "deny" else said.model_copy(update={"decision": "allow", "arguments": None})
+
+
+def judge_alone(consulted: Consulted) -> Verdict:
+    """The verdict of those who were heard, about a call that no policy knows."""
+    return combined(tuple(_voice(each) for each in consulted.said))
+
+
 def locked(holders: Mapping[str, str], seconds: float) -> Consulted:
     """What a call is told whose locks did not become free."""
     held = ", ".join(f"{name} (held by {owner})" for name, owner in sorted(holders.items())) or "its locks"
@@ -80,17 +102,21 @@ def _voice(said: Said) -> Verdict:
         return Verdict(said.decision, "rule", said.reason, ("tool:approval",), "person")
     if said.by == CONFINEMENT:
         return Verdict(said.decision, "sandbox", said.reason, layer="confinement", error_type="sandbox_unavailable")
+    if said.by == CALL_GATES:
+        return Verdict(said.decision, "rule", said.reason, layer="call_gates", error_type=said.error_type or "")
+    if said.by == ACTION_POLICY:
+        return Verdict(said.decision, "host_policy", said.reason, layer="action", error_type=said.error_type or "")
     if said.by in (LOCKS, BINDING):
         return Verdict(said.decision, "mode", said.reason, layer=said.by)
     return Verdict(said.decision, "hook", said.reason, layer="hooks", error_type=said.error_type or "hook_blocked")
 
 
-def refusal(proposal: Proposal, verdict: Verdict) -> tuple[ToolError, ErrorCategory]:
+def refusal(tool: str, verdict: Verdict) -> tuple[ToolError, ErrorCategory]:
     """A denied call, in words for the model."""
     kind = "lock_timeout" if verdict.layer == "locks" else verdict.error_type
     error = ToolError(
         kind=kind,
-        message=f"{proposal.declaration.name} was not run: {verdict.reason}",
+        message=f"{tool} was not run: {verdict.reason}",
         details={"layer": verdict.layer, **({"rules": list(verdict.rule_refs)} if verdict.rule_refs else {})},
         recovery_hint="Try again later." if kind == "lock_timeout" else "Do without it, or ask the person in charge.",
         retryable=kind == "lock_timeout",

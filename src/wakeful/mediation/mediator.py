@@ -23,18 +23,23 @@ held to what was decided about. A failure at any point becomes a normal result f
 
 import difflib
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.envelope import before
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
     AnyEvent,
+    HookCompleted,
     PermissionEvaluated,
     SandboxApplied,
+    ToolArgs,
     ToolDispatched,
+    ToolFailed,
+    ToolResult,
     ToolStarted,
 )
 from wakeful.contracts.events.tools import ErrorCategory, Policy, Said
@@ -45,9 +50,12 @@ from wakeful.decisions.injected import split
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Call
 from wakeful.mediation import asking, judging, validation
-from wakeful.mediation.gate import ALLOWED, Admission, Consulted, Dispatch, GateParts, Proposal
-from wakeful.mediation.outcomes import ONE_BEFORE, PREVIOUS_EVENT, CallRecord, failed, without_keys
+from wakeful.mediation.consulting import outcomes_of
+from wakeful.mediation.gate import ALLOWED, Admission, Consulted, Dispatch, GateParts, Proposal, Unfit
+from wakeful.mediation.outcomes import PREVIOUS_EVENT, CallRecord, failed, without_keys
+from wakeful.mediation.shaping import shaped
 from wakeful.tools.function import Tool
+from wakeful.tools.results import ResultRefused
 
 Scheduling: TypeAlias = Literal["parallel", "serial"]
 
@@ -110,14 +118,13 @@ class Mediator:
         prepared = self._prepare(call, arguments, record, batch_id, scheduling)
         proposal = prepared.proposal
         if proposal is None:
-            assert prepared.error is not None
-            return self._invalid(call, prepared, record, batch_id)
+            if said is not None or self._parts.consult_unfit is None:
+                return self._invalid(call, prepared, record, batch_id, Consulted(said=said or ()))
+            return Admission([], later=lambda: self._consult_unfit(call, prepared, record, batch_id))
         if said is not None:
-            return self._conclude(proposal, Consulted(said=said))
-        consulted = judging.predicate(proposal, self._parts)
-        if proposal.confinement is not None:
-            consulted = consulted.and_then(judging.unconfined(proposal, self._config.policy.tools))
-        if self._parts.consult is not None:
+            return self._conclude(self._as_said(proposal, said), Consulted(said=said))
+        consulted = self._own_words(proposal)
+        if self._parts.consult or self._parts.consult_on_ask is not None:
             return Admission([], later=lambda: self._consult(proposal, consulted))
         return self._conclude(proposal, consulted)
 
@@ -134,7 +141,7 @@ class Mediator:
             record.approval_id, record.approval_status = call.pending.action_id, "approved"
         # The effect class of the intent holds, whatever the code says today.
         declaration = tool.declaration if attempt == 1 else tool.declaration.model_copy(update={"effect": call.effect})
-        run_with = call.edited if call.edited is not None else executable
+        run_with = call.replaced if call.replaced is not None else executable
         owner = self._owner_of(call.call_id, attempt) if declaration.locks and self._parts.locks is not None else None
         return Dispatch(call.call_id, tool, declaration, run_with, key, attempt, call.step, record, owner)
 
@@ -145,10 +152,14 @@ class Mediator:
             return True
         record = CallRecord(call.call_id, call.part.name, 0.0)
         answer = asking.answer_of(call, record)
-        given = call.edited if call.edited is not None else arguments
+        given = call.replaced if call.replaced is not None else arguments
         proposal = self._prepare(call, given, record, "", "serial").proposal
-        written = split(arguments, self._injected).executable
+        written = self._written(call, arguments)
         return proposal is not None and asking.holds_for(answer, proposal, written, self._parts.secret, None)
+
+    def _written(self, call: Call, arguments: dict[str, Any] | None) -> dict[str, Any]:
+        """What a person was shown: the model's own arguments, or a hook's."""
+        return call.rewritten if call.rewritten is not None else split(arguments or {}, self._injected).executable
 
     def passed_over(self, call: Call, arguments: dict[str, Any] | None, batch_id: str) -> ToolStarted:
         """The beginning of a call that will not be run: each has one, and one end."""
@@ -191,28 +202,92 @@ class Mediator:
 
     # --- steps 5 to 11 ------------------------------------------------------------------------------------------------
 
-    async def _consult(self, proposal: Proposal, consulted: Consulted) -> Callable[[], Admission]:
-        assert self._parts.consult is not None
-        heard = await self._parts.consult(proposal)
-        return lambda: self._conclude(proposal, consulted.and_then(heard))
+    def _own_words(self, proposal: Proposal) -> Consulted:
+        """What the tool itself and this machine say about the call."""
+        consulted = judging.predicate(proposal, self._parts)
+        if proposal.confinement is not None:
+            consulted = consulted.and_then(judging.unconfined(proposal, self._config.policy.tools))
+        return consulted
 
-    def _conclude(self, proposal: Proposal, consulted: Consulted) -> Admission:
-        """Everybody was heard."""
-        rewritten = consulted.arguments
-        if rewritten is not None:
-            violations = validation.compile(proposal.declaration.input_schema).check(rewritten)
-            if violations:
-                consulted = consulted.and_then(Consulted((Said(by="hook", decision="deny", reason="rewrote badly"),)))
-            else:
-                proposal.arguments, proposal.is_rewritten = rewritten, True
-                proposal.directory = proposal.tool.working_directory(rewritten)
-                proposal.confinement = proposal.tool.confinement(rewritten)
+    async def _consult(self, proposal: Proposal, consulted: Consulted) -> Callable[[], Admission]:
+        """Hear everybody who has a say, one after another. Whoever raises denies, and a deny is final."""
+        for consult in self._parts.consult:
+            try:
+                heard = await consult(proposal)
+                consulted = consulted.and_then(heard)
+                if heard.arguments is not None:
+                    self._rewrite(proposal, heard.arguments)
+                    # What was said about the model's own arguments stays said: nothing is loosened by rewriting them.
+                    consulted = consulted.and_then(self._own_words(proposal))
+            except Exception as raised:
+                consulted = consulted.and_then(judging.raised(raised))
+            if any(said.decision == "deny" for said in consulted.said):
+                break
+        outcome = await self._stand_in(proposal.record, consulted)
+        return lambda: self._heard(proposal, consulted, outcome)
+
+    def _heard(self, proposal: Proposal, consulted: Consulted, outcome: Sequence[AnyEvent]) -> Admission:
+        """Conclude, unless a person is to be asked and somebody wants to know of it first."""
+        on_ask = self._parts.consult_on_ask
+        if on_ask is None:
+            return self._conclude(proposal, consulted, outcome)
         verdict = judging.judge(proposal, consulted, self._parts)
-        proposal.record.hook_outcomes = consulted.outcomes
+        if verdict.decision != "ask" or outcome:
+            return self._conclude(proposal, consulted, outcome)
+
+        async def wait() -> Callable[[], Admission]:
+            try:
+                heard = await on_ask(proposal, verdict)
+            except Exception as raised:
+                heard = judging.raised(raised)
+            return lambda: self._conclude(proposal, consulted.and_then(heard))
+
+        return Admission([], later=wait)
+
+    async def _stand_in(self, record: CallRecord, consulted: Consulted) -> list[AnyEvent]:
+        """The facts of a result that somebody gave in the tool's place."""
+        if consulted.result is None:
+            return []
+        try:
+            parts = self._parts
+            return await shaped(record, consulted.result, now=parts.now, keep=parts.keep, keys=parts.keys())
+        except ResultRefused as refused:
+            error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
+            now = self._parts.now()
+            return [failed(record, error, now=now, status="failed", category="execution_failed", effects="none")]
+
+    async def _consult_unfit(
+        self, call: Call, prepared: _Prepared, record: CallRecord, batch_id: str
+    ) -> Callable[[], Admission]:
+        consult = self._parts.consult_unfit
+        assert consult is not None and prepared.error is not None
+        try:
+            heard = await consult(Unfit(call, prepared.declaration, prepared.arguments, prepared.error))
+        except Exception as raised:
+            heard = judging.raised(raised)
+        outcome = await self._stand_in(record, heard)
+        return lambda: self._invalid(call, prepared, record, batch_id, heard, outcome)
+
+    def _rewrite(self, proposal: Proposal, arguments: dict[str, Any]) -> None:
+        """Other arguments: whatever follows from them is worked out anew."""
+        proposal.arguments, proposal.is_rewritten = arguments, True
+        proposal.declaration = proposal.tool.traits(arguments)
+        proposal.directory = proposal.tool.working_directory(arguments)
+        proposal.confinement = proposal.tool.confinement(arguments)
+
+    def _as_said(self, proposal: Proposal, said: tuple[Said, ...]) -> Proposal:
+        rewritten = next((each.arguments for each in reversed(said) if each.arguments is not None), None)
+        if rewritten is not None:
+            self._rewrite(proposal, rewritten)
+        return proposal
+
+    def _conclude(self, proposal: Proposal, consulted: Consulted, outcome: Sequence[AnyEvent] = ()) -> Admission:
+        """Everybody was heard. `outcome` is what was given in the tool's place."""
+        verdict = judging.judge(proposal, consulted, self._parts)
         if verdict.decision == "deny":
             return self._denied(proposal, verdict, consulted)
-        if consulted.result is not None:
-            return asking.replaced(self, proposal, verdict, consulted)
+        if outcome or any(said.replaces for said in consulted.said):
+            return Admission([*self.opening(proposal, verdict, consulted, "allowed"), *self._ended(outcome, consulted)])
         if verdict.decision == "ask" or proposal.declaration.answered_by != "code":
             return asking.asked(self, proposal, verdict, consulted)
         return self._locked(
@@ -255,19 +330,11 @@ class Mediator:
     def _let_through(self, proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
         call, declaration = proposal.call, proposal.declaration
         confinement = proposal.confinement
-        events: list[AnyEvent] = [*consulted.events, self.permission(proposal, verdict, consulted)]
-        permission_at = len(events) - 1
-        started = self._started(
-            call,
-            declaration,
-            proposal.arguments,
-            proposal.batch_id,
-            proposal.scheduling,
-            "sandboxed" if confinement is not None and confinement.mode != "not_enforced" else "allowed",
-            dispatched=True,
-            hooks=consulted,
-        )
-        events.append(started)
+        policy: Policy = "sandboxed" if confinement is not None and confinement.mode != "not_enforced" else "allowed"
+        events = self.opening(proposal, verdict, consulted, policy, dispatched=True)
+        permission_at = len(consulted.events)
+        started = events[permission_at + 1]
+        assert isinstance(started, ToolStarted)
         sandbox_at = None
         if confinement is not None:
             events.append(SandboxApplied.of(confinement))
@@ -297,14 +364,25 @@ class Mediator:
             fields["destructive"] = True
         if consulted.said:
             fields["said"] = consulted.said
+        rewritten = [event.updated_input_ref for event in consulted.events if isinstance(event, HookCompleted)]
+        if any(rewritten):
+            fields["updated_input_ref"] = [ref for ref in rewritten if ref][-1]
         return PermissionEvaluated(
             decision=verdict.decision, decision_source=verdict.source, decision_reason=verdict.reason, **fields
         )
 
-    def started(
-        self, proposal: Proposal, policy: Policy, *, dispatched: bool = False, hooks: Consulted | None = None
-    ) -> ToolStarted:
-        return self._started(
+    def opening(
+        self,
+        proposal: Proposal,
+        verdict: Verdict,
+        consulted: Consulted,
+        policy: Policy,
+        *,
+        dispatched: bool = False,
+        **more: Any,
+    ) -> list[AnyEvent]:
+        """What every call begins with: what hooks said, the verdict, the beginning, and whether it was rewritten."""
+        started = self._started(
             proposal.call,
             proposal.declaration,
             proposal.arguments,
@@ -312,8 +390,29 @@ class Mediator:
             proposal.scheduling,
             policy,
             dispatched=dispatched,
-            hooks=hooks,
         )
+        permission = self.permission(proposal, verdict, consulted, **more)
+        if not consulted.said and not consulted.events:
+            return [permission, started]
+        events: list[AnyEvent] = [*consulted.events, permission, started]
+        if consulted.events:
+            outcomes = outcomes_of(consulted.events, lambda index: before(len(events) - 1 - index))
+            events[-1] = started.model_copy(update={"hook_outcomes": outcomes})
+        if any(said.arguments is not None for said in consulted.said):
+            events.append(ToolArgs(safe_args=asking.safe_arguments(proposal), changed_by="hook"))
+        return events
+
+    def _ended(self, outcome: Sequence[AnyEvent], consulted: Consulted, opened: int = 2) -> list[AnyEvent]:
+        """An end that is written together with its beginning refers to what stands before it."""
+        if not outcome:
+            return []
+        *notes, last = outcome
+        assert isinstance(last, ToolResult | ToolFailed)
+        changed = any(said.arguments is not None for said in consulted.said)
+        back = opened + changed + len(notes)
+        outcomes = outcomes_of(consulted.events, lambda index: before(len(consulted.events) - index + back))
+        refs = {"permission_ref": before(back), "hook_outcomes": (*last.hook_outcomes, *outcomes)}
+        return [*notes, last.model_copy(update=refs)]
 
     # --- a call that was asked about ----------------------------------------------------------------------------------
 
@@ -333,42 +432,72 @@ class Mediator:
         if answer.outcome is not None or answer.given is not None:
             record.injected_args = injected or None
             return self._over(call, answer, record, judged_again=said is not None)
-        given = call.edited if call.edited is not None else arguments
+        given = call.replaced if call.replaced is not None else arguments
         prepared = self._prepare(call, given, record, batch_id, scheduling)
         proposal = prepared.proposal
         if proposal is None:
             assert prepared.error is not None
             return Admission([self._failure(record, prepared.error)])
         record.injected_args = injected or None
-        consulted = Consulted(said or ())
-        verdict = judging.judge(proposal, consulted, self._parts)
+        heard = Consulted(said=said or ())
+        written = self._written(call, arguments)
+        if said is None and answer.edited and self._parts.consult:
+            return Admission([], later=lambda: self._consult_edited(proposal, answer, written))
+        return self._decided(proposal, answer, written, heard, said)
+
+    async def _consult_edited(
+        self, proposal: Proposal, answer: "asking.Answered", written: dict[str, Any]
+    ) -> Callable[[], Admission]:
+        """A person wrote other arguments: whoever has a say has not seen them. What they ask for has been answered."""
+        heard = Consulted()
+        for consult in self._parts.consult:
+            try:
+                one = await consult(proposal)
+            except Exception as raised:
+                one = judging.raised(raised)
+            if one.arguments is not None or one.result is not None:
+                one = replace(one, said=(*one.said, judging.not_as_edited()), arguments=None, result=None)
+            heard = heard.and_then(one)
+        consulted = replace(heard, said=tuple(map(judging.only_denies, heard.said)))
+        return lambda: self._decided(proposal, answer, written, consulted, None)
+
+    def _decided(
+        self,
+        proposal: Proposal,
+        answer: "asking.Answered",
+        written: dict[str, Any],
+        consulted: Consulted,
+        said: tuple[Said, ...] | None,
+    ) -> Admission:
+        """Judged once more, and held to what was decided about. `said`: a recorded call, judged again."""
+        denies = tuple(each for each in consulted.said if each.decision == "deny")
+        verdict = judging.judge(proposal, replace(consulted, said=denies), self._parts)
         if verdict.decision == "deny":
             return self._denied(proposal, verdict, consulted)
         if not asking.holds_for(answer, proposal, written, self._parts.secret, said):
-            return asking.asked_anew(self, proposal)
+            return asking.asked_anew(self, proposal, consulted)
         if proposal.declaration.answered_by != "code":
-            return asking.handed_on(self, proposal, answer)
+            return asking.handed_on(self, proposal, answer, consulted)
         return self._locked(
             proposal,
-            lambda: self._approved(proposal, answer),
-            # Nothing was said that the log does not hold, unless the locks never came.
-            lambda heard: self._answered(call, arguments, record, batch_id, scheduling, heard.said or None),
+            lambda: self._approved(proposal, answer, consulted),
+            lambda heard: self._decided(proposal, answer, written, consulted.and_then(heard), said),
         )
 
     def _over(
         self, call: Call, answer: "asking.Answered", record: CallRecord, *, judged_again: bool = False
     ) -> Admission:
         """What was said is the end of it. No code of the tool is needed, nor that it still is there."""
-        before: list[AnyEvent] = []
+        opened: list[AnyEvent] = []
         if call.pending is not None and isinstance(call.pending.asked, ActionRequired):
-            before.append(self._decided(call, answer, record))
+            opened.append(self._word_of(call, answer, record))
             record.permission_ref = PREVIOUS_EVENT
         if answer.given is not None:
-            return asking.given(self, record, answer.given, before, judged_again=judged_again)
+            return asking.given(self, record, answer.given, opened, judged_again=judged_again)
         assert answer.outcome is not None
-        return Admission([*before, without_keys(answer.outcome(self._parts.now()), self._parts.keys())])
+        return Admission([*opened, without_keys(answer.outcome(self._parts.now()), self._parts.keys())])
 
-    def _decided(self, call: Call, answer: "asking.Answered", record: CallRecord) -> PermissionEvaluated:
+    def _word_of(self, call: Call, answer: "asking.Answered", record: CallRecord) -> PermissionEvaluated:
         """A person's word as a verdict."""
         source: DecisionSource = "human" if record.approval_status != "timed_out" else "mode"
         declaration = self._config.tool(call.part.name)
@@ -381,13 +510,13 @@ class Mediator:
             destructive=declaration is not None and declaration.is_destructive,
         )
 
-    def _approved(self, proposal: Proposal, answer: "asking.Answered") -> Admission:
+    def _approved(self, proposal: Proposal, answer: "asking.Answered", consulted: Consulted) -> Admission:
         """A person let it through: what they saw is what runs."""
         call, declaration = proposal.call, proposal.declaration
         confinement = proposal.confinement
         verdict = Verdict("allow", "human", answer.reason, layer="approval")
-        consulted = Consulted()
         events: list[AnyEvent] = [
+            *consulted.events,
             self.permission(proposal, verdict, consulted, approval_action_id=answer.action_id),
             *asking.rewritten(proposal, answer),
         ]
@@ -401,15 +530,39 @@ class Mediator:
         dispatch = Dispatch(
             call.call_id, proposal.tool, declaration, proposal.arguments, key, 1, call.step, proposal.record, owner
         )
-        return Admission(events, dispatch, permission_at=0, sandbox_at=sandbox_at)
+        return Admission(events, dispatch, permission_at=len(consulted.events), sandbox_at=sandbox_at)
 
     # --- refusals -----------------------------------------------------------------------------------------------------
 
-    def _invalid(self, call: Call, prepared: _Prepared, record: CallRecord, batch_id: str) -> Admission:
+    def _invalid(
+        self,
+        call: Call,
+        prepared: _Prepared,
+        record: CallRecord,
+        batch_id: str,
+        consulted: Consulted,
+        outcome: Sequence[AnyEvent] = (),
+    ) -> Admission:
+        """A call that cannot be made. What a mediator said of it stands in the place of what is wrong with it."""
         assert prepared.error is not None
         shown = prepared.declaration or ToolDeclaration(name=call.part.name, input_schema={})
         started = self._started(call, shown, prepared.arguments, batch_id, "parallel", "unavailable")
-        return Admission([started, self._failure(record, prepared.error)])
+        if not consulted.said:
+            return Admission([*consulted.events, started, self._failure(record, prepared.error)])
+        verdict = judging.judge_alone(consulted)
+        permission = PermissionEvaluated(
+            decision=verdict.decision,
+            decision_source=verdict.source,
+            decision_reason=verdict.reason,
+            layer=verdict.layer,
+            said=consulted.said,
+        )
+        if verdict.decision == "deny":
+            error, category = judging.refusal(call.part.name, verdict)
+            now = self._parts.now()
+            outcome = [failed(record, error, now=now, status="denied", category=category, effects="none")]
+        opened: list[AnyEvent] = [*consulted.events, permission, started]
+        return Admission([*opened, *self._ended(outcome, consulted)], permission_at=len(consulted.events))
 
     def _failure(self, record: CallRecord, error: ToolError) -> AnyEvent:
         return failed(
@@ -423,17 +576,15 @@ class Mediator:
 
     def _denied(self, proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
         """The verdict, the call's beginning unless it has begun to wait before, and its end."""
-        error, category = judging.refusal(proposal, verdict)
+        error, category = judging.refusal(proposal.declaration.name, verdict)
         status: FailedStatus = "timed_out" if error.kind == "lock_timeout" else "denied"
-        begun = proposal.call.pending is not None
-        proposal.record.permission_ref = PREVIOUS_EVENT if begun else ONE_BEFORE
         outcome = failed(
             proposal.record, error, now=self._parts.now(), status=status, category=category, effects="none"
         )
-        events: list[AnyEvent] = [*consulted.events, self.permission(proposal, verdict, consulted)]
-        if not begun:
-            events.append(self.started(proposal, "denied", hooks=consulted))
-        return Admission([*events, outcome])
+        if proposal.call.pending is not None:
+            permission = self.permission(proposal, verdict, consulted)
+            return Admission([*consulted.events, permission, *self._ended([outcome], consulted, opened=1)])
+        return Admission([*self.opening(proposal, verdict, consulted, "denied"), *self._ended([outcome], consulted)])
 
     def _started(
         self,
@@ -445,12 +596,8 @@ class Mediator:
         policy: Policy,
         *,
         dispatched: bool = False,
-        hooks: Consulted | None = None,
     ) -> ToolStarted:
         safe = redact_parameters(arguments, declaration.input_schema, declaration.sensitive_parameters)
-        more: dict[str, Any] = {}
-        if hooks is not None and hooks.outcomes:
-            more["hook_outcomes"] = hooks.outcomes
         return _tool_started(
             tool_name=call.part.name,
             safe_args=safe if call.part.arguments_ref is None else None,
@@ -469,7 +616,6 @@ class Mediator:
             effect=declaration.effect,
             idempotency_key=idempotency_key(self._turn_id, call.call_id),
             timeout_ms=int(declaration.timeout * 1000) if declaration.timeout is not None else None,
-            **more,
         )
 
     @property

@@ -7,6 +7,7 @@ from pydantic_core import to_jsonable_python
 
 from wakeful.contracts.content import BlobRef, File, Image, Text
 from wakeful.contracts.conversation import ToolItem
+from wakeful.contracts.envelope import before
 from wakeful.contracts.events import ErrorCategory, OutputSpilled, OutputTruncated, ToolFailed, ToolResult
 from wakeful.contracts.events.tools import AbortReason, HookOutcome
 from wakeful.contracts.tools import PREVIEW_CHARS, Effects, FailedStatus, ToolError, ToolResultMetadata
@@ -15,7 +16,7 @@ from wakeful.decisions.receipts import MAX_HINT_CHARS, MAX_MESSAGE_CHARS, bounde
 from wakeful.decisions.secret_values import SecretValues
 from wakeful.tools.results import Shown, ToolOutput, clean
 
-PREVIOUS_EVENT, ONE_BEFORE = "@-1", "@-2"
+PREVIOUS_EVENT, ONE_BEFORE = before(1), before(2)
 """References to the event just before, and the one before that: the number is known only to the store. `published`
 spells them out."""
 MetadataStatus = Literal["success", "error", "rejected", "timed_out", "cancelled"]

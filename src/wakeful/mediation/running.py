@@ -13,18 +13,19 @@ A sync tool's thread cannot be stopped. Its late answer is a fact that closes th
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol, TypeAlias
 
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.errors import OutcomeUnknown, ToolReported, ToolRetry
+from wakeful.contracts.errors import OutcomeUnknown, ToolAsks, ToolReported, ToolRetry
 from wakeful.contracts.events import (
     AnyEvent,
     ErrorCategory,
     SandboxViolation,
     ToolDispatched,
     ToolFailed,
+    ToolResult,
     UnknownResolved,
 )
 from wakeful.contracts.events.tools import AbortReason
@@ -102,7 +103,17 @@ class Surroundings(Protocol):
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]": ...
 
+    def asks(self, dispatch: Dispatch, wants: ToolAsks) -> AnyEvent:
+        """The record of a question that a running tool has."""
+        ...
 
+    @property
+    def after_call(self) -> "AfterCall | None":
+        """Whoever is heard about an outcome before it is told; None: nobody."""
+        ...
+
+
+AfterCall: TypeAlias = Callable[[Dispatch, list[AnyEvent]], Awaitable[list[AnyEvent]]]
 Deliver: TypeAlias = Callable[[Dispatch, list[AnyEvent]], None]
 
 
@@ -236,6 +247,9 @@ class RunningCall:
                 self.around.spawn(self._settle(self._abort))
             return  # going down: the intent stays open, and recovery settles it
         raised = work.exception()
+        if isinstance(raised, ToolAsks):
+            self._finish([self.around.asks(self.dispatch, raised)])
+            return
         if raised is not None:
             self._finish([*_violations(raised), self._raised(raised)])
             return
@@ -278,10 +292,18 @@ class RunningCall:
             timer.cancel()
         if self._work is not None:
             self._work.on_value = None  # it leads back here: without it, no call waits for the garbage collector
-        last = events[-1]
+        after, last = self.around.after_call, events[-1]
         if isinstance(last, ToolFailed) and self.around.keys:
-            events[-1] = without_keys(last, self.around.keys)
-        self._deliver(self.dispatch, events)
+            last = events[-1] = without_keys(last, self.around.keys)
+        known = isinstance(last, ToolResult) or (isinstance(last, ToolFailed) and last.effects != "unknown")
+        if after is None or not known:
+            self._deliver(self.dispatch, events)
+        else:
+            self._shaper = self.around.spawn(self._heard(after, events))
+
+    async def _heard(self, after: AfterCall, events: list[AnyEvent]) -> None:
+        """The outcome, once the hooks after the call have been heard."""
+        self._deliver(self.dispatch, await after(self.dispatch, events))
 
     def _raised(self, raised: BaseException) -> AnyEvent:
         if isinstance(raised, ToolRetry):

@@ -41,6 +41,12 @@ NAMES: Mapping[str, Kind] = {
     "runtime_tool_request_timed_out": "observer",
     "runtime_tool_request_resumed": "observer",
     "tool_capability_denied": "observer",
+    "pre_tool_call_decision": "value",
+    "tool_policy_providers": "value",
+    "resolved_tools": "value",
+    "write_capable_categories": "value",
+    "action_policy_providers": "value",
+    "tool_action_policy": "value",
 }
 """The hooks that exist: each is called by something."""
 LATER: frozenset[str] = frozenset(
@@ -49,12 +55,6 @@ LATER: frozenset[str] = frozenset(
         "runtime_package_run_handler",
         "execution_targets",
         "task_handler",
-        "pre_tool_call_decision",
-        "tool_policy_providers",
-        "resolved_tools",
-        "write_capable_categories",
-        "action_policy_providers",
-        "tool_action_policy",
         "task_dispatch_failed",
         "runtime_package_run_dispatch_failed",
         "provider_turn_retry",

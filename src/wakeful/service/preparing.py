@@ -37,6 +37,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.secret_values import SecretValues, keys_only
+from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, Store, TurnRow
@@ -125,13 +126,30 @@ async def prepare(
         context=context,
         principal=principal,
         keys=keys,
+        consult_unfit=request.consult_unfit,
     )
     work.recatalog = _recataloger(runtime, work, belt)
+    _with_hooks(runtime, request, work)
     return work, folded
 
 
+def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
+    """Who is heard about the calls of this turn. Where nobody is, nothing waits."""
+    gate = work.gate
+    hooks = Consulting((*runtime.hooks, *request.agent.hooks, *request.hooks), gate.keep, gate.fetch)
+    hooks.parts = gate
+    if hooks.has("pre_tool_use"):
+        gate.consult = (hooks.before,)
+    if request.consult is not None:
+        gate.consult = (*gate.consult, request.consult)
+    if hooks.has("permission_request"):
+        gate.consult_on_ask = hooks.asked
+    if hooks.has("post_tool_use", "post_tool_failure"):
+        work.after_call = hooks.after
+
+
 def _safe_keeping(store: Store, keys: Callable[[], SecretValues]) -> Callable[[bytes, str], Awaitable[BlobRef]]:
-    """Keeps what people and clients gave; no key of the runtime's own is in it."""
+    """Keeps what people, clients and hooks gave; no key of the runtime's own is in it."""
 
     async def keep(data: bytes, media_type: str) -> BlobRef:
         return await store.put_blob(keys().hide_bytes(data), media_type)

@@ -12,8 +12,10 @@ from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
+from wakeful.mediation.gate import Consult, ConsultUnfit
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
+from wakeful.tools.hooks import Hook
 from wakeful.tools.source import Surroundings
 
 ResolveModel: TypeAlias = Callable[[str | Model], Model]
@@ -31,6 +33,8 @@ class Runtime:
     pricing: Pricing
     locks: LockTable
     surroundings: Surroundings
+    hooks: tuple[Hook, ...]
+    """Asked about every call of every agent."""
     linger: Callable[[Coroutine[Any, Any, None]], None]
     """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
 
@@ -59,6 +63,11 @@ class RunRequest:
     ask_caller: Callable[[], Awaitable[bool]] | None = None
     approver: Callable[[Approval], Awaitable[Any]] | None = None
     """Asked about what a person has to decide; without one the turn rests on it."""
+    hooks: tuple[Hook, ...] = ()
+    """Of this run; the runtime's and the agent's are asked before them."""
+    consult: Consult | None = None
+    """Heard about every call, after the hooks."""
+    consult_unfit: ConsultUnfit | None = None
     announce_requests: bool = True
     """Tell the hooks of the process what clients are asked; a caller that keeps requests elsewhere tells its own."""
     on_turn: Callable[[str, str], None] | None = None

@@ -28,10 +28,12 @@ from wakeful.contracts.events.gate import (
     WarningIssued,
 )
 from wakeful.contracts.events.loop import (
+    CompletionBlocked,
     ObserverFailed,
     RejectedDeclaration,
     ToolDeclarationsRejected,
     ToolMediationDisabled,
+    ToolMediationFailed,
     TranscriptClosed,
     TranscriptLockContended,
     TranscriptLockReleaseFailed,
@@ -150,6 +152,8 @@ AnyEvent: TypeAlias = (
     | TranscriptLockReleaseFailed
     | ToolDeclarationsRejected
     | ToolMediationDisabled
+    | ToolMediationFailed
+    | CompletionBlocked
     | TranscriptClosed
     | Unrecognised
 )
@@ -179,6 +183,7 @@ __all__ = [
     "AssistantRecorded",
     "BY_KIND",
     "CallAsked",
+    "CompletionBlocked",
     "ContextItem",
     "ContextResolved",
     "ContinuationDecided",
@@ -223,6 +228,7 @@ __all__ = [
     "ToolDispatched",
     "ToolFailed",
     "ToolMediationDisabled",
+    "ToolMediationFailed",
     "ToolProgress",
     "ToolResult",
     "ToolStarted",

@@ -90,6 +90,34 @@ class ToolMediationDisabled(Event):
     rejected_count: int = 0
 
 
+class ToolMediationFailed(Event):
+    """A mediator, or a hook that decides, raised, ran out of time or answered nonsense: the call was denied."""
+
+    kind: ClassVar[str] = "tool.mediation.failed"
+    aliases: ClassVar[tuple[str, ...]] = ("pre_tool_mediation_error",)
+    needs: ClassVar[tuple[Need, ...]] = ANY
+    outsider: ClassVar[bool] = True
+
+    turn: int
+    tool_name: str
+    tool_call_id: str
+    reason: str
+
+
+class CompletionBlocked(Event):
+    """A natural end was refused by a rule: the model is told why, and another turn follows."""
+
+    kind: ClassVar[str] = "turn.completion.blocked"
+    aliases: ClassVar[tuple[str, ...]] = ("tool_call_gate_completion_blocked",)
+    needs: ClassVar[tuple[Need, ...]] = ANY
+    outsider: ClassVar[bool] = True
+
+    turn: int
+    rule_id: str
+    reason: str
+    counters: dict[str, int] = {}
+
+
 class TranscriptClosed(Event):
     """The loop is done with a transcript: it was handed over and its lock let go. The outcome says how the run went."""
 

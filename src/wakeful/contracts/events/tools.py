@@ -70,6 +70,12 @@ class Said(Value):
     reason: str = ""
     error_type: str | None = None
     """Of a deny: what the call is told."""
+    arguments: dict[str, Any] | None = None
+    """Of a hook that wrote others in their place: what is judged and run instead. Real, like the model's own."""
+    replaces: bool = False
+    """The tool is not run; the result that follows stands in its place."""
+    completes: bool = False
+    """With this call the run is complete: its siblings that have not begun are passed over."""
 
 
 class PermissionEvaluated(Event):

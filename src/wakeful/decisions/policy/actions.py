@@ -145,10 +145,24 @@ class ActionPolicyResolver:
         try:
             value = self.hook(outcome.policy.value, name, mode, context)
         except Exception as error:
-            diagnostics.append(f"the hook tool_action_policy raised {_named(error)}")
-            return ActionOutcome(FORBIDDEN, "hook", f"{name} is forbidden: {diagnostics[-1]}")
-        hooked = _word(value, "hook", f"the hook tool_action_policy on {name}", diagnostics)
-        return outcome if hooked.policy is outcome.policy else hooked
+            value = error
+        hooked = after_hook(outcome, name, value)
+        diagnostics += hooked.diagnostics[len(outcome.diagnostics) :]
+        return hooked
+
+
+def after_hook(outcome: ActionOutcome, name: str, value: Any) -> ActionOutcome:
+    """What stands after the hook `tool_action_policy`, given what it returned or raised. It lifts nothing forbidden."""
+    if outcome.policy is FORBIDDEN:
+        return outcome
+    diagnostics = list(outcome.diagnostics)
+    if isinstance(value, Exception):
+        diagnostics.append(f"the hook tool_action_policy raised {_named(value)}")
+        return ActionOutcome(FORBIDDEN, "hook", f"{name} is forbidden: {diagnostics[-1]}", tuple(diagnostics))
+    hooked = _word(value, "hook", f"the hook tool_action_policy on {name}", diagnostics)
+    if hooked.policy is outcome.policy:
+        return outcome
+    return ActionOutcome(hooked.policy, hooked.layer, hooked.reason, tuple(diagnostics))
 
 
 def _table_words(

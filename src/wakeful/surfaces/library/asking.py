@@ -6,9 +6,10 @@ from types import MappingProxyType
 from typing import Any, TypeAlias, TypedDict
 
 from wakeful.agents.definition import Agent, ModelChoice
+from wakeful.agents.gating import checked_hooks
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
-from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.decisions.policy.patterns import any_named
@@ -65,8 +66,6 @@ def request_of(
         raise InvalidConfig(
             f"run(approver={approver!r})", "give an async function that takes an Approval and returns True or False"
         )
-    if hooks:
-        raise NotBuiltYet("run(hooks=...)")
     return RunRequest(
         _with(agent, model, instructions, tools, settings),
         prompt,
@@ -78,6 +77,7 @@ def request_of(
         history=history,
         budget=budget,
         approver=approver,
+        hooks=checked_hooks("run()", hooks),
     )
 
 

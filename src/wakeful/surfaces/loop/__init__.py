@@ -14,6 +14,7 @@ from wakeful.decisions.policy.visibility import ToolVisibility as ToolPolicy
 from wakeful.surfaces.loop.conversation_loop import ConversationLoop
 from wakeful.surfaces.loop.execution import ToolExecutionCore
 from wakeful.surfaces.loop.locks import MemoryConversationLock
+from wakeful.surfaces.loop.mediating import mediate_turn
 
 __all__ = [
     "ActionPolicy",
@@ -25,4 +26,5 @@ __all__ = [
     "ToolExecutionCore",
     "ToolPolicy",
     "ToolPolicyFilter",
+    "mediate_turn",
 ]

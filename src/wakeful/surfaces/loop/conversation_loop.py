@@ -10,6 +10,7 @@ from wakeful.contracts.transcript import Message, check_pairing, normalise_all
 from wakeful.ports import Clock, Ids, Store, ToolExecutor
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
+from wakeful.surfaces.loop.gatekeeping import MEDIATOR_SECONDS
 from wakeful.surfaces.loop.one_run import OneRun
 from wakeful.surfaces.loop.options import read_options
 
@@ -18,6 +19,7 @@ class ConversationLoop:
     """Runs conversations. Without a store each run has a log of its own in memory, gone when the run is over.
 
     A run that names its `run_id` and its session is run once: by this object, and by everybody who shares its store.
+    `mediator_timeout` is how many seconds a `pre_tool_mediator` has; one that takes longer has denied.
     `executor_targets` are executors by name: a tool whose `runtime.executor_target` names one goes there, nowhere else.
     """
 
@@ -29,12 +31,14 @@ class ConversationLoop:
         clock: Clock | None = None,
         ids: Ids | None = None,
         executor_targets: Mapping[str, ToolExecutor] | None = None,
+        mediator_timeout: float = MEDIATOR_SECONDS,
     ) -> None:
         self._store = store
         self._hooks = hooks
         self._clock = clock
         self._ids = ids
         self._claimed: set[str] = set()
+        self._mediator_seconds = mediator_timeout
         self._targets = dict(executor_targets or {})
         for name, executor in self._targets.items():
             if not callable(getattr(executor, "execute", None)):
@@ -58,5 +62,12 @@ class ConversationLoop:
         async with opened_store(self._store) as store:
             around = runtime(store, clock=self._clock, ids=self._ids)
             return await OneRun(
-                around, self._hooks, chosen, given, turn_runner, self._claimed, self._targets
+                around,
+                self._hooks,
+                chosen,
+                given,
+                turn_runner,
+                self._claimed,
+                self._targets,
+                self._mediator_seconds,
             ).carry_out()

@@ -18,18 +18,21 @@ from typing import Any
 from wakeful.contracts.citations import with_safe_citations
 from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.error_types import ErrorType
+from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.jsonable import NotJson, plain
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.runtime_metadata import merged_runtime
 from wakeful.contracts.tool_calls import ToolCall, ToolCallMetadata
 from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.transcript import normalise
 from wakeful.decisions.parameters import assemble
 from wakeful.mediation.validation import compile as compile_schema
 from wakeful.ports import ToolExecutor
 from wakeful.surfaces.loop.calling import in_its_place, is_async
 
 ENVELOPE = ("success", "tool_name", "result", "error", "error_type", "metadata", "runtime", "status")
-PAUSES = ("runtime_tool_pending", "approval_required")
+APPROVAL = "approval_required"
+PAUSES = ("runtime_tool_pending",)
 
 
 NO_CONTEXTS: Mapping[str, Mapping[str, Any] | None] = {}
@@ -167,6 +170,8 @@ def normalised(returned: Any, tool: RuntimeToolDeclaration) -> dict[str, Any]:
         return failed(
             tool.name, f"the executor's result is no JSON: {error}", "invalid_tool_result", runtime=tool.runtime
         )
+    if given.get("type") == APPROVAL or given.get("status") == APPROVAL:
+        return _asking(given, tool)
     if given.get("status") in PAUSES or given.get("type") in PAUSES or "runtime_tool_request" in given:
         text = f"Tool '{tool.name}' asked to pause the run, which is not available in this version of wakeful"
         return failed(tool.name, text, "invalid_tool_result", runtime=tool.runtime)
@@ -186,6 +191,20 @@ def normalised(returned: Any, tool: RuntimeToolDeclaration) -> dict[str, Any]:
         words = given.get("error")
         result["error"] = words if isinstance(words, str) and words else f"Tool '{tool.name}' failed"
     return _with_runtime(result, tool, own_runtime)
+
+
+def _asking(given: dict[str, Any], tool: RuntimeToolDeclaration) -> dict[str, Any]:
+    """An executor that wants a person to decide first: its envelope whole, and no result yet."""
+    own = given.get("approval_required") if given.get("type") != APPROVAL else given
+    try:
+        envelope = normalise({"type": APPROVAL, **own} if isinstance(own, dict) else own or given)
+        if envelope.type != APPROVAL or not envelope.payload.get("action_id"):
+            raise InvalidValue("", "payload.action_id", "payload.action_id is missing")
+    except InvalidValue as error:
+        text = f"Tool '{tool.name}' asked for approval without a usable envelope: {error.reason}"
+        return failed(tool.name, text, "invalid_tool_result", runtime=tool.runtime)
+    result = failed(tool.name, f"Tool '{tool.name}' needs approval", APPROVAL, runtime=tool.runtime)
+    return {**result, "status": APPROVAL, APPROVAL: envelope.to_wire()}
 
 
 def failed(

@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from wakeful.contracts.declarations import RuntimeToolDeclaration
-from wakeful.contracts.errors import ToolReported
+from wakeful.contracts.errors import ToolAsks, ToolReported
 from wakeful.contracts.tool_calls import ToolCall
 from wakeful.contracts.tools import ToolDeclaration, ToolError
-from wakeful.surfaces.loop.execution import ToolExecutionCore
+from wakeful.contracts.transcript import Message, normalise
+from wakeful.surfaces.loop.execution import APPROVAL, ToolExecutionCore
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
 from wakeful.tools.running import Running
@@ -30,12 +31,14 @@ class ExecutorTool(Tool[Any]):
         context: CallContext,
         prepare: Prepare,
         returned: dict[str, dict[str, Any]],
+        asked: dict[str, Message],
     ) -> None:
         self._tool = tool
         self._core = core
         self._context = context
         self._prepare = prepare
         self._returned = returned
+        self._asked = asked
 
     @property
     def declaration(self) -> ToolDeclaration:
@@ -57,6 +60,9 @@ class ExecutorTool(Tool[Any]):
         core, tool = self._core, self._tool
         call = await self._prepare(tool, ctx.call_id, arguments)
         result = call if isinstance(call, dict) else await core.run(call, tool, await self._context(ctx))
+        if result.get("status") == APPROVAL and APPROVAL in result:
+            envelope = self._asked[ctx.call_id] = normalise(result[APPROVAL])
+            raise ToolAsks(envelope.content if isinstance(envelope.content, str) else "")
         self._returned[ctx.call_id] = result
         if result["success"]:
             return json.dumps(result["result"], ensure_ascii=False, separators=(",", ":"))

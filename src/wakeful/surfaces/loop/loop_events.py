@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 from wakeful.contracts.conversation_result import ResultEvent
 from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso
 from wakeful.contracts.events import (
+    CompletionBlocked,
     LimitChanged,
     ObserverFailed,
     ToolDeclarationsRejected,
     ToolMediationDisabled,
+    ToolMediationFailed,
     TranscriptClosed,
     TranscriptLockContended,
     TranscriptLockReleaseFailed,
@@ -46,6 +48,15 @@ def tool_call(turn: int, tool_name: str, tool_call_id: str, envelope: dict[str, 
 def tool_result(turn: int, tool_name: str, tool_call_id: str, *, success: bool) -> LoopEvent:
     payload = {"turn": turn, "tool_name": tool_name, "tool_call_id": tool_call_id, "success": success}
     return LoopEvent("tool_result", payload)
+
+
+def approval_required(turn: int, tool_name: str, tool_call_id: str, action_id: str) -> LoopEvent:
+    payload = {"turn": turn, "tool_name": tool_name, "tool_call_id": tool_call_id, "action_id": action_id}
+    return LoopEvent("approval_required", payload)
+
+
+def mediated(event: ToolMediationFailed | CompletionBlocked) -> LoopEvent:
+    return LoopEvent(event.aliases[0], event.model_dump(mode="json"))
 
 
 def runtime_tool_pending(turn: int, request: RuntimeToolRequest) -> LoopEvent:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from wakeful.agents.definition import Agent
+from wakeful.contracts import transcript
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import File, Image, Text
@@ -25,6 +26,7 @@ from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.envelope import MAIN_THREAD
 from wakeful.contracts.errors import KeyReused
 from wakeful.contracts.events import (
+    CompletionBlocked,
     ObserverFailed,
     SessionStarted,
     StopRule,
@@ -49,8 +51,10 @@ from wakeful.service.turns import run_turn
 from wakeful.surfaces.loop.calling import at_once, in_its_place
 from wakeful.surfaces.loop.client_calls import ClientCalls, LoopClientTool
 from wakeful.surfaces.loop.conversation_items import items_of
-from wakeful.surfaces.loop.execution import ToolExecutionCore
+from wakeful.surfaces.loop.execution import APPROVAL, ToolExecutionCore, failed
 from wakeful.surfaces.loop.executor_tool import ExecutorTool
+from wakeful.surfaces.loop.gatekeeping import MEDIATOR_SECONDS, Around, LoopGate
+from wakeful.surfaces.loop.host_policy import visible_tools
 from wakeful.surfaces.loop.locks import HeldLock, acquire
 from wakeful.surfaces.loop.loop_events import HostIds
 from wakeful.surfaces.loop.options import LoopOptions
@@ -65,6 +69,7 @@ from wakeful.surfaces.loop.results import (
     stop_of,
 )
 from wakeful.surfaces.loop.telling import Teller, describe
+from wakeful.surfaces.loop.turn_results import Asked
 from wakeful.surfaces.loop.turn_runner_model import TurnRunnerModel
 from wakeful.surfaces.loop.view import Executed, LoopView, Sources
 from wakeful.tools.context import RunContext
@@ -86,6 +91,7 @@ class OneRun:
         turn_runner: Callable[..., Any],
         claimed: set[str],
         targets: Mapping[str, ToolExecutor],
+        mediator_seconds: float = MEDIATOR_SECONDS,
     ) -> None:
         self._runtime = runtime
         self._hooks = hooks
@@ -103,8 +109,17 @@ class OneRun:
         self._view = LoopView(messages, self._sources, options.max_turns, HostIds(options.run_id, options.session_id))
         self._teller = Teller(runtime.store, runtime.clock, self._agent_id, self._view, options.on_event, hooks)
         self._model = TurnRunnerModel(
-            turn_runner, self._transcript, self._context, self._canonical, self._sources.taken, self._used_ids()
+            turn_runner,
+            self._transcript,
+            self._context,
+            self._canonical,
+            self._sources.taken,
+            self._used_ids(),
+            self._at_natural_end,
         )
+        around = Around(hooks, self._view, self._sources, self._teller, self._declared, self._prepared, self._context)
+        self._gate = LoopGate(around, options.pre_tool_mediator, mediator_seconds)
+        self._visible: frozenset[str] = frozenset()
         self._turn_id = ""
         self._policy_failure: RunFailure | None = None
         self._metadata: dict[str, Any] = {}
@@ -160,6 +175,7 @@ class OneRun:
             return self._claimed_before()
         if key is not None:
             self._claimed.add(key)
+        await self._look_at_tools()
         request = self._request(key)
         try:
             result = await run_turn(self._runtime, request)
@@ -197,9 +213,11 @@ class OneRun:
         tools: list[Tool[Any]] = [
             LoopClientTool(tool, self._assembled, options.run_id)
             if tool.is_clients
-            else ExecutorTool(tool, core, self._call_context, self._prepared, self._sources.returned)
+            else ExecutorTool(
+                tool, core, self._call_context, self._prepared, self._sources.returned, self._sources.asked
+            )
             for tool in options.offered
-            if core is not None
+            if core is not None and tool.name in self._visible
         ]
         prompt, history = self._opening()
         return RunRequest(
@@ -214,8 +232,36 @@ class OneRun:
             stop_rule=self._stop_rule(),
             ask_caller=self._go_on if options.should_continue is not None else None,
             on_turn=self._begun,
+            consult=self._gate.consult if core is not None else None,
+            consult_unfit=self._gate.unfit if options.mediates else None,
             announce_requests=False,
         )
+
+    async def _look_at_tools(self) -> None:
+        """Which of the declared tools are there in this run; what is not is refused like what does not exist."""
+        found = await visible_tools(self._options.declarations.accepted, self._context(0), self._hooks)
+        self._visible = frozenset(found.tools)
+        if found.hidden:
+            self._metadata["hidden_tools"] = dict(found.hidden)
+        if found.diagnostics:
+            self._metadata["tool_policy_diagnostics"] = list(found.diagnostics)
+
+    async def _at_natural_end(self) -> tuple[Message, ...]:
+        """Rules may want more before a run ends by itself: the model is told, and gets another turn."""
+        if self._stop_rule() != "natural":
+            return ()
+        await self._teller.catch_up()
+        blocked = self._view.gates.check_completion()
+        if blocked is None:
+            return ()
+        event = CompletionBlocked(
+            turn=self._view.turn,
+            rule_id=blocked.rule_id,
+            reason=blocked.reason,
+            counters=dict(blocked.counters),
+        )
+        await self._teller.record(event)
+        return (transcript.text("user", blocked.reason),)
 
     def _opening(self) -> tuple[tuple[Text | Image | File, ...], list[Any]]:
         """The message the log begins with, and what was said before it."""
@@ -263,6 +309,8 @@ class OneRun:
     async def _call_context(self, ctx: RunContext[Any]) -> dict[str, Any]:
         await self._teller.catch_up()
         context = {**self._context(self._view.turn), "cancelled": ctx.cancelled}
+        if ctx.approval is not None:
+            context["approval"] = ctx.approval
         return context if ctx.deadline is None else {**context, "deadline": ctx.deadline}
 
     async def _prepared(
@@ -310,8 +358,11 @@ class OneRun:
         for error in await self._hooks.observe(DENIED_HOOK, payload):
             await self._teller.record(ObserverFailed(surface=DENIED_HOOK, error=describe(error)))
 
+    def _declared(self, name: str) -> RuntimeToolDeclaration | None:
+        return self._core.find(name) if self._core is not None else None
+
     def _canonical(self, name: str) -> str:
-        tool = self._core.find(name) if self._core is not None else None
+        tool = self._declared(name)
         return tool.name if tool is not None else name
 
     def _called_as(self, call_id: str) -> str:
@@ -324,6 +375,7 @@ class OneRun:
             declarations={tool.name: core.contract(tool) for tool in accepted} if core is not None else {},
             providers={tool.name: tool.source for tool in accepted},
             mediation_off=not self._options.mediates,
+            rules=self._options.tool_call_rules,
         )
 
     def _used_ids(self) -> set[str]:
@@ -351,7 +403,17 @@ class OneRun:
         }
 
     async def _audits(self) -> list[ToolAudit]:
-        return [await self._audit(done) for done in self._view.executed]
+        view = self._view
+        paused = [
+            Executed(
+                Asked(each.call_id, each.name, each.name, each.parameters),
+                each.turn,
+                {**failed(each.name, "waits for approval", APPROVAL), "status": APPROVAL},
+                "paused",
+            )
+            for each in view.approvals
+        ]
+        return [await self._audit(done) for done in (*view.executed, *paused)]
 
     async def _audit(self, done: Executed) -> ToolAudit:
         declaration = self._sources.declarations.get(done.name)

@@ -13,22 +13,19 @@ from wakeful.contracts.declaring import normalize_for_conversation_request
 from wakeful.contracts.errors import InvalidConfig, InvalidValue, NotBuiltYet
 from wakeful.contracts.events import RejectedDeclaration
 from wakeful.contracts.requests import ConversationRequest
+from wakeful.decisions.policy.call_gates import CallRule, read_call_rules
 from wakeful.mediation.validation import compile as compile_schema
 from wakeful.ports import ConversationLock, RuntimeToolRequestStore, ToolExecutor, TranscriptPersister
 
 INVALID = "invalid_loop_options"
-POLICY_FIELDS = "action_policy"
-"""Fields of a declaration, by their beginning, that promise something about execution which nothing keeps yet."""
 LATER = (
     "budgets",
     "compaction_policy",
     "summarizer",
-    "pre_tool_mediator",
     "completion_policy",
     "interrupt_source",
     "provider_turn_adapter",
     "on_provider_delta",
-    "tool_call_rules",
     "post_tool_result_diagnostics",
     "spin_detector",
     "identical_failure_tracker",
@@ -51,6 +48,8 @@ NAMES = (
     *SESSION_KEYS,
     "transcript_lock_ttl",
     "transcript_persister",
+    "pre_tool_mediator",
+    "tool_call_rules",
     *REQUEST_STORES,
     "on_event",
     "request",
@@ -82,6 +81,8 @@ class LoopOptions:
     lock_ttl: int = 300
     session_id: str = ""
     persister: TranscriptPersister | None = None
+    pre_tool_mediator: Callable[..., Any] | None = None
+    tool_call_rules: tuple[CallRule, ...] = ()
     request_store: RuntimeToolRequestStore | None = None
     """Where requests to clients are kept; None: they are in the result alone."""
     on_event: Callable[[str, dict[str, Any]], Any] | None = None
@@ -123,6 +124,8 @@ def read_options(options: Mapping[str, Any] | None) -> LoopOptions:
         lock_ttl=_at_least_one(given.get("transcript_lock_ttl", 300), "transcript_lock_ttl"),
         session_id=_session_id(given, request),
         persister=_with_method("transcript_persister", given.get("transcript_persister"), "persist"),
+        pre_tool_mediator=_callable(given, "pre_tool_mediator"),
+        tool_call_rules=_rules(given.get("tool_call_rules")),
         request_store=_with_method(
             REQUEST_STORES[0], given.get(REQUEST_STORES[0]) or given.get(REQUEST_STORES[1]), "create", "get"
         ),
@@ -141,7 +144,6 @@ def read_declarations(given: Any) -> Declarations:
     for key, raw in given.items():
         try:
             tool = normalize_for_conversation_request(raw)
-            _refuse_policies(tool)
             if tool.name in accepted:
                 raise InvalidValue("", "name", f"name {tool.name!r} is declared twice")
             compile_schema(tool.input_schema)
@@ -154,15 +156,6 @@ def read_declarations(given: Any) -> Declarations:
                 tool = tool.model_copy(update={"provider_aliases": (*tool.provider_aliases, str(key))})
             accepted[tool.name] = tool
     return Declarations(tuple(accepted.values()), tuple(rejected))
-
-
-def _refuse_policies(tool: RuntimeToolDeclaration) -> None:
-    for name, value in (tool.model_extra or {}).items():
-        if value and name.startswith(POLICY_FIELDS):
-            raise NotBuiltYet(
-                f"the field {name!r} of the tool declaration {tool.name!r}",
-                "nothing would keep what it promises; leave it out and let the executor decide",
-            )
 
 
 def _name_of(key: Any, raw: Any) -> str:
@@ -179,6 +172,14 @@ def _check_name(name: str, value: Any) -> None:
         raise NotBuiltYet(f"the option {name!r} of ConversationLoop", "leave it out")
     near = difflib.get_close_matches(str(name), (*NAMES, *LATER), n=1)
     raise InvalidValue(INVALID, str(name), "is not an option", f"did you mean {near[0]!r}?" if near else "")
+
+
+def _rules(given: Any) -> tuple[CallRule, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, list | tuple):
+        raise InvalidValue(INVALID, "tool_call_rules", f"is a list of rules, not a {type(given).__name__}")
+    return read_call_rules(given)
 
 
 def _turns(given: Mapping[str, Any], request: ConversationRequest | None) -> int:

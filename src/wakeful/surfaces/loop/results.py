@@ -54,6 +54,8 @@ def stop_of(view: LoopView, taken: Mapping[int, TurnTaken], policy_failure: RunF
     if view.waiting:
         return Stop(RunOutcome.of("runtime_tool_pending"), "runtime_tool_pending")
     terminal = view.terminal
+    if terminal is None and view.approvals:
+        return Stop(RunOutcome.of("approval_required"), "approval_required")
     if not isinstance(terminal, TurnFailed):
         return COMPLETED
     if policy_failure is not None:
@@ -83,6 +85,10 @@ def conversation_result(
 ) -> ConversationResult:
     """The result as it leaves the process."""
     messages = tuple(safe_message(message, declarations) for message in view.messages)
+    if len(view.approvals) > 1 and stop.status == "approval_required":
+        metadata = {**metadata, "approvals_required": [each.envelope.to_wire() for each in view.approvals]}
+    if view.completed_by is not None:
+        metadata = {**metadata, "completed_by": view.completed_by}
     if len(view.waiting) > 1:
         metadata = {**metadata, "runtime_tool_requests": [each.model_dump(mode="json") for each in view.waiting]}
     if view.swallowed:
@@ -107,6 +113,7 @@ def conversation_result(
         runtime_tool_pending=view.waiting[0].model_dump(mode="json") if view.waiting else None,
         provider_diagnostics=tuple(view.provider_diagnostics),
         structured_output=view.structured_output,
+        approval_required=view.approvals[0].envelope if stop.status == "approval_required" else None,
         failure=stop.failure,
         interrupted={"action": "cancel"} if stop.status == "interrupted" else None,
         metadata=metadata,

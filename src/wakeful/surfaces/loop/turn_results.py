@@ -36,6 +36,8 @@ class Asked:
     raw: str = ""
     problem: str = ""
     """What is wrong with the call itself."""
+    given: Any = None
+    """As the turn runner returned it."""
 
 
 @dataclass(slots=True)
@@ -155,12 +157,12 @@ def _asked(call: Any, turn: int, sequence: int, resolve: Callable[[str], str], u
     used_ids.add(call_id)
     raw = _raw(call)
     if not isinstance(call, Mapping):
-        return Asked(call_id, "", "", None, raw, f"a call is an object, not a {type(call).__name__}")
+        return Asked(call_id, "", "", None, raw, f"a call is an object, not a {type(call).__name__}", call)
     name = given.get("name")
     if not isinstance(name, str) or not name.strip():
-        return Asked(call_id, "", "", None, raw, "the call names no tool")
+        return Asked(call_id, "", "", None, raw, "the call names no tool", call)
     parameters, problem = _parameters(given.get("parameters"))
-    return Asked(call_id, resolve(name), name, parameters, raw if problem else "", problem)
+    return Asked(call_id, resolve(name), name, parameters, raw if problem else "", problem, call)
 
 
 def _parameters(given: Any) -> tuple[dict[str, Any] | None, str]:

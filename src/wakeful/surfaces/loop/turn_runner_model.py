@@ -7,6 +7,7 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import Reply, TokenUsage
+from wakeful.contracts.transcript import Message
 from wakeful.ports import ModelRequest
 from wakeful.surfaces.loop.calling import in_its_place
 from wakeful.surfaces.loop.conversation_items import items_of
@@ -26,6 +27,7 @@ class TurnRunnerModel:
         resolve: Callable[[str], str],
         taken: dict[int, TurnTaken],
         used_ids: set[str],
+        at_natural_end: Callable[[], Awaitable[tuple[Message, ...]]],
     ) -> None:
         self._turn_runner = turn_runner
         self._transcript = transcript
@@ -35,6 +37,8 @@ class TurnRunnerModel:
         self._taken = taken
         """Where what the host said is kept, whole, by round."""
         self._used_ids = used_ids
+        self._at_natural_end = at_natural_end
+        """What is said to a model that would end here, when it may not."""
 
     @property
     def ref(self) -> str:
@@ -43,6 +47,8 @@ class TurnRunnerModel:
     async def respond(self, request: ModelRequest) -> AsyncIterator[Reply]:
         """One round. A failure is final: only the host knows whether asking again would help."""
         taken = self._taken[request.step] = await self._turn(request.step)
+        if taken.failure is None and not taken.calls and not taken.continuation:
+            taken.continuation = await self._at_natural_end()
         if taken.failure is not None:
             raise ModelFailure(taken.failure.message, kind="unknown", stage="body", retryable=False)
         parts: list[Any] = [Text(taken.content)] if taken.content else []

@@ -11,17 +11,22 @@ from typing import Any
 from wakeful.contracts import transcript
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.conversation_result import ResultEvent, ToolEvent
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import Recorded, iso
 from wakeful.contracts.events import (
+    ActionRequired,
+    ActionResolved,
     AssistantRecorded,
+    CompletionBlocked,
     LimitChanged,
     ModelFailed,
     ModelRequested,
     ObserverFailed,
+    PermissionEvaluated,
     Terminal,
     ToolDeclarationsRejected,
     ToolFailed,
     ToolMediationDisabled,
+    ToolMediationFailed,
     ToolResult,
     ToolStarted,
     TranscriptClosed,
@@ -30,9 +35,11 @@ from wakeful.contracts.events import (
     TranscriptPersistFailed,
     TurnFailed,
 )
+from wakeful.contracts.pending_actions import PendingAction, approval_envelope
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
+from wakeful.decisions.policy.call_gates import CallGates, CallRule
 from wakeful.decisions.redaction import call_envelope
 from wakeful.surfaces.loop import loop_events
 from wakeful.surfaces.loop.execution import failed
@@ -41,6 +48,10 @@ from wakeful.surfaces.loop.turn_results import Asked, TurnTaken
 
 REFUSED = ("invalid", "denied", "rejected", "skipped")
 """Ends of calls that never reached an executor."""
+
+
+STOPS = {"user_interrupt": "interrupt", "budget": "budget"}
+"""Why a call was passed over, as hosts read it."""
 
 
 @dataclass(slots=True)
@@ -56,6 +67,9 @@ class Sources:
     """Who provides a tool, by its name."""
     mediation_off: bool = False
     """There is nobody to run a call."""
+    asked: dict[str, Message] = field(default_factory=dict)
+    """What an executor wants a person to decide about, by call: its own envelope, whole."""
+    rules: tuple[CallRule, ...] = ()
 
 
 @dataclass(slots=True)
@@ -72,6 +86,18 @@ class Executed:
     @property
     def name(self) -> str:
         return self.call.name or self.call.called_as
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A call that waits for a person."""
+
+    call_id: str
+    name: str
+    record_id: str
+    parameters: dict[str, Any]
+    envelope: Message
+    turn: int
 
 
 class LoopView:
@@ -99,23 +125,20 @@ class LoopView:
         self.swallowed: list[dict[str, str]] = []
         """What was raised and changed nothing."""
         self.terminal: Terminal | None = None
+        self.gates = CallGates.of(sources.rules)
+        """Where the rules about calls stand: a fold over the calls that were let through."""
+        self.completed_by: str | None = None
+        """The call with which a mediator declared the run complete."""
+        self.approvals: list[Waiting] = []
+        """Calls that a person has to decide about, in model order."""
         self.waiting: tuple[RuntimeToolRequest, ...] = ()
         """What clients have to run before the run goes on."""
 
     def pause(self, waiting: tuple[RuntimeToolRequest, ...]) -> None:
-        """The run pauses on these. Their calls stand in the transcript in their places, for results to follow."""
+        """The run pauses on these, and on what a person has to decide."""
         self.waiting = waiting
-        if not waiting:
-            return
-        for call in self._open:
-            outcome = self._outcomes.pop(call.call_id, None)
-            if outcome is not None:
-                self._close(call, outcome)
-                continue
-            name = call.name or call.called_as
-            asked = transcript.tool_call(name, call.parameters or {}, tool_call_id=call.call_id, turn=self.turn)
-            self.messages.append(asked)
-        self._open = []
+        if waiting or (self.approvals and self.terminal is None):
+            self._rest()
 
     def take(self, recorded: Recorded) -> list[LoopEvent]:
         """Take in a fact; returns the loop's events it stands for, in order."""
@@ -138,7 +161,18 @@ class LoopView:
                 self._reported(self._turn_taken(step))
                 return []
             case ToolStarted() as event:
+                if event.dispatched:
+                    self.gates = self.gates.called(event.tool_name)
                 return [self._started(event, step, call_id)]
+            case PermissionEvaluated() as event:
+                if any(said.completes for said in event.said):
+                    self.completed_by = call_id
+                return []
+            case ActionRequired() as event:
+                return [self._asks(event, step, call_id, iso(fact.at))]
+            case ActionResolved() as event:
+                self.approvals = [each for each in self.approvals if each.record_id != event.action_id]
+                return []
             case ToolResult() | ToolFailed() as event:
                 self._outcomes[call_id] = event
                 success = isinstance(event, ToolResult)
@@ -153,6 +187,8 @@ class LoopView:
                 return []
             case ToolDeclarationsRejected() | ToolMediationDisabled() as event:
                 return [loop_events.declarations(event)]
+            case ToolMediationFailed() | CompletionBlocked() as event:
+                return [loop_events.mediated(event)]
             case TranscriptLockContended() as event:
                 return [loop_events.lock_contention(event)]
             case ObserverFailed() | TranscriptPersistFailed() | TranscriptLockReleaseFailed() as event:
@@ -214,6 +250,28 @@ class LoopView:
         )
         return loop_events.tool_call(turn, event.tool_name, call_id, envelope)
 
+    def _asks(self, event: ActionRequired, turn: int, call_id: str, at: str) -> LoopEvent:
+        """A person has to decide: the call waits, and is shown as an action."""
+        call = next((call for call in self._open if call.call_id == call_id), None)
+        envelope = self._sources.asked.get(call_id) or _preview(event, call_id, at)
+        action_id = str(envelope.payload.get("action_id") or event.action_id)
+        parameters = (call.parameters if call is not None else None) or {}
+        self.approvals.append(Waiting(call_id, event.tool_name, event.action_id, parameters, envelope, turn))
+        self._note("tool_call_paused", event.tool_name, call_id, turn, "approval_required", {"action_id": action_id})
+        return loop_events.approval_required(turn, event.tool_name, call_id, action_id)
+
+    def _rest(self) -> None:
+        """The run pauses. What has a result is closed; what waits stands in the transcript for its result to follow."""
+        for call in self._open:
+            outcome = self._outcomes.pop(call.call_id, None)
+            if outcome is not None:
+                self._close(call, outcome)
+                continue
+            name = call.name or call.called_as
+            asked = transcript.tool_call(name, call.parameters or {}, tool_call_id=call.call_id, turn=self.turn)
+            self.messages.append(asked)
+        self._open = []
+
     def _settled(self) -> list[LoopEvent]:
         """Results enter the transcript in model order, however they finished; after the last, what continues."""
         while self._open and self._open[0].call_id in self._outcomes:
@@ -243,8 +301,11 @@ class LoopView:
         """The executor's own result when the log says the same; else what the log says."""
         name = call.name or call.called_as
         returned = self._sources.returned.get(call.call_id)
-        if returned is not None and returned["success"] is isinstance(outcome, ToolResult):
+        if returned is not None and returned["success"] is isinstance(outcome, ToolResult) and not _changed(outcome):
             return returned
+        if isinstance(outcome, ToolFailed) and outcome.status == "skipped":
+            reason = STOPS.get(outcome.abort_reason or "", "complete")
+            return failed(name, outcome.message, "sibling_skipped", reason=reason)
         if call.problem:
             return failed(name, call.problem, "invalid_tool_call")
         if self._sources.mediation_off:
@@ -270,6 +331,32 @@ class LoopView:
                 type=kind, tool_name=name, tool_call_id=call_id, turn_count=turn, status=status, metadata=metadata
             )
         )
+
+
+def _changed(outcome: ToolResult | ToolFailed) -> bool:
+    """A hook put another text in the place of what the tool said: the executor's own result is not shown."""
+    return any(said.updated_output_ref is not None for said in outcome.hook_outcomes)
+
+
+def _preview(event: ActionRequired, call_id: str, at: str) -> Message:
+    """The approval record of a call as a pending action. What would be executed is the record's own, bound to it."""
+    action = PendingAction(
+        action_id=event.action_id,
+        kind="tool_call",
+        summary=event.prompt,
+        preview={"tool_name": event.tool_name, "parameters": event.safe_args, "reason": event.reason},
+        apply_input={
+            "tool_name": event.tool_name,
+            "tool_call_id": call_id,
+            "action_id": event.action_id,
+            "parameters": event.safe_args,
+            "parameters_sha256": event.args_sha256,
+            "parameters_redacted": True,
+        },
+        created_at=at,
+        expires_at=iso(event.expires_at),
+    )
+    return approval_envelope(action, ability_name=event.tool_name, staged=True)
 
 
 def _is_number(value: Any) -> bool:

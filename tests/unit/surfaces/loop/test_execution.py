@@ -128,11 +128,16 @@ async def test_a_return_that_is_no_object_or_no_json_is_a_failed_result(answer: 
 
 
 @pytest.mark.parametrize(
-    "answer", [{"success": True, "status": "runtime_tool_pending"}, {"type": "approval_required", "content": "May I?"}]
+    ("answer", "words"),
+    [
+        ({"success": True, "status": "runtime_tool_pending"}, "pause"),
+        ({"type": "approval_required", "content": "May I?"}, "usable envelope"),
+        ({"success": True, "status": "approval_required"}, "usable envelope"),
+    ],
 )
-async def test_a_pause_that_cannot_be_kept_is_a_failed_result_not_a_success(answer: dict[str, Any]) -> None:
+async def test_a_pause_that_cannot_be_kept_is_a_failed_result_not_a_success(answer: dict[str, Any], words: str) -> None:
     result = await outcome(answer)
-    assert result["success"] is False and "pause" in result["error"]
+    assert result["success"] is False and words in result["error"]
 
 
 async def test_two_tools_with_one_alias_are_both_reached_by_name_only() -> None:

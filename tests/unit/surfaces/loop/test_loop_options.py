@@ -39,14 +39,6 @@ async def test_an_option_that_nothing_keeps_yet_is_refused_when_it_is_used(name:
     assert (await host.run(**{name: None})).completed
 
 
-@pytest.mark.parametrize("field", ["action_policy", "action_policy_chat"])
-async def test_a_policy_of_a_tool_that_nothing_would_enforce_is_refused(field: str) -> None:
-    host = Host({"content": "hi"})
-    with pytest.raises(NotBuiltYet, match=field):
-        await host.run(tool_executor=host, tool_declarations={"ability/clock": {**CLOCK, field: "forbidden"}})
-    assert not host.seen
-
-
 @pytest.mark.parametrize(
     ("option", "value"),
     [
@@ -58,6 +50,8 @@ async def test_a_policy_of_a_tool_that_nothing_would_enforce_is_refused(field: s
         ("transcript_lock", object()),
         ("transcript_persister", object()),
         ("transcript_lock_ttl", 0),
+        ("pre_tool_mediator", "ask"),
+        ("tool_call_rules", {}),
         ("session_id", 7),
         ("run_id", 7),
     ],
