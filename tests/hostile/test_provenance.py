@@ -12,6 +12,7 @@ from wakeful.contracts.authority import Authority
 from wakeful.contracts.events import ActionRequired, MessageAdmitted, PermissionEvaluated
 from wakeful.contracts.policies import GatePolicy, ProvenancePolicy
 from wakeful.decisions.policy.permissions import default_policy
+from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest
 from wakeful.service.turns import run_turn
 from wakeful.testing import scripted
@@ -82,6 +83,10 @@ async def test_what_a_conversation_has_seen_is_carried_to_its_next_turn(tmp_path
     asked = await go(tmp_path, FETCH, thread="one")
     assert asked.status == "approval_required", "the fetch itself leaves the machine after private data was read"
     assert "read_mail" in asked.approvals[0].why
+    async with opened_store(tmp_path / "p.db") as store:
+        row = await store.turn(asked.turn_id)
+        assert row is not None
+        assert (await replay_turn(store, row)).identical, "and the same verdict comes out when it is decided again"
     elsewhere = await go(tmp_path, SEND, thread="third")
     assert elsewhere.completed, "another conversation has seen nothing"
 

@@ -43,6 +43,11 @@ class Transcript:
         self._lost: dict[str, TokenUsage] = {}
         """What the lost attempts of each turn's running round used, where a provider said so."""
 
+    def learn(self, facts: Iterable[Recorded]) -> None:
+        """Know the secrets of these facts before any of them is shown; who reads along learns them as they come."""
+        if self._secrets is not None:
+            self._secrets.learn(facts)
+
     def feed(self, recorded: Recorded) -> TranscriptEntry | None:
         """The entry a fact stands for, if it stands for one."""
         seq, fact = recorded.seq, recorded.fact
@@ -98,7 +103,9 @@ class Transcript:
 
 def transcript(facts: Iterable[Recorded]) -> list[TranscriptEntry]:
     """The entries of a stretch of an agent's stream."""
+    facts = list(facts)
     view = Transcript()
+    view.learn(facts)
     return [entry for recorded in facts if (entry := view.feed(recorded)) is not None]
 
 

@@ -112,6 +112,9 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
     for entry in turn_after_turn(recorded):
         fact = entry.fact
         assert fact.turn_id is not None
+        event = fact.event
+        if isinstance(event, TurnStarted | TurnConfigChanged) and event.config_ref.digest not in configs:
+            configs[event.config_ref.digest] = await load_config(store, event.config_ref.digest)
         if fact.turn_id != row.turn_id:
             state = earlier.get(fact.turn_id)
             if state is None and replay is None:
@@ -122,11 +125,7 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
         if replay is None:
             replay = Replay(after(newest, configs), gate)
         count += 1
-        event = fact.event
-        if isinstance(event, TurnStarted | TurnConfigChanged):
-            digest = event.config_ref.digest
-            configs[digest] = await load_config(store, digest)
-        elif isinstance(event, AssistantRecorded):
+        if isinstance(event, AssistantRecorded):
             for part in event.item.calls:
                 if part.arguments_ref is not None:
                     gate.arguments[part.call_id] = await arguments_of(part, store.get_blob)

@@ -228,10 +228,11 @@ class RunResult(Generic[Out_co]):
     # --- as JSON -----------------------------------------------------------------------------------------------------
 
     def to_dict(self, *, reveal: bool = False) -> dict[str, Any]:
-        """Everything, as JSON data, secrets hidden; the answer itself is the caller's and stays as it is.
+        """Everything, as JSON data, with secrets hidden: what is written down may be read by anybody.
 
-        With `reveal`, the history keeps the arguments of its calls: for a program that goes on with it.
+        With `reveal`, words and history stay as they are: for a program that goes on with it.
         """
+        words: Callable[[Any], Any] = (lambda value: value) if reveal else self._secrets.hide_in
         history = [item.model_dump(mode="json", exclude_none=True) for item in self._items]
         data: dict[str, Any] = {
             "schema": SCHEMA,
@@ -244,9 +245,9 @@ class RunResult(Generic[Out_co]):
             "completed": self.completed,
             "stop_reason": self.stop_reason,
             "retryable": self.retryable,
-            "message": self.message,
-            "output": to_jsonable_python(self._output) if self.completed else None,
-            "final_content": self.final_content,
+            "message": words(self.message),
+            "output": words(to_jsonable_python(self._output)) if self.completed else None,
+            "final_content": words(self.final_content),
             "token_usage": self.usage.model_dump(),
             "usage": {
                 "prompt_tokens": self.usage.input_tokens,
@@ -272,7 +273,7 @@ class RunResult(Generic[Out_co]):
             "history": history if reveal else redact_payload(history, self._declarations, self._secrets),
         }
         if self.failure_artifact is not None:
-            data["failure_artifact"] = self.failure_artifact.model_dump(mode="json", exclude_none=True)
+            data["failure_artifact"] = words(self.failure_artifact.model_dump(mode="json", exclude_none=True))
         return data
 
     def to_json(self, *, indent: int | None = None, reveal: bool = False) -> str:

@@ -102,6 +102,7 @@ class _Printer:
         reader = EventReader(store, reveal=self._reveal, keys=() if self._reveal else own_keys())
         await reader.learn(stored)
         stream, transcript = RunStream(row.turn_id, reveal=self._reveal), Transcript(reveal=self._reveal)
+        transcript.learn(stored)
         async for recorded in facts:
             shown = recorded.seq > self._after
             if self._view == "facts":

@@ -1,0 +1,56 @@
+"""A result that is longer than what a model is shown: its preview, its record, and all of it in the store."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from engine_runs import calls, of_kind
+from wakeful import Agent, run, tool
+from wakeful.bootstrap import opened_store
+from wakeful.contracts.events import OutputSpilled, OutputTruncated, ToolResult
+from wakeful.contracts.tools import MAX_RESULT_BYTES, PREVIEW_CHARS
+from wakeful.testing import scripted
+
+WHOLE = "".join(f"line {n} of a long report ä\n" for n in range(20_000))
+
+
+@tool(effect="pure")
+def report() -> str:
+    """More than a model is shown."""
+    return WHOLE
+
+
+@tool(effect="pure")
+def short() -> str:
+    """Less."""
+    return "short"
+
+
+@pytest.mark.spec("STD-OUTP-01", "STD-OUTP-02")
+async def test_a_large_result_is_a_preview_and_a_record_that_leads_to_all_of_it(tmp_path: Path) -> None:
+    who = Agent("a", scripted([calls("report", "short"), "I have read it."]), tools=[report, short])
+    result = await run(who, "go", store=tmp_path / "o.db")
+    (spilled,), (cut,) = of_kind(result, OutputSpilled), of_kind(result, OutputTruncated)
+    long, small = sorted(of_kind(result, ToolResult), key=lambda event: event.tool_name)
+    data = WHOLE.encode()
+    digest = hashlib.sha256(data).hexdigest()
+    assert spilled == OutputSpilled(
+        output_ref=f"sha256:{digest}",
+        owner=long.item.call_id,
+        media_type="text/plain; charset=utf-8",
+        encoding="utf-8",
+        size_bytes=len(data),
+        sha256=digest,
+        preview=WHOLE[:PREVIEW_CHARS],
+        truncated=True,
+        redacted=False,
+        expires_at=None,
+    )
+    assert (cut.output_ref, cut.original_bytes) == (spilled.output_ref, len(data))
+    assert cut.kept_bytes == len(long.item.text.encode()) <= MAX_RESULT_BYTES
+    assert (long.preview, long.result_ref and long.result_ref.digest) == (WHOLE[:PREVIEW_CHARS], spilled.output_ref)
+    async with opened_store(tmp_path / "o.db") as store:
+        assert await store.get_blob(spilled.output_ref) == data, "all of it, wherever the answer went"
+    assert WHOLE[:100] not in result.output
+    assert small.result_ref is None, "what fits needs no record"
