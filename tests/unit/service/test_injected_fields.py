@@ -185,11 +185,11 @@ async def test_they_are_taken_out_before_a_predicate_a_hook_or_the_tool_sees_the
     config = TurnConfig(
         agent_name="shop", model_ref="a:b", instructions="", tools=(look.declaration,), injected_tool_args=WHY
     )
-    gate = Mediator(config, {"look": look}, "turn_1", GateParts(consult=hook))
+    gate = Mediator(config, {"look": look}, "turn_1", GateParts(consult=(hook,)))
     part = CallPart(call_id="c", name="look", arguments={"order": "A", **INJECTED})
     admission = gate.admit(Call(part, 1, 0, False), part.arguments, now=0.0, batch_id="b", scheduling="parallel")
     assert admission.later is not None
-    admission = await admission.later()
+    admission = (await admission.later())()
     assert admission.dispatch is not None and admission.dispatch.arguments == {"order": "A"}
     assert seen == [{"order": "A"}] * 2, "the predicate, then the hook"
     assert admission.dispatch.record.injected_args == INJECTED
