@@ -185,7 +185,7 @@ def markdown(costs: Costs) -> str:
     ]
     beside = (
         f"Taking up a turn with {TOOLS} tools costs {number(costs.set_up)} µs more than one with none, in a process "
-        f"that has run one before. {WAITS} calls at once, of {WAITS // SIDE_BY_SIDE} turns, each of which waits "
+        f"that has run one before. {WAITS} calls at once, of {-(-WAITS // SIDE_BY_SIDE)} turns, each of which waits "
         f"{WAIT_MS} ms under a lock of its own, take {number(costs.waits_ms)} ms with their turns; three that want the "
         f"same lock, {number(costs.waits_same_ms)} ms."
     )

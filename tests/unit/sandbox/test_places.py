@@ -81,7 +81,7 @@ def test_a_stand_in_that_was_taken_away_is_made_again(tmp_path: Path) -> None:
 
 def test_an_empty_file_beside_a_database_stays_and_a_real_one_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_text("data")
-    places = [Place(path, False) for path in store_files(str(tmp_path / "a.db")) if not path.endswith("/")]
+    places = [Place(path.rstrip("/"), path.endswith("/")) for path in store_files(str(tmp_path / "a.db"))]
     stand_ins = StandIns()
     stand_ins.ensure(places)
     stand_ins.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.probes import DidNotHappen, Happened, StillUnknown
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import FunctionTool, Tool, tool
@@ -139,17 +139,6 @@ async def test_a_plain_function_that_passes_a_coroutine_on_is_awaited() -> None:
         return double(number)
 
     assert await tool(indirect).invoke(RunContext(None), {"number": 5}) == 10
-
-
-@pytest.mark.parametrize(
-    ("given", "named"),
-    [
-        ({"external": True}, "external"),
-    ],
-)
-def test_options_of_later_versions_are_refused_by_name(given: dict[str, Any], named: str) -> None:
-    with pytest.raises(NotBuiltYet, match=named):
-        tool(**given)
 
 
 @pytest.mark.parametrize(
