@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from wakeful.sandbox.running import Ended
 from wakeful.sandbox.settings import SandboxSettings
 
 BARE = probing.bare("this test wants none")
+PYTHON = os.path.realpath(sys.executable)  # noqa: PTH  (a plain text for a shell)
+"""An interpreter that a confined command finds too: an environment of its own may lie in a folder that is hidden."""
 
 
 @cache

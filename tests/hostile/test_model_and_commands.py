@@ -2,14 +2,13 @@
 
 import os
 import socket
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from confined_commands import marker
+from confined_commands import PYTHON, marker
 from engine_runs import calls as asked_for
 from hostile_model import READ, attack, command, everything, is_running
 from wakeful import Agent, Approval, RunResult, run
@@ -101,7 +100,7 @@ async def test_nobody_is_reached_unless_the_owner_granted_the_network(root: Path
     port = listener.getsockname()[1]
     tries = [
         f"exec 3<>/dev/tcp/127.0.0.1/{port}",
-        f"{sys.executable} -I -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 2)'",
+        f"{PYTHON} -I -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 2)'",
         f"curl -sm 2 http://127.0.0.1:{port}/ || exit 7",
     ]
     result = await attack(root, [command(each) for each in tries])

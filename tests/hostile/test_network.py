@@ -1,13 +1,12 @@
 """A hostile command and the network: a listener on this machine hears nothing from inside."""
 
 import socket
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from confined_commands import said, sandbox, sh
+from confined_commands import PYTHON, said, sandbox, sh
 
 CONFINED = ["bubblewrap", "landlock"]
 CONNECT = (
@@ -57,7 +56,7 @@ async def test_no_listener_outside_is_reached(
     tmp_path: Path, listeners: dict[str, socket.socket], mode: str, name: str
 ) -> None:
     (tmp_path / "try.py").write_text(attempt(name, listeners[name]))
-    command = f"{sys.executable} -I try.py"
+    command = f"{PYTHON} -I try.py"
     await sh(sandbox(tmp_path, mode), command)
     assert not heard(name, listeners[name])
     granted = await sh(sandbox(tmp_path, mode, network="full"), command)
@@ -69,7 +68,7 @@ async def test_no_listener_outside_is_reached(
 
 @pytest.mark.parametrize("mode", CONFINED)
 async def test_sockets_that_no_namespace_holds_cannot_be_made(tmp_path: Path, mode: str) -> None:
-    make = f"{sys.executable} -I -c 'import socket; socket.socket(40, socket.SOCK_STREAM)'"
+    make = f"{PYTHON} -I -c 'import socket; socket.socket(40, socket.SOCK_STREAM)'"
     ended = await sh(sandbox(tmp_path, mode), make)
     assert "PermissionError" in said(ended)
 

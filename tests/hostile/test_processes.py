@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from confined_commands import alive, marker, said, sandbox, sh, until
+from confined_commands import PYTHON, alive, marker, said, sandbox, sh, until
 from wakeful.sandbox.settings import Limits
 
 LEVELS = ["bubblewrap", "landlock", "not_enforced"]
@@ -43,7 +43,7 @@ async def test_below_the_limit_nobody_is_ended(tmp_path: Path, mode: str) -> Non
 
 @pytest.mark.parametrize("mode", LEVELS)
 async def test_a_command_that_takes_too_much_memory_is_ended(tmp_path: Path, mode: str) -> None:
-    take = f"{sys.executable} -c 'x = bytearray(96 * 1024 * 1024); import time; time.sleep(60)'"
+    take = f"{PYTHON} -c 'x = bytearray(96 * 1024 * 1024); import time; time.sleep(60)'"
     share = Limits(memory_bytes=64 * 1024 * 1024)
     ended = await sh(sandbox(tmp_path, mode, limits=share), take)
     assert ended.stopped == "memory" or "MemoryError" in said(ended)
@@ -136,7 +136,7 @@ async def test_processes_outside_are_neither_killed_nor_traced_nor_read(tmp_path
     with subprocess.Popen(["sleep", "300"], env=environ) as victim:
         try:
             attack = f"kill -CONT {victim.pid} && echo killed; cat /proc/{victim.pid}/environ"
-            attack += f'; {sys.executable} -c "{trace.format(pid=victim.pid)}"'
+            attack += f'; {PYTHON} -c "{trace.format(pid=victim.pid)}"'
             ended = await sh(sandbox(tmp_path, mode), attack)
             assert "killed" not in said(ended)
             assert "canary-91bd" not in said(ended)
@@ -156,8 +156,8 @@ async def test_the_kernel_is_not_for_commands(tmp_path: Path, mode: str) -> None
         "chroot / true",
         ": >> /proc/sys/kernel/core_pattern",
         ": >> /proc/sysrq-trigger",
-        f"{sys.executable} -c 'import ctypes; raise SystemExit(ctypes.CDLL(None).syscall(250, 0, -3, 0) == -1)'",
-        f"{sys.executable} -c 'import ctypes; raise SystemExit(ctypes.CDLL(None).syscall(425, 1, 0) == -1)'",
+        f"{PYTHON} -c 'import ctypes; raise SystemExit(ctypes.CDLL(None).syscall(250, 0, -3, 0) == -1)'",
+        f"{PYTHON} -c 'import ctypes; raise SystemExit(ctypes.CDLL(None).syscall(425, 1, 0) == -1)'",
     ]
     for attempt in attempts:
         assert (await sh(sandbox(tmp_path, mode), attempt)).exit_status != 0, attempt

@@ -8,13 +8,14 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
+from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS, Approval
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.conversation import Item
 from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.policies import GatePolicy
+from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.schema import DIALECT
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
@@ -55,8 +56,11 @@ class RunResultDocument(Value):
     turn_count: int
     duration_ms: float
     unknown: tuple[UnknownOutcome, ...]
-    approvals: tuple[dict[str, Any], ...]
-    questions: tuple[dict[str, Any], ...]
+    approvals: tuple[Approval, ...]
+    """What a person has to decide before it goes on."""
+    questions: tuple[Approval, ...]
+    runtime_tools: tuple[RuntimeToolRequest, ...]
+    """What a client has to run before it goes on."""
     messages: tuple[Message, ...]
     tool_execution_results: tuple[ToolExecution, ...]
     tool_audit_events: tuple[ToolAudit, ...]
