@@ -24,7 +24,6 @@ from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import JsonValue
 from wakeful.decisions.injected import check_collisions, checked_injected_args
-from wakeful.ports import Model
 from wakeful.tools import parameters
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
@@ -32,11 +31,14 @@ from wakeful.tools.local.names import Profile
 from wakeful.tools.local.source import LocalTools
 from wakeful.tools.source import ToolSource
 
+if TYPE_CHECKING:
+    from wakeful.ports import Model
+
 Deps_contra = TypeVar("Deps_contra", contravariant=True, default=None)
 Out_co = TypeVar("Out_co", covariant=True, default=str)
 Needed = TypeVar("Needed")
 Answer = TypeVar("Answer")
-ModelChoice: TypeAlias = str | Model
+ModelChoice: TypeAlias = "str | Model"
 """`provider:model`, or a model object."""
 
 _SAME = (

@@ -26,6 +26,8 @@ PermissionClass: TypeAlias = Literal[
 network: reads from elsewhere. workspace_write: files inside the workspace. editor_mutate: changes what an editor shows.
 subagent: starts or ends a child. secrets: reads or writes a user's secrets. execute: runs commands. external_write:
 changes something outside this machine, or that nobody vouches for."""
+HookPoint: TypeAlias = Literal["pre_tool_use", "post_tool_use", "post_tool_failure", "permission_request"]
+"""Where a hook may have a say in a call."""
 RuntimeOwner: TypeAlias = Literal[
     "local", "mcp_server", "hosted_connector", "provider_native", "workflow", "subagent", "client"
 ]

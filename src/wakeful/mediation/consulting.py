@@ -24,9 +24,8 @@ from wakeful.contracts.events import (
     ToolResult,
     WarningIssued,
 )
-from wakeful.contracts.events.gate import HookPoint
 from wakeful.contracts.events.tools import HookOutcome, Said
-from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.contracts.tools import PREVIEW_CHARS, HookPoint
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.mediation import validation

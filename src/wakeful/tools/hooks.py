@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args, overload
 
 from wakeful.contracts.errors import InvalidConfig
-from wakeful.contracts.events.gate import HookPoint
 from wakeful.contracts.jsonable import NotJson, plain
-from wakeful.contracts.tools import Effect, Principal, ToolError
+from wakeful.contracts.tools import Effect, HookPoint, Principal, ToolError
 
 HookDecision: TypeAlias = Literal["continue", "block", "allow", "deny", "ask"]
 """allow is continue: no hook lifts what a rule or another hook said. block is deny, and after the call: withhold."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.events.base import CALL, TURN, Event, Need
-from wakeful.contracts.tools import Confinement
+from wakeful.contracts.tools import Confinement, HookPoint
 
 ActionType: TypeAlias = Literal["approval", "question"]
 ApprovalStatus: TypeAlias = Literal["approved", "rejected", "timed_out"]
@@ -242,9 +242,6 @@ class SandboxViolation(Event):
 
     boundary: str
     target: str
-
-
-HookPoint: TypeAlias = Literal["pre_tool_use", "post_tool_use", "post_tool_failure", "permission_request"]
 
 
 class HookStarted(Event):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from wakeful.agents.definition import Agent, ModelChoice
 from wakeful.agents.gating import checked_hooks
@@ -13,10 +13,12 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.decisions.policy.patterns import any_named
-from wakeful.ports import Store
-from wakeful.service.requests import RunRequest
 from wakeful.tools.function import Tool
 from wakeful.tools.source import ToolSource
+
+if TYPE_CHECKING:
+    from wakeful.ports import Store
+    from wakeful.service.requests import RunRequest
 
 StorePlace: TypeAlias = "Store | str | PathLike[str] | None"
 """A path to a SQLite file, a store, or None for memory."""
@@ -36,7 +38,7 @@ class RunOptions(TypedDict, total=False):
     history: Any
     budget: Budget | None
     approver: Any
-    model: ModelChoice | None
+    model: "ModelChoice | None"
     instructions: Any
     tools: Sequence[Tool[Any] | ToolSource] | None
     settings: Mapping[str, Any] | None
@@ -55,17 +57,19 @@ def request_of(
     history: Any = None,
     budget: Budget | None = None,
     approver: Any = None,
-    model: ModelChoice | None = None,
+    model: "ModelChoice | None" = None,
     instructions: Any = None,
     tools: Sequence[Tool[Any] | ToolSource] | None = None,
     settings: Mapping[str, Any] | None = None,
     hooks: Sequence[Any] = (),
-) -> RunRequest:
+) -> "RunRequest":
     """A request, or an error that says what is not there yet."""
     if approver is not None and not callable(approver):
         raise InvalidConfig(
             f"run(approver={approver!r})", "give an async function that takes an Approval and returns True or False"
         )
+    from wakeful.service.requests import RunRequest
+
     return RunRequest(
         _with(agent, model, instructions, tools, settings),
         prompt,
@@ -83,7 +87,7 @@ def request_of(
 
 def _with(
     agent: Agent[Any, Any],
-    model: ModelChoice | None,
+    model: "ModelChoice | None",
     instructions: Any,
     tools: Sequence[Tool[Any] | ToolSource] | None,
     settings: Mapping[str, Any] | None,

@@ -3,27 +3,25 @@
 import asyncio
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from typing_extensions import TypeVar, Unpack
 
 from wakeful.agents.definition import Agent, ModelChoice
-from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
-from wakeful.ports import TurnRow
-from wakeful.service.cancelling import cancel_turn
-from wakeful.service.client_requests import time_out_late_requests
-from wakeful.service.requests import Runtime
-from wakeful.service.results import RunResult
-from wakeful.service.turns import recall, resume_turn, run_turn
 from wakeful.surfaces.library.asking import NO_CONTEXT, RunOptions, StorePlace, request_of
 from wakeful.surfaces.library.sync import wait_for
 from wakeful.tools.function import Tool
 from wakeful.tools.source import ToolSource
+
+if TYPE_CHECKING:
+    from wakeful.ports import TurnRow
+    from wakeful.service.requests import Runtime
+    from wakeful.service.results import RunResult
 
 Deps = TypeVar("Deps")
 Out = TypeVar("Out")
@@ -34,11 +32,11 @@ AT_ONCE = 64
 @overload
 async def run(
     agent: Agent[None, Out], prompt: Prompt, *, deps: None = None, **options: Unpack[RunOptions]
-) -> RunResult[Out]: ...
+) -> "RunResult[Out]": ...
 @overload
 async def run(
     agent: Agent[Deps, Out], prompt: Prompt, *, deps: Deps, **options: Unpack[RunOptions]
-) -> RunResult[Out]: ...
+) -> "RunResult[Out]": ...
 async def run(
     agent: Agent[Any, Any],
     prompt: Prompt,
@@ -52,12 +50,12 @@ async def run(
     history: Any = None,
     budget: Budget | None = None,
     approver: Any = None,
-    model: ModelChoice | None = None,
+    model: "ModelChoice | None" = None,
     instructions: Any = None,
     tools: Sequence[Tool[Any] | ToolSource] | None = None,
     settings: Mapping[str, Any] | None = None,
     hooks: Sequence[Any] = (),
-) -> RunResult[Any]:
+) -> "RunResult[Any]":
     """Run an agent on a prompt until it answers, waits or is stopped.
 
     With `key`, the same line also resumes the run after a crash and returns its stored result once it is finished.
@@ -80,19 +78,21 @@ async def run(
         settings=settings,
         hooks=hooks,
     )
-    async with opened_store(store) as opened:
-        return await run_turn(runtime(opened), request)
+    from wakeful.surfaces.library import engine
+
+    async with engine.opened_store(store) as opened:
+        return await engine.run_turn(engine.runtime(opened), request)
 
 
 @overload
 def run_sync(
     agent: Agent[None, Out], prompt: Prompt, *, deps: None = None, **options: Unpack[RunOptions]
-) -> RunResult[Out]: ...
+) -> "RunResult[Out]": ...
 @overload
 def run_sync(
     agent: Agent[Deps, Out], prompt: Prompt, *, deps: Deps, **options: Unpack[RunOptions]
-) -> RunResult[Out]: ...
-def run_sync(agent: Agent[Any, Any], prompt: Prompt, **options: Any) -> RunResult[Any]:
+) -> "RunResult[Out]": ...
+def run_sync(agent: Agent[Any, Any], prompt: Prompt, **options: Any) -> "RunResult[Any]":
     """`run`, for a program that is not async; works inside a running loop (notebooks) too."""
     result: RunResult[Any] = wait_for(run(agent, prompt, **options))
     return result
@@ -103,31 +103,35 @@ run_sync.__signature__ = inspect.signature(run)  # type: ignore[attr-defined]  #
 
 async def resume(
     store: StorePlace, turn_id: str, agents: Iterable[Agent[Any, Any]], deps: Any = None
-) -> RunResult[Any]:
+) -> "RunResult[Any]":
     """Take a turn up where it was. Code comes from `agents`; the store never names code to import."""
-    async with opened_store(store) as opened:
-        return await resume_turn(runtime(opened), turn_id, list(agents), deps=deps)
+    from wakeful.surfaces.library import engine
+
+    async with engine.opened_store(store) as opened:
+        return await engine.resume_turn(engine.runtime(opened), turn_id, list(agents), deps=deps)
 
 
-async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps: Any = None) -> list[RunResult[Any]]:
+async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps: Any = None) -> "list[RunResult[Any]]":
     """Take up every unfinished turn. What lacks its agent or a tool is left as it is and says so in its result."""
+    from wakeful.surfaces.library import engine
+
     supplied = list(agents)
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def one(system: Runtime, row: TurnRow) -> RunResult[Any] | None:
+    async def one(system: "Runtime", row: "TurnRow") -> "RunResult[Any] | None":
         async with slots:
             try:
-                return await resume_turn(system, row.turn_id, supplied, deps=deps)
+                return await engine.resume_turn(system, row.turn_id, supplied, deps=deps)
             except AgentBusy:
                 return None  # another process is at it
             except (AgentMissing, ToolMissing) as missing:
-                result = await recall(system, row, None)
+                result = await engine.recall(system, row, None)
                 result.message = result.message or missing.message
                 return result
 
-    async with opened_store(store) as opened:
-        system = runtime(opened)
-        await time_out_late_requests(system)  # also those that no turn here waits for
+    async with engine.opened_store(store) as opened:
+        system = engine.runtime(opened)
+        await engine.time_out_late_requests(system)  # also those that no turn here waits for
         rows = sorted(await opened.turns(open_only=True), key=lambda row: row.created_at)
         results = await asyncio.gather(*(one(system, row) for row in rows))
         return [result for result in results if result is not None]
@@ -135,5 +139,7 @@ async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps:
 
 async def cancel(store: StorePlace, turn_id: str) -> bool:
     """Ask a turn to stop, wherever it runs. False when it is over already."""
-    async with opened_store(store) as opened:
-        return await cancel_turn(runtime(opened), turn_id)
+    from wakeful.surfaces.library import engine
+
+    async with engine.opened_store(store) as opened:
+        return await engine.cancel_turn(engine.runtime(opened), turn_id)
