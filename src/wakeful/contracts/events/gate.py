@@ -89,6 +89,8 @@ class ActionResolved(Event):
     """Of an edit: what the new arguments are bound to."""
     answer: Any = None
     """Of an answer: what stands in the tool's place."""
+    answer_ref: BlobRef | None = None
+    """The answer as JSON, when it is too large to stand here."""
     rule_id: str | None = None
     rule: dict[str, Any] | None = None
     """Of an always: the rule that was added. It holds for the rest of the turn, too."""
