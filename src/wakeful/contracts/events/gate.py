@@ -7,7 +7,7 @@ a record of the same kind. `runtime_tool.requested` and `runtime_tool.resolved` 
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.events.base import CALL, TURN, Event, Need
+from wakeful.contracts.events.base import CALL, TURN, Event, Need, Preview
 from wakeful.contracts.tools import Confinement
 
 ActionType: TypeAlias = Literal["approval", "question"]
@@ -303,7 +303,7 @@ class OutputSpilled(Event):
     encoding: str = "utf-8"
     size_bytes: int
     sha256: str
-    preview: str
+    preview: Preview
     truncated: bool = True
     redacted: bool = False
     expires_at: int | None = None
