@@ -89,7 +89,5 @@ async def test_previews_and_what_a_model_is_shown_keep_to_the_published_limits(t
     assert sorted(size > LIMITS["tool_result_tokens"] * BYTES_PER_TOKEN for size in sizes) == [False, True]
     written = [published(entry, "r").model_dump(mode="json") for entry in result.facts()]
     assert [problem for event in written for problem in validate_event(event)] == []
-    shown = [
-        text for event in written for name, text in event["payload"].items() if name.endswith("preview") and text
-    ]
+    shown = [text for event in written for name, text in event["payload"].items() if name.endswith("preview") and text]
     assert max(len(text) for text in shown) == LIMITS["preview_chars"], "the prompt's and the answer's too"
