@@ -16,4 +16,4 @@ LIMITS: Final[dict[str, int]] = {
     "parallel_calls_per_turn": MAX_PARALLEL_PER_TURN,
 }
 """`preview_chars`: the most of a text in a field that only shows it. `tool_result_bytes`: the most text of one result
-that a model is shown, whatever a tool's budget says. `tool_result_tokens`: what it is shown where nobody set a budget."""
+that a model is shown, whatever a tool's budget says. `tool_result_tokens`: the most where nobody set a budget."""

@@ -2,7 +2,8 @@
 
 One schema (2020-12) describes the envelope and the payload of every event. Each known type is a branch of its own that
 names the payload and the ids its family must carry; a last branch takes types that this version does not know, because
-a reader keeps what it does not know. `x-limits` are the published limits. `docs/reference/events.schema.json` is this schema, word for word.
+a reader keeps what it does not know. `x-limits` are the published limits. `docs/reference/events.schema.json` is this
+schema, word for word.
 """
 
 from collections.abc import Mapping

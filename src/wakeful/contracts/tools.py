@@ -98,8 +98,8 @@ class ToolDeclaration(Value):
 
     @property
     def serial(self) -> bool:
-        """Runs alone in its batch: writers, and those that say so. Locks are the lock table's affair."""
-        return not self.parallel_safe or not self.is_read_only
+        """Runs alone in its batch: writers, what touches secrets, and those that say so. Locks are not asked here."""
+        return not self.parallel_safe or not self.is_read_only or self.permission_class == "secrets"
 
 
 class ToolError(Value):
