@@ -5,6 +5,7 @@ import dataclasses
 import inspect
 import json
 import textwrap
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,14 @@ from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.events import EVENTS, Event
 from wakeful.contracts.outcomes import RunFailure, RunOutcome
 from wakeful.contracts.pending_actions import PendingAction
+from wakeful.contracts.policies import (
+    ActionPolicy,
+    GatePolicy,
+    PolicyFragment,
+    ProvenancePolicy,
+    Rule,
+    ToolPolicy,
+)
 from wakeful.contracts.principals import CapabilityCeiling, ExecutionPrincipal
 from wakeful.contracts.requests import ConversationRequest, RuntimeOverrides, Workspace
 from wakeful.contracts.runtime_tools import RuntimeToolRequest, RuntimeToolResult
@@ -70,11 +79,17 @@ CONVERSATION: tuple[type[Value], ...] = (
     PendingAction,
     ToolCall,
     ToolCallMetadata,
+    PolicyFragment,
+    GatePolicy,
+    ToolPolicy,
+    Rule,
+    ProvenancePolicy,
 )
 CONVERSATION_INTRO = """\
 # Conversation values
 
-What goes into `ConversationLoop.run`, what comes out of it, and what an executor gets, field by field.
+What goes into `ConversationLoop.run`, what comes out of it, what an executor gets, and what policies are made of, field
+by field.
 A field in **bold** is required. A value with a `schema` carries it with its integer `version`; another schema or
 another version is refused. Every value is immutable, and what JSON cannot hold is refused where it stands.
 This page is generated.
@@ -215,7 +230,9 @@ def pages() -> dict[str, str]:
     return {
         "events.schema.json": json.dumps(event_schema(), indent=2) + "\n",
         "events.md": EVENTS_INTRO + "".join(section(event) for event in EVENTS),
-        "conversation.md": CONVERSATION_INTRO + "".join(value_section(value) for value in CONVERSATION),
+        "conversation.md": CONVERSATION_INTRO
+        + "".join(value_section(value) for value in CONVERSATION)
+        + words_section(ActionPolicy),
         "providers.md": providers_page(),
     }
 
@@ -302,6 +319,12 @@ def value_section(value: type[Value]) -> str:
         told = f"`{default}`" if 0 < len(default) < MAX_DEFAULT else ""
         lines.append(f"| {shown} | {type_of(shapes[wire])} | {told} | {meanings.get(name, '')} |")
     return "\n".join(lines) + "\n"
+
+
+def words_section(words: type[StrEnum]) -> str:
+    """The words that a value may be."""
+    lines = [f"\n## {words.__name__}\n", inspect.cleandoc(words.__doc__ or "").replace("\n", " "), ""]
+    return "\n".join([*lines, *(f"- `{word}`" for word in words)]) + "\n"
 
 
 def type_of(shape: dict[str, Any]) -> str:

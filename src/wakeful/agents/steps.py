@@ -63,6 +63,10 @@ class Start(NamedTuple):
     """Which fact of the pass is its first."""
     asks: bool = False
     """It asks somebody outside: until it has begun, nobody knows whether the turn has to rest on them."""
+    runs: bool = False
+    """It is a call that runs."""
+    alone: bool = False
+    """Nothing may begin beside it."""
 
 
 class Steps:
@@ -161,6 +165,8 @@ class Steps:
         call = work.state.calls[step.call_id]
         if call.call_id in self._at_gate:
             return []  # it stands there already; asking again would ask predicates and hooks twice
+        if any(start.alone for start in starts):
+            return []  # its turn comes when that one has ended
         waited = self._through.get(call.call_id)
         if waited is not None:
             admission = waited()
@@ -176,11 +182,16 @@ class Steps:
             self._at_gate[call.call_id] = work.spawn(self._wait_at_gate(call, admission.later))
             return []
         dispatch = admission.dispatch
+        alone = dispatch is not None and dispatch.declaration.serial
+        if alone and (work.state.running or any(start.runs for start in starts)):
+            # Its arguments make it stricter than its tool: it was let through, and begins when nothing else runs.
+            self._through[call.call_id] = lambda: admission
+            return []
         if dispatch is None and waited is not None:
             self.mediator.let_go(call.call_id)  # it had its locks, and is not let through any more
         if dispatch is not None:
             pure = dispatch.declaration.effect == "pure"
-            starts.append(Start(partial(self._let_run, dispatch, admission), not pure, fact_index))
+            starts.append(Start(partial(self._let_run, dispatch, admission), not pure, fact_index, False, True, alone))
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
             starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=True))
         return [work.fact(event, call.step, call.call_id) for event in admission.events]

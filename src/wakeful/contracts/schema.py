@@ -2,7 +2,8 @@
 
 One schema (2020-12) describes the envelope and the payload of every event. Each known type is a branch of its own that
 names the payload and the ids its family must carry; a last branch takes types that this version does not know, because
-a reader keeps what it does not know. `docs/reference/events.schema.json` is this schema, word for word.
+a reader keeps what it does not know. `x-limits` are the published limits. `docs/reference/events.schema.json` is this
+schema, word for word.
 """
 
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from wakeful.contracts.envelope import SCHEMA_VERSION, RuntimeEvent
 from wakeful.contracts.events import BY_KIND, EVENTS
+from wakeful.contracts.limits import LIMITS
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -73,6 +75,7 @@ def _schema() -> dict[str, Any]:
         **envelope,
         "title": "wakeful event",
         "description": "The envelope and the payload of every event in an agent's log.",
+        "x-limits": LIMITS,
         "oneOf": [{"$ref": REFS.format(model=name)} for name in branches],
         "$defs": {**branches, **definitions},
     }

@@ -10,6 +10,7 @@ from wakeful.contracts.values import Value
 Effect: TypeAlias = Literal["pure", "keyed", "probeable", "irreversible"]
 """What a repeat would do. pure: nothing, run it again. keyed: nothing, given the same idempotency key.
 probeable: unknown, but the tool's probe can tell what happened. irreversible: it would happen twice."""
+BY_DANGER: tuple[Effect, ...] = ("pure", "keyed", "probeable", "irreversible")
 
 PermissionClass: TypeAlias = Literal[
     "safe",
@@ -100,8 +101,23 @@ class ToolDeclaration(Value):
 
     @property
     def serial(self) -> bool:
-        """Runs alone in its batch: writers, and those that say so. Locks are the lock table's affair."""
-        return not self.parallel_safe or not self.is_read_only
+        """Runs alone in its batch: writers, what touches secrets, and those that say so. Locks are not asked here."""
+        return not self.parallel_safe or not self.is_read_only or self.permission_class == "secrets"
+
+    def at_least(self, declared: "ToolDeclaration") -> "ToolDeclaration":
+        """What holds for one call: this, and nothing that is looser than what was declared."""
+        if self is declared:
+            return declared
+        stricter = {
+            "parallel_safe": self.parallel_safe and declared.parallel_safe,
+            "reads_private": self.reads_private or declared.reads_private,
+            "changes_state": not (self.is_read_only and declared.is_read_only),
+            "leaves_machine": self.leaves_machine or declared.leaves_machine,
+            "locks": tuple(dict.fromkeys((*declared.locks, *self.locks))),
+            "effect": max(self.effect, declared.effect, key=BY_DANGER.index),
+            "sensitive_parameters": tuple(dict.fromkeys((*declared.sensitive_parameters, *self.sensitive_parameters))),
+        }
+        return self.model_copy(update=stricter)
 
 
 class ToolError(Value):

@@ -43,6 +43,7 @@ from wakeful.contracts.events import (
     WarningIssued,
 )
 from wakeful.contracts.events.tools import Said
+from wakeful.contracts.tools import BY_DANGER
 from wakeful.decisions.differences import Difference, compared, spelled, words
 from wakeful.decisions.ending import ending
 from wakeful.decisions.recovery import (
@@ -301,7 +302,7 @@ class Replay:
             # That something held it follows from the machine it ran on; that it was let through follows from the log.
             policy = "sandboxed" if expected.policy == "allowed" else expected.policy
             expected = expected.model_copy(update={"policy": policy})
-        return compared(event, expected) or self._same(fact)
+        return compared(event, _as_strict(event, expected)) or self._same(fact)
 
     def _repeated(self, fact: Fact, event: ToolDispatched) -> Difference | None:
         """Not a recovery: a keyed call that ran out of time is tried once more, with the same key."""
@@ -414,3 +415,23 @@ def _settlement(fact: Fact) -> Settlement | None:
             reason = (event.tool_error.details or {}).get("reason")
             return CloseUnknown(call_id, "crash_loop" if reason == "crash_loop" else "interrupted")
     return None
+
+
+def _as_strict(event: AnyEvent, expected: AnyEvent) -> AnyEvent:
+    """What is expected, as strict as what was recorded: a tool's code may have been stricter about this one call.
+
+    What a declaration says stands in the log, what code said about the arguments does not. Looser it cannot have been.
+    """
+    if isinstance(event, PermissionEvaluated) and isinstance(expected, PermissionEvaluated):
+        strict = event.destructive and not expected.destructive
+        return expected.model_copy(update={"destructive": True}) if strict else expected
+    if not (isinstance(event, ToolStarted) and isinstance(expected, ToolStarted)):
+        return expected
+    flags = {
+        "effect": max(event.effect, expected.effect, key=BY_DANGER.index),
+        "is_read_only": event.is_read_only and expected.is_read_only,
+        "is_concurrency_safe": event.is_concurrency_safe and expected.is_concurrency_safe,
+        "is_destructive": event.is_destructive or expected.is_destructive,
+    }
+    same = all(getattr(expected, name) == value for name, value in flags.items())
+    return expected if same else expected.model_copy(update=flags)

@@ -120,6 +120,8 @@ class Call:
     """This process has already dealt with what a crash left open."""
     effect: Effect = "irreversible"
     idempotency_key: str = ""
+    alone: bool = False
+    """It has begun, and its arguments let nothing run beside it, whatever its tool declares."""
     started_at: int = 0
     pending: Pending | None = None
     """The newest thing it asked of somebody outside."""
@@ -544,6 +546,7 @@ def _started_call(state: TurnState, fact: Fact, event: ToolStarted) -> None:
     call.idempotency_key = event.idempotency_key
     call.started_at = fact.at
     if event.dispatched:
+        call.alone = not event.is_concurrency_safe
         _expose(state, call)
         call.dispatches = 1
         state.running += 1

@@ -202,7 +202,7 @@ def _was_counted(call: Call) -> bool:
 
 def _is_serial(state: TurnState, call: Call) -> bool:
     declaration = state.config.tool(call.part.name) if state.config is not None else None
-    return declaration is not None and declaration.serial
+    return call.alone or (declaration is not None and declaration.serial)
 
 
 def _closing(state: TurnState) -> list[Step]:

@@ -237,7 +237,7 @@ def answer_of(call: Call, record: CallRecord) -> Answered:
     answer.edited = said.decision == "edit"
     if said.status == "approved" and said.decision == "answer":
         answer.reason = f"answered by {by}, so the tool is not run"
-        answer.given = Given(said.answer)
+        answer.given = Given(said.answer, said.answer_ref)
     elif said.status == "rejected":
         answer.refused, answer.reason = True, f"rejected by {by}"
         answer.outcome = lambda now: _rejected(record, asked_for, said, now)

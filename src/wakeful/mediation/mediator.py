@@ -188,7 +188,7 @@ class Mediator:
         if violations:
             return _Prepared(error=_invalid(name, violations), declaration=declaration, arguments=executable)
         try:
-            traits = tool.traits(executable)
+            traits = _of_call(tool, executable, declaration)
             directory = tool.working_directory(executable)
             confinement = tool.confinement(executable)
         except Exception as raised:
@@ -271,7 +271,7 @@ class Mediator:
     def _rewrite(self, proposal: Proposal, arguments: dict[str, Any]) -> None:
         """Other arguments: whatever follows from them is worked out anew."""
         proposal.arguments, proposal.is_rewritten = arguments, True
-        proposal.declaration = proposal.tool.traits(arguments)
+        proposal.declaration = _of_call(proposal.tool, arguments, proposal.declared)
         proposal.directory = proposal.tool.working_directory(arguments)
         proposal.confinement = proposal.tool.confinement(arguments)
 
@@ -621,6 +621,12 @@ class Mediator:
     @property
     def parts(self) -> GateParts:
         return self._parts
+
+
+def _of_call(tool: Tool[Any], arguments: dict[str, Any], declared: ToolDeclaration) -> ToolDeclaration:
+    """What holds for this call. A tool may be stricter about one call than its declaration, and never looser."""
+    traits = tool.traits(arguments)
+    return traits if traits is tool.declaration else traits.at_least(declared)
 
 
 def _not_found(name: str, offered: tuple[str, ...]) -> ToolError:

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from wakeful.contracts.events import AnyEvent, ToolResult
+from wakeful.contracts.tools import MAX_RESULT_BYTES
 from wakeful.decisions.secret_values import SecretValues
 from wakeful.mediation.offloading import INLINE_BYTES, Keep, offload
 from wakeful.mediation.outcomes import CallRecord, spills, succeeded
-from wakeful.tools.results import Shown, ToolOutput, show
+from wakeful.tools.results import MAX_SHOWN_BYTES, Shown, ToolOutput, show
 
 MEDIA = "text/plain; charset=utf-8"
 
@@ -45,11 +46,14 @@ async def shaped(
     `verdict_before` is how many events before these its verdict is written, in the same append.
     """
     extra = value if isinstance(value, ToolOutput) else None
+    most = MAX_SHOWN_BYTES
     if extra is not None:
         value = extra.content
+        if extra.most_bytes is not None:
+            most = min(extra.most_bytes, MAX_RESULT_BYTES)
     hide = _Hide(keys)
     # A large result is turned to JSON and measured off the loop: other turns go on meanwhile.
-    shown: Shown = show(value, hide) if _light(value) else await asyncio.to_thread(show, value, hide)
+    shown: Shown = show(value, hide, most) if _light(value) else await asyncio.to_thread(show, value, hide, most)
     whole = await keep(shown.whole, MEDIA) if shown.whole is not None else None
     spilled = spills(record.call_id, shown, whole, redacted=hide.found) if whole is not None else ()
     if verdict_before is not None:

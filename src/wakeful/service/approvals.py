@@ -37,7 +37,7 @@ from wakeful.decisions.injected import split
 from wakeful.decisions.redaction import REDACTED
 from wakeful.mediation import validation
 from wakeful.mediation.binding import bind
-from wakeful.mediation.offloading import arguments_of
+from wakeful.mediation.offloading import INLINE_BYTES, arguments_of
 from wakeful.ports import ActionRow, RuleRow, Store
 from wakeful.service.requests import Runtime
 
@@ -237,8 +237,8 @@ async def _resolution(
             return [ActionResolved(status="rejected", decision="reject", **fields)]
         case Answer():
             _check_answer(asked, decided)
-            content = _plain("answer", decided.content)
-            return [ActionResolved(status="approved", decision="answer", answer=content, **fields)]
+            content = await _answer(runtime.store, _plain("answer", decided.content))
+            return [ActionResolved(status="approved", decision="answer", **content, **fields)]
         case _ if asked.action_type == "question":
             raise InvalidValue(
                 "invalid_decision",
@@ -269,6 +269,14 @@ def _plain(field: str, value: Any) -> Any:
         return plain(value)
     except NotJson as error:
         raise InvalidValue("invalid_decision", field, str(error), "give JSON data") from None
+
+
+async def _answer(store: Store, content: Any) -> dict[str, Any]:
+    """The answer where the event has it: by itself, or behind a reference when it is large."""
+    encoded = json.dumps(content).encode()
+    if len(encoded) <= INLINE_BYTES:
+        return {"answer": content}
+    return {"answer_ref": await store.put_blob(encoded, "application/json")}
 
 
 def _check_answer(asked: ActionRequired, answer: Answer) -> None:

@@ -37,8 +37,11 @@ def client_name(name: str) -> str:
 
 
 def run_by_client(declaration: ToolDeclaration) -> ToolDeclaration:
-    """The declaration of a tool whose calls become requests to a client."""
-    return declaration.model_copy(update={"answered_by": CLIENT, "runtime_owner": CLIENT, "external": True})
+    """The declaration of a tool whose calls become requests to a client. It is safe beside others if it says so."""
+    known: dict[str, Any] = {"answered_by": CLIENT, "runtime_owner": CLIENT, "external": True}
+    if "parallel_safe" not in declaration.model_fields_set:
+        known["parallel_safe"] = False
+    return declaration.model_copy(update=known)
 
 
 def not_here(name: str) -> AssertionError:

@@ -18,7 +18,7 @@ from wakeful.contracts.bindings import NO_PLAN, Binding, ParameterPlan
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.parameter_schemas import without
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
-from wakeful.contracts.tools import Confinement, Effect, ToolDeclaration
+from wakeful.contracts.tools import Confinement, Effect, PermissionClass, ToolDeclaration
 from wakeful.decisions.parameters import assemble
 from wakeful.tools import docstrings, parameters, schema
 from wakeful.tools.client_side import NOTHING_MORE, ForClient, client_name, not_here, run_by_client
@@ -181,6 +181,7 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
             leaves_machine=options.leaves_machine,
             child_safe=options.child_safe,
             sensitive_parameters=compiled.sensitive,
+            permission_class=options.permission_class,
         )
         return run_by_client(declared) if options.external else declared
 
@@ -326,6 +327,7 @@ def tool(
     external: bool = False,
     child_safe: bool = True,
     bind: Mapping[str, str] = _NO_BINDINGS,
+    permission_class: PermissionClass | None = None,
 ) -> Any:
     """Make a function a tool: `@tool`, `@tool(effect="pure")` or `tool(fn, effect="pure")`.
 
@@ -335,6 +337,7 @@ def tool(
     often in a turn the tool may ask the model to try differently; no two running calls hold one of `locks` together.
     `approval` says whether a person must let a call through: always, or when a function of the call says so.
     `bind={"customer": "context.customer_id"}` takes a parameter from the run's context and away from the model.
+    `permission_class` is what a policy switches on and off; left out, it follows from the other flags.
     `external=True` makes the function a signature only: it is `client/<name>`, a client runs it, and `timeout` is how
     long the client may take.
     """
@@ -352,6 +355,7 @@ def tool(
         approval=approval,
         bind=bindings(bind),
         external=external,
+        permission_class=permission_class,
     )
     return ToolDecorator(options) if fn is None else _make(fn, options)
 

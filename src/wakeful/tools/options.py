@@ -7,7 +7,7 @@ from typing import Any, TypedDict, get_args
 
 from wakeful.contracts.bindings import Binding, read_binding
 from wakeful.contracts.errors import InvalidConfig, InvalidValue
-from wakeful.contracts.tools import Effect
+from wakeful.contracts.tools import Effect, PermissionClass
 from wakeful.tools.proposal import ProposedCall
 
 _BIND_HINT = 'name a place in the run\'s context, for example bind={"customer": "context.customer_id"}'
@@ -29,6 +29,7 @@ class ToolOptions(TypedDict, total=False):
     external: bool
     child_safe: bool
     bind: Mapping[str, str]
+    permission_class: PermissionClass | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,7 @@ class CheckedOptions:
     bind: dict[str, Binding] = field(default_factory=dict)
     approval: bool | Callable[[ProposedCall], bool | str] = False
     external: bool = False
+    permission_class: PermissionClass | None = None
 
     def __post_init__(self) -> None:
         if self.effect not in get_args(Effect):
@@ -64,8 +66,25 @@ class CheckedOptions:
             )
         if self.changes_state and self.effect == "pure":
             raise InvalidConfig('tool(effect="pure", changes_state=True): a pure tool changes nothing')
+        self._check_class()
         if self.external:
             self._check_external()
+
+    def _check_class(self) -> None:
+        """One class, of those there are, and none that the other flags speak against."""
+        named = self.permission_class
+        if named is None:
+            return
+        if named not in get_args(PermissionClass):
+            known = ", ".join(get_args(PermissionClass))
+            raise InvalidConfig(f"tool(permission_class={named!r}): no such class", f"give one of: {known}")
+        writes = self.effect != "pure" if self.changes_state is None else self.changes_state
+        if (named == "safe" and (writes or self.leaves_machine)) or (named == "network" and writes):
+            raise InvalidConfig(
+                f"tool(permission_class={named!r}): such a tool only reads"
+                + (", and nothing of it leaves the machine" if named == "safe" else ""),
+                'say effect="pure", or give the class of what it does: workspace_write, external_write, ...',
+            )
 
     def _check_external(self) -> None:
         """What only code of this process could keep is not promised for a client."""

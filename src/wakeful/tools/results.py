@@ -27,7 +27,7 @@ _plain = unchecked(Text)
 NO_OUTPUT = "(no output)"
 BYTES_PER_TOKEN = 3
 MAX_SHOWN_BYTES = min(MAX_RESULT_BYTES, MAX_RESULT_TOKENS * BYTES_PER_TOKEN)
-"""How much text of one result a model is shown, the closing notice included."""
+"""How much text of one result a model is shown, the closing notice included, unless its tool has another budget."""
 
 
 class ResultRefused(ForTheModel):
@@ -48,6 +48,8 @@ class ToolOutput:
     """Not everything that was asked for succeeded."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """For people and programs, not for the model: `citations` and the like."""
+    most_bytes: int | None = None
+    """How much text of it the model may be shown, up to `MAX_RESULT_BYTES`; None: as much as of any result."""
 
 
 class Shown(NamedTuple):
@@ -60,19 +62,19 @@ class Shown(NamedTuple):
     """Bytes of the result, pictures and files included, before anything was cut."""
 
 
-def show(value: Any, hide: Callable[[str], str] | None = None) -> Shown:
+def show(value: Any, hide: Callable[[str], str] | None = None, most: int = MAX_SHOWN_BYTES) -> Shown:
     """What a tool returned, ready for the model. Raises ResultRefused.
 
     `hide` takes out of every text what may not be in it, before anything is cut: no half of it stays.
     """
     if hide is not None:
-        return limit([_hidden(part, hide) for part in parts_from(value)])
+        return limit([_hidden(part, hide) for part in parts_from(value)], most)
     if type(value) is str and 0 < len(value) < 1_000 and value.isascii() and "\x00" not in value:
         return Shown((_plain(text=value),), None, len(value))  # nothing to clean and nothing to cut
     if type(value) is int and value.bit_length() <= 64:
         words = str(value)
         return Shown((_plain(text=words),), None, len(words))
-    return limit(parts_from(value))
+    return limit(parts_from(value), most)
 
 
 def parts_from(value: Any) -> tuple[ResultPart, ...]:

@@ -412,3 +412,44 @@ async def test_the_facts_alone_explain_the_run() -> None:
     (context,) = of_kind(result, ContextResolved)
     assert context.instruction_refs and context.tokens_are_estimate
     assert [event.items for event in of_kind(result, ModelRequested)] == [1, 3, 5], "and what each request rested on"
+
+
+@pytest.mark.spec("STD-CALL-15")
+async def test_progress_is_told_while_calls_run_and_the_conversation_takes_their_ends_in_model_order() -> None:
+    store, finish_slow, finish_quick = MemoryStore(), asyncio.Event(), asyncio.Event()
+    read: list[list[str]] = []
+
+    @tool(effect="pure")
+    async def slow() -> str:
+        await finish_slow.wait()
+        return "slow"
+
+    @tool(effect="pure")
+    async def quick(ctx: RunContext[None]) -> str:
+        ctx.progress("halfway")
+        await finish_quick.wait()
+        return "quick"
+
+    def answer(request: ModelRequest) -> Any:
+        read.append([item.text for item in request.history if item.role == "tool"])
+        return "done" if request.answered else calls("slow", "quick")
+
+    async def until(kind: type[Any]) -> list[Any]:
+        """The log's events, once there is one of this kind."""
+        async with asyncio.timeout(30):
+            while True:
+                agents = await store.agents()
+                events = [entry.fact.event for each in agents for entry in await store.read(each)]
+                if any(isinstance(event, kind) for event in events):
+                    return events
+                await asyncio.sleep(0.005)
+
+    running = asyncio.create_task(run(Agent("any", scripted(answer), tools=[slow, quick]), "go", store=store))
+    assert not any(isinstance(event, ToolResult) for event in await until(ToolProgress)), "at once: nothing has ended"
+    finish_quick.set()
+    early = [event.tool_name for event in await until(ToolResult) if isinstance(event, ToolResult)]
+    assert (early, read) == (["quick"], [[]]), "known and written; the conversation waits for what comes before it"
+    finish_slow.set()
+    result = await running
+    assert read[1] == ["slow", "quick"]
+    assert [message.content for message in result.messages if message.type == "tool_result"] == ["slow", "quick"]

@@ -8,9 +8,11 @@ import pytest
 
 from asked_runs import again, agent, asked, check_replay, say
 from engine_runs import of_kind
-from wakeful import Approve, run, tool
+from wakeful import Approve, RunContext, Tool, run, tool
 from wakeful.contracts.events import ToolFailed, ToolResult, ToolStarted
+from wakeful.contracts.tools import ToolDeclaration
 from wakeful.store.memory import MemoryStore
+from wakeful.tools.running import Running, begin
 
 SLOW = 0.05
 
@@ -82,6 +84,79 @@ async def test_the_flags_that_are_declared_are_the_ones_that_schedule() -> None:
             assert started.is_concurrency_safe == together
             assert started.is_read_only == together
             assert started.is_destructive == (options["effect"] == "irreversible")
+
+
+class Query(Tool[object]):
+    """Declared as a read. It says for itself, by its arguments, what one call is."""
+
+    def __init__(self, declared: ToolDeclaration, changes: dict[str, Any]) -> None:
+        self._declared = declared
+        self._changes = changes
+        self.at_once = 0
+        self.beside_a_write: list[int] = []
+
+    @property
+    def declaration(self) -> ToolDeclaration:
+        return self._declared
+
+    @property
+    def name(self) -> str:
+        return self._declared.name
+
+    @property
+    def needs_deps(self) -> bool:
+        return False
+
+    def traits(self, arguments: dict[str, Any]) -> ToolDeclaration:
+        return self._declared.model_copy(update=self._changes) if arguments.get("write") else self._declared
+
+    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Running:
+        return begin(self._work, True, (), {"write": bool(arguments.get("write"))})
+
+    async def _work(self, write: bool) -> str:
+        self.at_once += 1
+        for _ in range(5):
+            await asyncio.sleep(SLOW / 5)
+            if write:
+                self.beside_a_write.append(self.at_once - 1)
+        self.at_once -= 1
+        return "done"
+
+
+WRITING = {"effect": "irreversible", "parallel_safe": False}
+SCHEMA = {"type": "object", "properties": {"write": {"type": "boolean"}}}
+
+
+@pytest.mark.spec("STD-CONC-04")
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+async def test_a_call_that_its_arguments_make_a_writer_runs_alone_and_says_so(place: int) -> None:
+    batch = [("query", {"write": index == place}) for index in range(4)]
+    query = Query(ToolDeclaration(name="query", input_schema=SCHEMA, effect="pure"), WRITING)
+    store = MemoryStore()
+    result = await run(agent([query], tuple(batch)), "go", store=store)
+    assert result.output == "done"
+    await check_replay(store, result)
+    assert query.beside_a_write and set(query.beside_a_write) == {0}
+    flags = {
+        entry.fact.call_id: (event.is_read_only, event.is_concurrency_safe, event.is_destructive)
+        for entry in result.facts()
+        if isinstance(event := entry.fact.event, ToolStarted)
+    }
+    strict, plain = (False, False, True), (True, True, False)
+    assert flags == {f"call_1_{index + 1}": strict if index == place else plain for index in range(4)}
+    # The inversion: without a word about the call, the same four run together.
+    silent = Query(query.declaration, {})
+    await run(agent([silent], tuple(batch)), "go", store=MemoryStore())
+    assert max(silent.beside_a_write) > 0
+
+
+async def test_no_call_is_looser_than_what_its_tool_declares() -> None:
+    declared = ToolDeclaration(name="query", input_schema=SCHEMA, effect="irreversible", locks=("db",))
+    query = Query(declared, {"effect": "pure", "changes_state": False, "parallel_safe": True, "locks": ()})
+    result = await run(agent([query], (("query", {"write": True}), ("query", {"write": True}))), "go")
+    assert set(query.beside_a_write) == {0}
+    for started in of_kind(result, ToolStarted):
+        assert (started.is_read_only, started.is_concurrency_safe, started.effect) == (False, False, "irreversible")
 
 
 async def test_a_serial_call_that_waits_for_a_person_holds_nobody_up_and_runs_alone_afterwards() -> None:

@@ -1,12 +1,22 @@
 """The values of the boundary together: their ids, their spelling, and what they do not speak about."""
 
+import importlib
+import json
+import pkgutil
 import re
 import warnings
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
+import wakeful.contracts
 from wakeful.contracts import audit, conversation_result, declarations, outcomes, principals, requests, transcript
+from wakeful.contracts.policies import ActionPolicy
+from wakeful.contracts.schema import event_schema
+from wakeful.service.schemas import agent_schema, run_result_schema
+from wakeful.tools.local.source import LocalTools
+from wakeful.tools.person import ask_person
 
 MODULES = (transcript, requests, conversation_result, outcomes, principals, declarations, audit)
 MODELS: list[type[BaseModel]] = sorted(
@@ -41,8 +51,44 @@ def test_every_value_is_immutable_has_a_json_schema_and_speaks_snake_case() -> N
             assert re.fullmatch(r"[a-z][a-z0-9_]*", name), f"{model.__name__}.{name}"
 
 
-def test_no_contract_has_a_field_of_a_product() -> None:
-    """Jobs, posts, sites, browsers, tabs and pull requests are a host's business."""
-    product = re.compile(r"job|post|site|browser|tab\b|pull|repo|worktree|branch|comment|page|wordpress|github|slack")
-    fields = {f"{model.__name__}.{name}" for model in MODELS for name in model.model_fields}
-    assert not {field for field in fields if product.search(field.lower())}
+def every_model() -> list[type[BaseModel]]:
+    """Every value of the contracts, events included."""
+    return [
+        value
+        for module in pkgutil.walk_packages(wakeful.contracts.__path__, "wakeful.contracts.")
+        for value in vars(importlib.import_module(module.name)).values()
+        if isinstance(value, type) and issubclass(value, BaseModel) and value.__module__ == module.name
+    ]
+
+
+@pytest.mark.spec("API-BND-03")
+async def test_no_contract_has_a_field_of_a_product_and_no_schema_names_a_tool(tmp_path: Path) -> None:
+    """Jobs, posts, sites, tabs, tables and pull requests are a host's business; of a session there is an opaque id."""
+    product = re.compile(
+        r"job|post|site|browser|tab\b|pull|repo|worktree|branch|comment|page|wordpress|github|slack|chat"
+        r"|table|column|bucket|redis|sqlite|postgres"
+    )
+    models = every_model()
+    assert len(models) > 100
+    fields = {f"{model.__name__}.{name}" for model in models for name in model.model_fields}
+    assert not {field for field in fields if product.search(field.rpartition(".")[2].lower())}
+    sessions = {name for model in models for name in model.model_fields if "session" in name}
+    assert sessions <= {"session_id"}, "whose session it is, and nothing about it"
+    built_in = {tool.name for tool in (await LocalTools(tmp_path, "coding").offer()).tools} | {ask_person.name}
+    bare = {name.rpartition("/")[2] for name in built_in}
+    assert "exec_command" in bare
+    schemas = (event_schema(), run_result_schema(), agent_schema(), *(model.model_json_schema() for model in MODELS))
+    words = {word for schema in schemas for word in re.findall(r"[a-z][a-z0-9_]*", json.dumps(schema))}
+    assert not words & (bare | {"build_workflow", "run_subtask", "google_search", "memory_read", "memory_write"})
+
+
+@pytest.mark.spec("API-BND-06")
+def test_the_reference_lists_every_field_of_messages_requests_results_and_policies(root: Path) -> None:
+    page = (root / "docs/reference/conversation.md").read_text()
+    sections = {part.partition("\n")[0]: part for part in page.split("\n## ")}
+    policies = [model for model in every_model() if model.__module__ == "wakeful.contracts.policies"]
+    assert {model.__name__ for model in policies} >= {"GatePolicy", "PolicyFragment", "Rule", "ToolPolicy"}
+    for model in (transcript.Message, requests.ConversationRequest, conversation_result.ConversationResult, *policies):
+        for name, field in model.model_fields.items():
+            assert f"`{field.alias or name}`" in sections[model.__name__], f"{model.__name__}.{name}"
+    assert all(f"- `{word}`" in sections["ActionPolicy"] for word in ActionPolicy)

@@ -8,9 +8,13 @@ import pytest
 from engine_runs import calls, of_kind
 from wakeful import Agent, run, tool
 from wakeful.bootstrap import opened_store
-from wakeful.contracts.events import OutputSpilled, OutputTruncated, ToolResult
+from wakeful.contracts.envelope import published
+from wakeful.contracts.events import EVENTS, OutputSpilled, OutputTruncated, ToolResult
+from wakeful.contracts.limits import LIMITS
+from wakeful.contracts.schema import event_schema, validate_event
 from wakeful.contracts.tools import MAX_RESULT_BYTES, PREVIEW_CHARS
 from wakeful.testing import scripted
+from wakeful.tools.results import BYTES_PER_TOKEN, ToolOutput
 
 WHOLE = "".join(f"line {n} of a long report ä\n" for n in range(20_000))
 
@@ -54,3 +58,36 @@ async def test_a_large_result_is_a_preview_and_a_record_that_leads_to_all_of_it(
         assert await store.get_blob(spilled.output_ref) == data, "all of it, wherever the answer went"
     assert WHOLE[:100] not in result.output
     assert small.result_ref is None, "what fits needs no record"
+
+
+@pytest.mark.spec("STD-OUTP-04")
+async def test_previews_and_what_a_model_is_shown_keep_to_the_published_limits(tmp_path: Path) -> None:
+    assert event_schema()["x-limits"] == LIMITS
+    assert (LIMITS["preview_chars"], LIMITS["tool_result_bytes"], LIMITS["tool_result_tokens"]) == (500, 50_000, 8_000)
+    previews = {
+        (event.kind, name): event.model_json_schema()["properties"][name]
+        for event in EVENTS
+        for name in event.model_fields
+        if name == "preview" or name.endswith("_preview")
+    }
+    assert len(previews) >= 7
+    for where, schema in previews.items():
+        shapes = schema.get("anyOf", [schema])
+        assert any(shape.get("maxLength") == LIMITS["preview_chars"] for shape in (schema, *shapes)), where
+
+    @tool(effect="pure")
+    def generous() -> ToolOutput:
+        """Wants to show more than anything may."""
+        return ToolOutput(WHOLE, most_bytes=10**9)
+
+    who = Agent("a", scripted([calls("report", "generous"), WHOLE]), tools=[report, generous])
+    result = await run(who, WHOLE, store=tmp_path / "o.db")
+    by_name = {event.tool_name: event for event in of_kind(result, ToolResult)}
+    assert len(by_name["generous"].preview) == len(by_name["report"].preview) == LIMITS["preview_chars"]
+    sizes = [cut.kept_bytes for cut in of_kind(result, OutputTruncated)]
+    assert all(size <= LIMITS["tool_result_bytes"] for size in sizes)
+    assert sorted(size > LIMITS["tool_result_tokens"] * BYTES_PER_TOKEN for size in sizes) == [False, True]
+    written = [published(entry, "r").model_dump(mode="json") for entry in result.facts()]
+    assert [problem for event in written for problem in validate_event(event)] == []
+    shown = [text for event in written for name, text in event["payload"].items() if name.endswith("preview") and text]
+    assert max(len(text) for text in shown) == LIMITS["preview_chars"], "the prompt's and the answer's too"

@@ -254,6 +254,25 @@ async def test_a_decision_that_makes_no_sense_is_refused_and_decides_nothing(wro
     assert world.done == []
 
 
+@pytest.mark.parametrize("size", [100, 60_000, 200_000])
+async def test_an_answer_of_any_size_stands_in_the_tools_place(size: int) -> None:
+    """Whatever is too large for its event is kept beside it, and the model is shown as much as of any result."""
+    world, store = World(), MemoryStore()
+    support = shop(world)
+    (approval,) = (await asked(support, store)).approvals
+    words = "refunded by hand. " + "x" * size
+    await say(store, approval, Answer(words))
+    result = await again(support, store)
+    assert (result.status, world.done) == ("completed", [])
+    (resolved,) = of_kind(result, ActionResolved)
+    assert (resolved.answer == words) is (resolved.answer_ref is None) is (size == 100)
+    (ended,) = of_kind(result, ToolResult)
+    if ended.result_ref is not None:
+        assert await store.get_blob(ended.result_ref.digest) == words.encode()
+    assert (ended.result_ref is None) is (size == 100)
+    assert ended.preview == words[:500]
+
+
 async def test_a_name_nobody_knows_is_told_what_is_near() -> None:
     store = MemoryStore()
     (approval,) = (await asked(shop(World()), store)).approvals

@@ -9,11 +9,16 @@ from contract.waiting.test_pending_action_stores import action
 from engine_runs import calls
 from wakeful import Agent, resume, run, tool
 from wakeful.bootstrap import opened_store, runtime
+from wakeful.contracts.envelope import iso
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.abilities import Abilities, Ability
 from wakeful.service.approvals import approvals
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.pending_actions import OwnPendingActionStore
+from wakeful.service.requests import RunRequest
+from wakeful.service.turns import run_turn
+from wakeful.store.memory import MemoryStore
+from wakeful.testing import FixedClock
 
 ran: list[str] = []
 
@@ -97,3 +102,41 @@ async def test_what_hosts_keep_is_no_approval_of_a_turn(tmp_path: Path) -> None:
         before = await store.actions()
         await store.rebuild_views()
         assert await store.actions() == before
+
+
+@pytest.mark.spec("API-PND-06")
+@pytest.mark.parametrize("end", ["accepted", "rejected", "expired"])
+async def test_what_was_stored_is_executed_or_nothing_and_the_run_goes_on_with_a_paired_transcript(end: str) -> None:
+    done: list[tuple[int, str]] = []
+
+    @tool(approval=True)
+    def publish(post: int, password: str = "") -> str:
+        done.append((post, password))
+        return "published"
+
+    model = ScriptedModel([calls(("publish", {"post": 7, "password": "hunter2"})), "done"])
+    who = Agent("support", model, tools=[publish], approval_expiry=60.0)
+    clock = FixedClock()
+    around = runtime(MemoryStore(), clock=clock)
+    await run_turn(around, RunRequest(who, "go", key="k"))
+    actions = OwnPendingActionStore(around)
+    (action,) = await actions.list({"status": "pending"})
+    assert done == []
+    if end == "expired":
+        clock.advance(61)
+        assert await actions.expire(iso(clock.now())) == 1
+    else:
+        # Whoever decides cannot put anything in the place of what is stored.
+        changed = {"tool_name": "publish", "parameters": {"post": 8, "password": "other"}}
+        decided = {"status": end, "resolved_at": action.created_at, "resolver": "anna", "apply_input": changed}
+        assert await actions.record_resolution(action.model_copy(update=decided)) is True
+    result = await run_turn(around, RunRequest(who, "go", key="k"))
+    assert (result.status, result.output) == ("completed", "done")
+    assert done == ([(7, "hunter2")] if end == "accepted" else [])
+    (call,) = result.calls()
+    assert call.status == {"accepted": "success", "rejected": "rejected", "expired": "timed_out"}[end]
+    ids = {
+        kind: [message.tool_call_id for message in result.messages if message.type == kind]
+        for kind in ("tool_call", "tool_result")
+    }
+    assert ids["tool_call"] == ids["tool_result"] == [call.call_id]

@@ -5,11 +5,17 @@
 own the agent's lease may append it.
 """
 
-from typing import ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
+from pydantic import Field
+
+from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.values import Value
 
 Need: TypeAlias = Literal["thread_id", "turn_id", "step_id", "tool_call_id", "action_id"]
+
+Preview: TypeAlias = Annotated[str, Field(json_schema_extra={"maxLength": PREVIEW_CHARS})]
+"""The beginning of a text, for whoever only wants to see what it is."""
 
 TURN: tuple[Need, ...] = ("thread_id", "turn_id")
 STEP: tuple[Need, ...] = (*TURN, "step_id")

@@ -7,7 +7,7 @@ a record of the same kind. `runtime_tool.requested` and `runtime_tool.resolved` 
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.events.base import CALL, TURN, Event, Need
+from wakeful.contracts.events.base import CALL, TURN, Event, Need, Preview
 from wakeful.contracts.tools import Confinement, HookPoint
 
 ActionType: TypeAlias = Literal["approval", "question"]
@@ -89,6 +89,8 @@ class ActionResolved(Event):
     """Of an edit: what the new arguments are bound to."""
     answer: Any = None
     """Of an answer: what stands in the tool's place."""
+    answer_ref: BlobRef | None = None
+    """The answer as JSON, when it is too large to stand here."""
     rule_id: str | None = None
     rule: dict[str, Any] | None = None
     """Of an always: the rule that was added. It holds for the rest of the turn, too."""
@@ -298,7 +300,7 @@ class OutputSpilled(Event):
     encoding: str = "utf-8"
     size_bytes: int
     sha256: str
-    preview: str
+    preview: Preview
     truncated: bool = True
     redacted: bool = False
     expires_at: int | None = None

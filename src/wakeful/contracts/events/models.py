@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from wakeful.contracts.conversation import AssistantItem, Item
-from wakeful.contracts.events.base import STEP, Event, Need
+from wakeful.contracts.events.base import STEP, Event, Need, Preview
 from wakeful.contracts.models import (
     Disposition,
     FailureKind,
@@ -146,6 +146,6 @@ class AssistantRecorded(Event):
     item: AssistantItem
     calls: tuple[CallAsked, ...] = ()
     """In model order."""
-    text_preview: str = ""
+    text_preview: Preview = ""
     continuation: tuple[Item, ...] = ()
     """Items that follow the round's results; a round that has some is not the last."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import ToolItem
-from wakeful.contracts.events.base import CALL, STEP, TURN, Event, Need
+from wakeful.contracts.events.base import CALL, STEP, TURN, Event, Need, Preview
 from wakeful.contracts.tools import Effect, Effects, FailedStatus, ToolError, ToolResultMetadata
 from wakeful.contracts.values import Value
 from wakeful.contracts.verdicts import Decision as Choice
@@ -165,7 +165,7 @@ class ToolProgress(Event):
     message: str | None = None
     progress: float | None = None
     total: float | None = None
-    partial_preview: str | None = None
+    partial_preview: Preview | None = None
     partial_ref: str | None = None
     elapsed_ms: int
 
@@ -181,7 +181,7 @@ class ToolResult(Event):
     tool_name: str
     item: ToolItem
     """What the model is shown."""
-    preview: str
+    preview: Preview
     result_ref: BlobRef | None = None
     """The whole result, when the model is shown less than that."""
     structured_ref: str | None = None
@@ -218,7 +218,7 @@ class ToolFailed(Event):
     recovery_advice: str | None = None
     retry_after_ms: int | None = None
     abort_reason: AbortReason | None = None
-    preview: str | None = None
+    preview: Preview | None = None
     result_ref: BlobRef | None = None
     artifact_refs: tuple[str, ...] = ()
     evidence_refs: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from wakeful.contracts.authority import Authority
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import Item, UserItem
-from wakeful.contracts.events.base import TURN, Event, Need
+from wakeful.contracts.events.base import TURN, Event, Need, Preview
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderAttemptTimeline, TokenUsage
 from wakeful.contracts.values import Value
@@ -57,7 +57,7 @@ class MessageAdmitted(Event):
     key: str | None = None
     fingerprint: str = ""
     """Hash of agent name and prompt: what `key` was given with the first time."""
-    prompt_preview: str = ""
+    prompt_preview: Preview = ""
     context: dict[str, Any] = {}
     """What the caller passed along; whoever runs the turn gives it to the tools."""
     principal: str | None = None
@@ -254,7 +254,7 @@ class Terminal(Event):
     model_calls: int = 0
     tool_calls: int = 0
     steps: int = 0
-    final_preview: str = ""
+    final_preview: Preview = ""
     """The beginning of the final assistant text."""
     unknown: tuple[str, ...] = ()
     """Calls whose outcome nobody knows yet."""

@@ -20,7 +20,7 @@ from wakeful.tools.function import Tool
 from wakeful.tools.local import command_runs
 from wakeful.tools.local.commands import Milliseconds, Tokens, Words, declared
 from wakeful.tools.local.output_budget import OutputBudget, both_ends, share
-from wakeful.tools.results import ToolOutput
+from wakeful.tools.results import MAX_SHOWN_BYTES, ToolOutput
 from wakeful.tools.running import Running, begin
 
 NAME = "wakeful/exec_command_batch"
@@ -111,6 +111,7 @@ class ExecCommandBatch(Tool[object]):
             truncated=any(one["stdout_truncated"] or one["stderr_truncated"] for one in done),
             partial=any(one["status"] != "completed" for one in done),
             metadata=metadata,
+            most_bytes=max(self._budget.most_bytes(None), MAX_SHOWN_BYTES),
         )
 
     async def _one(

@@ -16,7 +16,7 @@ from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
 from wakeful.tools.local import command_runs
 from wakeful.tools.local.output_budget import OutputBudget, both_ends, share
-from wakeful.tools.results import ToolOutput
+from wakeful.tools.results import MAX_SHOWN_BYTES, ToolOutput
 from wakeful.tools.running import Running, begin
 
 NAME = "wakeful/exec_command"
@@ -99,7 +99,8 @@ class ExecCommand(Tool[object]):
         ended = await command_runs.run_command(
             self._sandbox, ctx, cmd, cwd, shell=shell, login=login, tty=tty, timeout_ms=timeout_ms
         )
-        most = max(0, self._budget.most_bytes(max_output_tokens) - _ENVELOPE_BYTES)
+        shown = self._budget.most_bytes(max_output_tokens)
+        most = max(0, shown - _ENVELOPE_BYTES)
         for_stdout, for_stderr = share(ended.stdout.total_bytes * 2, ended.stderr.total_bytes * 2, most)
         stdout, cut_out = both_ends(ended.stdout.data, ended.stdout.dropped_bytes, for_stdout)
         stderr, cut_err = both_ends(ended.stderr.data, ended.stderr.dropped_bytes, for_stderr)
@@ -117,7 +118,13 @@ class ExecCommand(Tool[object]):
         }
         dropped = ended.stdout.dropped_bytes + ended.stderr.dropped_bytes
         metadata = {"duration_ms": round(ended.duration_ms), "tty": tty, "dropped_bytes": dropped}
-        return ToolOutput(envelope, artifacts=tuple(artifacts), truncated=truncated, metadata=metadata)
+        return ToolOutput(
+            envelope,
+            artifacts=tuple(artifacts),
+            truncated=truncated,
+            metadata=metadata,
+            most_bytes=max(shown, MAX_SHOWN_BYTES),
+        )
 
 
 _DESCRIPTION = (

@@ -7,8 +7,12 @@ import jsonschema
 import pytest
 
 from confined_commands import alive, level, marker
+from engine_runs import calls, of_kind
+from wakeful import Agent, run
 from wakeful.contracts.content import BlobRef
+from wakeful.contracts.events import ToolResult, ToolStarted
 from wakeful.sandbox.confined import Sandbox
+from wakeful.testing import scripted
 from wakeful.tools.context import RunContext
 from wakeful.tools.local.command_batch import ExecCommandBatch
 from wakeful.tools.results import ToolOutput, show
@@ -150,3 +154,14 @@ async def test_a_batch_has_at_most_twelve_items_and_counts_as_one_call(tmp_path:
         "rejected": 0,
         "skipped": 0,
     }
+
+
+@pytest.mark.spec("HOL-CMD-15")
+async def test_a_batch_counts_as_one_call_and_its_items_are_counted_beside_it(tmp_path: Path) -> None:
+    items = [{"cmd": "true"}, {"cmd": "false"}, {"cmd": "true", "tty": True}, {"cmd": "true"}]
+    model = scripted([calls(("wakeful/exec_command_batch", {"items": items})), "done"])
+    result = await run(Agent("a", model, workspace=tmp_path), "go")
+    assert result.output == "done"
+    assert result.tool_calls == len(result.calls()) == len(of_kind(result, ToolStarted)) == 1, "as the model sees it"
+    (ended,) = of_kind(result, ToolResult)
+    assert ended.details["batch"] == {"calls": 1, "items": 4, "completed": 3, "failed": 0, "rejected": 1, "skipped": 0}

@@ -7,6 +7,7 @@ import pytest
 
 from mcp_peers.asking import MakeOdd
 from wakeful import Agent, Approval, RunResult, from_mcp, run, stream
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import ToolCatalogResolved, ToolProgress
 from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.run_stream import McpProgressEvent, ToolResultEvent
@@ -100,8 +101,11 @@ async def test_progress_of_a_server_is_told_by_default_before_the_result(sdk_url
     assert events.index(last) < events.index(ended)
 
 
-@pytest.mark.spec("CTL-MCP-02")
+@pytest.mark.spec("CTL-MCP-02", "CTL-CFG-07")
 async def test_without_it_only_the_telling_is_left_out(sdk_url: str, tmp_path: Path) -> None:
+    assert Agent("clerk", "a:b").emit_mcp_progress is True
+    with pytest.raises(InvalidConfig):
+        Agent("clerk", "a:b", emit_mcp_progress="yes")  # type: ignore[arg-type]
     _, told = await counted(sdk_url, tmp_path, emit=True)
     events, silent = await counted(sdk_url, tmp_path, emit=False)
     assert not [event for event in events if isinstance(event, McpProgressEvent)]

@@ -1,0 +1,92 @@
+"""Every tool is of one permission class, and what nobody vouches for neither runs beside others nor is offered."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from asked_runs import agent
+from wakeful import Tool, run, tool
+from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.events import ToolResult, ToolStarted
+from wakeful.contracts.policies import GatePolicy
+from wakeful.contracts.tools import PermissionClass, ToolDeclaration
+from wakeful.decisions.policy.permissions import class_of, default_policy
+from wakeful.store.memory import MemoryStore
+from wakeful.tools.client import ClientTool
+from wakeful.tools.local.source import LocalTools
+from wakeful.tools.person import ask_person
+
+SECRETS = GatePolicy(tools=default_policy("library", secrets=True))
+NAMED = {"safe", "knowledge", "network", "workspace_write", "editor_mutate", "subagent", "secrets"}
+
+
+def work() -> str:
+    """Does something."""
+    return "done"
+
+
+def made(**options: Any) -> Tool[Any]:
+    return tool(work, **options)
+
+
+@pytest.mark.spec("LOOP-PERM-01")
+async def test_every_tool_is_of_exactly_one_class_which_it_declares_or_its_flags_give(tmp_path: Path) -> None:
+    classes = set(get_args(PermissionClass))
+    assert classes == NAMED | {"execute", "external_write"}, "commands and effects elsewhere have classes of their own"
+    for name in classes:
+        assert class_of(made(permission_class=name, effect="pure").declaration) == name
+    assert class_of(made(effect="pure").declaration) == "safe", "a pure read: no network, nothing written"
+    assert class_of(made(effect="pure", leaves_machine=True).declaration) == "network"
+    for effect in ("keyed", "irreversible"):
+        assert class_of(made(effect=effect).declaration) == "external_write", "who says nothing is not trusted with it"
+    local = (await LocalTools(tmp_path, "coding").offer()).tools
+    assert {each.name.rpartition("/")[2]: class_of(each.declaration) for each in local} == {
+        "exec_command": "execute",
+        "exec_command_batch": "execute",
+        "read_file": "workspace_write",
+        "write_file": "workspace_write",
+        "edit_file": "workspace_write",
+        "apply_patch": "workspace_write",
+    }
+    assert class_of(ask_person.declaration) in classes
+    # A class that is none, several, or one that the tool's own flags speak against is refused where it is declared.
+    for wrong in ("root", "", ("safe", "network"), 5):
+        with pytest.raises(InvalidConfig, match="no such class"):
+            made(permission_class=wrong)
+    for untrue in ({"permission_class": "safe"}, {"permission_class": "network", "effect": "keyed"}):
+        with pytest.raises(InvalidConfig, match="only reads"):
+            made(**untrue)
+    with pytest.raises(InvalidConfig, match="leaves the machine"):
+        made(permission_class="safe", effect="pure", leaves_machine=True)
+
+
+async def together(*tools: Tool[Any]) -> bool:
+    """Did the second call of a batch begin before the first had ended?"""
+    names = tuple(each.name for each in tools)
+    result = await run(agent(tools, names, policy=SECRETS), "go", store=MemoryStore())
+    assert result.output == "done"
+    seqs: dict[Any, list[int]] = {ToolStarted: [], ToolResult: []}
+    for entry in result.facts():
+        for kind, found in seqs.items():
+            if isinstance(entry.fact.event, kind):
+                found.append(entry.seq)
+    return seqs[ToolStarted][1] < seqs[ToolResult][0]
+
+
+async def test_what_touches_secrets_runs_alone_even_when_it_only_reads() -> None:
+    def read(name: str, **options: Any) -> Tool[Any]:
+        async def look() -> str:
+            return name
+
+        return tool(look, name=name, effect="pure", **options)
+
+    assert not await together(read("a", permission_class="secrets"), read("b", permission_class="secrets"))
+    assert await together(read("a"), read("b")), "the same two, without the class"
+
+
+def test_a_clients_tool_is_safe_beside_others_only_when_it_says_so() -> None:
+    silent = ToolDeclaration(name="client/look", input_schema={"type": "object"}, effect="pure")
+    assert ClientTool(silent).declaration.serial
+    assert tool(work, external=True, effect="pure").declaration.serial
+    assert not ClientTool(silent.model_copy(update={"parallel_safe": True})).declaration.serial
