@@ -41,11 +41,11 @@ MAX_REWRITTEN_BYTES = 32_000
 """Arguments that a hook wrote stand in the log, so that a crash and a replay find them."""
 MAX_REASON_CHARS = 1_000
 FAILED_OPEN = "hook_failed_open"
-Failure: TypeAlias = Literal["raised", "timeout", "invalid_answer", "not_started"]
+Failure: TypeAlias = Literal["raised", "timeout", "invalid_answer"]
 
 
-class HookBroke(Exception):
-    """A hook that could not even be asked says why."""
+class HookLate(Exception):
+    """A hook did not answer in its time."""
 
 
 @dataclass(slots=True)
@@ -226,12 +226,10 @@ class Consulting:
         try:
             said = await _within(hook, given)
             verdict = read_verdict(hook.point, said, read_only=hook.read_only)
-        except TimeoutError:
+        except HookLate:
             failure = "timeout", f"did not answer within {hook.timeout:g} s"
         except NoVerdict as wrong:
             failure = "invalid_answer", str(wrong)
-        except HookBroke as wrong:
-            failure = "not_started", str(wrong)
         except Exception as raised:
             failure = "raised", f"raised {type(raised).__name__}: {raised}"
         else:
@@ -262,11 +260,31 @@ class Consulting:
 
 
 async def _within(hook: Hook, given: HookInput) -> Any:
-    """The hook's answer, in its time. A thread that is late is left behind, and what it says then is nobody's word."""
+    """The hook's answer, in its time. One that is late is left behind, and what it says then is nobody's word.
+
+    It runs apart from whoever waits for it: one that holds on when it is told to stop holds nobody up, and one that
+    is cancelled by its own doing ends itself alone.
+    """
     if hook.is_async:
-        async with asyncio.timeout(hook.timeout):
-            return await hook(given)
-    return await asyncio.wait_for(run_in_thread(lambda: hook(given)), hook.timeout)
+        work = asyncio.ensure_future(hook(given))
+    else:
+        work = asyncio.ensure_future(run_in_thread(lambda: hook(given)))
+    try:
+        done, _ = await asyncio.wait({work}, timeout=hook.timeout)
+    except asyncio.CancelledError:
+        _leave(work)
+        raise
+    if not done:
+        _leave(work)
+        raise HookLate
+    if work.cancelled():
+        raise RuntimeError("it was cancelled by its own doing")
+    return work.result()
+
+
+def _leave(work: "asyncio.Future[Any]") -> None:
+    work.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody is there to be told
+    work.cancel()
 
 
 def _bounded(verdict: HookVerdict) -> HookVerdict:

@@ -196,7 +196,7 @@ class Mediator:
         return _Prepared(
             Proposal(
                 *(call, tool, traits, declaration, executable, record, batch_id, scheduling, directory, confinement),
-                is_rewritten=call.edited is not None,
+                is_rewritten=call.replaced is not None,
             )
         )
 
@@ -212,15 +212,16 @@ class Mediator:
     async def _consult(self, proposal: Proposal, consulted: Consulted) -> Callable[[], Admission]:
         """Hear everybody who has a say, one after another. Whoever raises denies, and a deny is final."""
         for consult in self._parts.consult:
-            try:
-                heard = await consult(proposal)
-                consulted = consulted.and_then(heard)
-                if heard.arguments is not None:
+            heard = await judging.word_of(consult(proposal))
+            consulted = consulted.and_then(heard)
+            if heard.arguments is not None:
+                try:
                     self._rewrite(proposal, heard.arguments)
-                    # What was said about the model's own arguments stays said: nothing is loosened by rewriting them.
-                    consulted = consulted.and_then(self._own_words(proposal))
-            except Exception as raised:
-                consulted = consulted.and_then(judging.raised(raised))
+                except Exception as raised:
+                    consulted = consulted.and_then(judging.raised(raised))
+                    break
+                # What was said about the model's own arguments stays said: nothing is loosened by rewriting them.
+                consulted = consulted.and_then(self._own_words(proposal))
             if any(said.decision == "deny" for said in consulted.said):
                 break
         outcome = await self._stand_in(proposal.record, consulted)
@@ -236,10 +237,7 @@ class Mediator:
             return self._conclude(proposal, consulted, outcome)
 
         async def wait() -> Callable[[], Admission]:
-            try:
-                heard = await on_ask(proposal, verdict)
-            except Exception as raised:
-                heard = judging.raised(raised)
+            heard = await judging.word_of(on_ask(proposal, verdict))
             return lambda: self._conclude(proposal, consulted.and_then(heard))
 
         return Admission([], later=wait)
@@ -261,10 +259,8 @@ class Mediator:
     ) -> Callable[[], Admission]:
         consult = self._parts.consult_unfit
         assert consult is not None and prepared.error is not None
-        try:
-            heard = await consult(Unfit(call, prepared.declaration, prepared.arguments, prepared.error))
-        except Exception as raised:
-            heard = judging.raised(raised)
+        unfit = Unfit(call, prepared.declaration, prepared.arguments, prepared.error)
+        heard = await judging.word_of(consult(unfit))
         outcome = await self._stand_in(record, heard)
         return lambda: self._invalid(call, prepared, record, batch_id, heard, outcome)
 
@@ -451,10 +447,7 @@ class Mediator:
         """A person wrote other arguments: whoever has a say has not seen them. What they ask for has been answered."""
         heard = Consulted()
         for consult in self._parts.consult:
-            try:
-                one = await consult(proposal)
-            except Exception as raised:
-                one = judging.raised(raised)
+            one = await judging.word_of(consult(proposal))
             if one.arguments is not None or one.result is not None:
                 one = replace(one, said=(*one.said, judging.not_as_edited()), arguments=None, result=None)
             heard = heard.and_then(one)

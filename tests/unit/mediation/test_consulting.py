@@ -502,3 +502,36 @@ async def test_a_rejected_call_is_not_changed_by_hooks_after_it() -> None:
     agent = Agent("a", scripted([calls(("refund", {"cents": 5})), "x"]), tools=[refund], hooks=[after])
     result = await run(agent, "go", store=MemoryStore(), approver=lambda approval: _said(Reject("no")))
     assert result.status == "completed" and asked == []
+
+
+async def gives_itself_up(call: HookInput) -> HookVerdict:
+    raise asyncio.CancelledError
+
+
+async def holds_on(call: HookInput) -> HookVerdict:
+    while True:
+        try:
+            await asyncio.sleep(0.5)
+            return HookVerdict.deny("too late")
+        except asyncio.CancelledError:
+            continue
+
+
+@pytest.mark.parametrize("point", ["pre_tool_use", "post_tool_use"])
+@pytest.mark.parametrize(("stuck", "category"), [(gives_itself_up, "raised"), (holds_on, "timeout")])
+async def test_no_hook_can_hold_a_turn_up_for_ever(stuck: Any, category: str, point: Any) -> None:
+    till, store = Till(), MemoryStore()
+    result = await asyncio.wait_for(till.run(hook(point, timeout=0.05)(stuck), store=store), 20)
+    (failed,) = of_kind(result, HookFailed)
+    assert (failed.error_category, failed.fail_mode, result.output) == (category, "closed", "done")
+    assert till.paid == ([] if point == "pre_tool_use" else [("A", 500)])
+    assert await replays(store, result)
+
+
+async def test_a_hooks_own_timeout_error_is_its_own() -> None:
+    async def slow_service(call: HookInput) -> None:
+        raise TimeoutError("the ledger did not answer")
+
+    result = await Till().run(slow_service)
+    (failed,) = of_kind(result, HookFailed)
+    assert failed.error_category == "raised" and "the ledger did not answer" in failed.message
