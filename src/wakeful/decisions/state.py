@@ -124,7 +124,7 @@ class Call:
     pending: Pending | None = None
     """The newest thing it asked of somebody outside."""
     rewritten: dict[str, Any] | None = None
-    """Arguments that a hook put in the place of the model's."""
+    """Arguments that a hook put in the place of the model's, or a person who is asked about them once more."""
     answer: ToolItem | None = None
 
     @property
@@ -563,6 +563,7 @@ def _asked_outside(state: TurnState, fact: Fact, event: ActionRequired | Runtime
     if call.dispatches:  # the tool itself has a question, and has done nothing: it begins anew with the answer
         call.dispatches = 0
         state.running -= 1
+    call.rewritten = call.replaced
     if isinstance(event, ActionRequired):
         call.pending = Pending(event.action_id, event.expires_at, event, fact.at)
     else:

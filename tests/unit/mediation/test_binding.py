@@ -302,3 +302,17 @@ async def test_stored_bytes_that_were_changed_are_found_before_anything_runs() -
     assert ran == []
     assert (await run(support(ran), "go", store=MemoryStore(memory), key="k")).status == "completed"
     assert len(ran) == 1
+
+
+async def test_what_a_person_edited_is_what_they_are_asked_about_anew_and_what_then_runs() -> None:
+    ran: list[Any] = []
+    store = MemoryStore()
+    here, there = (agent([Pay(ran, directory=place)], (("pay", ARGUMENTS),), hitl_tools=["pay"]) for place in "ab")
+    first = await asked(here, store)
+    await say(store, first.approvals[0], Edit({"order": "A17", "cents": 7}))
+    anew = await asked(there, store)
+    assert (anew.approvals[0].arguments, ran) == ({"order": "A17", "cents": 7}, [])
+    await say(store, anew.approvals[0], Approve())
+    result = await run(there, "go", store=store, key="k")
+    await check_replay(store, result)
+    assert (result.output, [given["cents"] for given, *_ in ran]) == ("done", [7])
