@@ -205,9 +205,13 @@ class Mediator:
     def _own_words(self, proposal: Proposal) -> Consulted:
         """What the tool itself and this machine say about the call."""
         consulted = judging.predicate(proposal, self._parts)
-        if proposal.confinement is not None:
-            consulted = consulted.and_then(judging.unconfined(proposal, self._config.policy.tools))
-        return consulted
+        return consulted if proposal.confinement is None else consulted.and_then(self._held_by(proposal))
+
+    def _held_by(self, proposal: Proposal) -> Consulted:
+        """What this machine says: the answer may have come on another one, which could hold the call."""
+        if proposal.confinement is None:
+            return judging.NOBODY_SAID
+        return judging.unconfined(proposal, self._config.policy.tools)
 
     async def _consult(self, proposal: Proposal, consulted: Consulted) -> Callable[[], Admission]:
         """Hear everybody who has a say, one after another. Whoever raises denies, and a deny is final."""
@@ -435,17 +439,16 @@ class Mediator:
             assert prepared.error is not None
             return Admission([self._failure(record, prepared.error)])
         record.injected_args = injected or None
-        heard = Consulted(said=said or ())
+        heard = Consulted(said=said) if said is not None else self._held_by(proposal)
         written = self._written(call, arguments)
         if said is None and answer.edited and self._parts.consult:
-            return Admission([], later=lambda: self._consult_edited(proposal, answer, written))
+            return Admission([], later=lambda: self._consult_edited(proposal, answer, written, heard))
         return self._decided(proposal, answer, written, heard, said)
 
     async def _consult_edited(
-        self, proposal: Proposal, answer: "asking.Answered", written: dict[str, Any]
+        self, proposal: Proposal, answer: "asking.Answered", written: dict[str, Any], heard: Consulted
     ) -> Callable[[], Admission]:
         """A person wrote other arguments: whoever has a say has not seen them. What they ask for has been answered."""
-        heard = Consulted()
         for consult in self._parts.consult:
             one = await judging.word_of(consult(proposal))
             if one.arguments is not None or one.result is not None:

@@ -26,6 +26,7 @@ from wakeful.contracts.events import (
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
     AssistantRecorded,
+    PermissionEvaluated,
     TurnConfigChanged,
     TurnStarted,
 )
@@ -328,14 +329,21 @@ async def _config(store: Store, row: ActionRow) -> TurnConfig:
 
 
 async def _written(store: Store, row: ActionRow) -> dict[str, Any]:
-    """The arguments as the model wrote them."""
+    """The arguments that were asked about: as the model wrote them, or whoever put others in their place."""
+    written: dict[str, Any] = {}
     for recorded in await store.read(row.agent_id, turn_id=row.turn_id):
         event = recorded.fact.event
         if isinstance(event, AssistantRecorded):
             for part in event.item.calls:
                 if part.call_id == row.call_id:
-                    return await arguments_of(part, store.get_blob) or {}
-    return {}
+                    written = await arguments_of(part, store.get_blob) or {}
+        elif recorded.fact.call_id != row.call_id:
+            continue
+        elif isinstance(event, PermissionEvaluated):
+            written = next((said.arguments for said in event.said[::-1] if said.arguments is not None), written)
+        elif isinstance(event, ActionResolved) and event.arguments is not None:
+            written = event.arguments
+    return written
 
 
 async def _declaration(store: Store, row: ActionRow) -> ToolDeclaration:

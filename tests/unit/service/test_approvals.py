@@ -13,7 +13,7 @@ from wakeful.bootstrap import runtime
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.envelope import published
-from wakeful.contracts.errors import ApprovalNotFound, InvalidValue, NotEntitled, StoreDamaged, ToolMissing
+from wakeful.contracts.errors import ApprovalNotFound, InvalidValue, NotEntitled, StoreDamaged, ToolAsks, ToolMissing
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -847,3 +847,51 @@ async def test_what_is_secret_is_in_no_record_and_is_run_all_the_same() -> None:
     assert ran == ["hunter2-and-more"]
     (started,) = of_kind(result, ToolStarted)
     assert "hunter2" not in started.model_dump_json() and started.args_sha256 == approval.arguments_sha256
+
+
+async def test_what_a_person_edited_stays_edited_when_they_are_asked_once_more() -> None:
+    """The tool has a question of its own about what was edited: the next yes is about that, and that runs."""
+    done: list[int] = []
+    store = MemoryStore()
+
+    async def refund(ctx: RunContext[None], cents: int) -> str:
+        if ctx.approval is None or "sure" not in ctx.approval.prompt:
+            raise ToolAsks("Are you sure?")
+        done.append(cents)
+        return "done"
+
+    support = agent([tool(refund, effect="irreversible", approval=True)], (("refund", {"cents": 500}),))
+    first = await asked(support, store)
+    await say(store, first.approvals[0], Edit({"cents": 7}))
+    second = await again(support, store)
+    assert [(each.prompt, each.arguments) for each in second.approvals] == [("Are you sure?", {"cents": 7})]
+    await say(store, second.approvals[0], Approve())
+    result = await again(support, store)
+    assert (result.output, done) == ("done", [7])
+
+
+COMMAND = ("command", {"cmd": "make"})
+
+
+class Unheld(Held):
+    """The same command on a machine where nothing can hold it, which only the arguments tell."""
+
+    def confinement(self, arguments: dict[str, Any]) -> Confinement:
+        if not arguments:
+            raise ValueError("no command")
+        return Confinement(mode="not_enforced", cwd="/srv/shop", reason="no landlock here")
+
+
+@pytest.mark.parametrize("unconfined", ["deny", "allow"])
+async def test_a_yes_does_not_take_a_command_to_where_nothing_holds_it(unconfined: Any) -> None:
+    """Asked where it would have been held, taken up where it would not: what the owner forbids stays forbidden."""
+    effects: list[list[str]] = []
+    store = MemoryStore()
+    policy = GatePolicy(tools=default_policy("library").model_copy(update={"unconfined": unconfined}))
+    held = agent([Held(effects, store)], (COMMAND,), hitl_tools=["command"], policy=policy)
+    await say(store, (await asked(held, store)).approvals[0], Approve())
+    unheld = agent([Unheld(effects, store)], (COMMAND,), hitl_tools=["command"], policy=policy)
+    result = await again(unheld, store)
+    assert (result.output, len(effects)) == ("done", 0 if unconfined == "deny" else 1)
+    refused = [(failed.status, "unconfined" in failed.item.text) for failed in of_kind(result, ToolFailed)]
+    assert refused == ([("denied", True)] if unconfined == "deny" else [])
