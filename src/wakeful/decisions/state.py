@@ -243,6 +243,8 @@ class TurnState:
     """What the conversation has seen: untrusted input, private data, acts."""
     standing_rules: list[dict[str, Any]] = field(default_factory=list)
     """Rules that people added while deciding about calls of this turn."""
+    revoked_rules: set[str] = field(default_factory=set)
+    """Ids of rules that were taken back while this turn was open."""
     completed_by: str | None = None
     """The call with which a mediator declared the run complete."""
     unknown: dict[str, str] = field(default_factory=dict)
@@ -371,6 +373,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _asked_outside(state, fact, event)
         case ActionResolved() | RuntimeToolResolved():
             _said_outside(state, fact, event)
+        case ApprovalRuleRevoked():
+            state.revoked_rules.add(event.rule_id)
         case (
             SessionStarted()
             | ObserverFailed()
@@ -387,7 +391,6 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | ActionStaged()
             | ActionSettled()
             | ApprovalRuleAdded()
-            | ApprovalRuleRevoked()
             | SandboxApplied()
             | SandboxViolation()
             | HookStarted()

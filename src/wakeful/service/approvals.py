@@ -138,7 +138,10 @@ async def rules(runtime: Runtime, agent_name: str | None = None) -> list[RuleRow
 
 
 async def revoke_rule(runtime: Runtime, rule_id: str, *, by: str = OPERATOR) -> RuleRow:
-    """Take a rule back. Raises ApprovalNotFound."""
+    """Take a rule back: no call is let through by it any more, in turns that are open no less than in new ones.
+
+    Raises ApprovalNotFound.
+    """
     known = await runtime.store.rules()
     meant = [row for row in known if row.rule_id == rule_id] or [
         row for row in known if len(rule_id) >= 4 and row.rule_id.startswith(rule_id)
@@ -155,8 +158,11 @@ async def revoke_rule(runtime: Runtime, rule_id: str, *, by: str = OPERATOR) -> 
         )
         raise ApprovalNotFound(f"there is no rule {rule_id!r} in {runtime.store.location}", hint)
     if row.revoked_at is None:
-        event = ApprovalRuleRevoked(rule_id=row.rule_id, revoked_by=by)
-        await runtime.store.admit(row.agent_id, [Fact(event, runtime.clock.now())])
+        event, now = ApprovalRuleRevoked(rule_id=row.rule_id, revoked_by=by), runtime.clock.now()
+        await runtime.store.admit(row.agent_id, [Fact(event, now)])
+        for turn in await runtime.store.turns(open_only=True):
+            if turn.agent_name == row.agent_name:  # whoever works on it has the rule in hand
+                await runtime.store.admit(turn.agent_id, [Fact(event, now, turn.thread_id, turn.turn_id)])
     return next(each for each in await runtime.store.rules() if each.rule_id == row.rule_id)
 
 

@@ -621,6 +621,25 @@ async def test_an_always_answers_for_calls_like_it_until_it_is_revoked(always: A
     assert [approval.arguments["order"] for approval in fresh.approvals] == ["A"]
 
 
+@pytest.mark.parametrize("given_in", ["this turn", "an earlier turn"])
+async def test_a_rule_that_is_revoked_lets_nothing_through_in_a_turn_that_is_open(given_in: str) -> None:
+    """Also while the turn runs: what it was taken up with, and what it was told since, are taken back alike."""
+    world, store = World(), MemoryStore()
+    found = await asked(agent([world.tool()], (REFUND,), hitl_tools=["refund"]), store)
+    outcome = await say(store, found.approvals[0], Always("tool"))
+    assert outcome.rule_id is not None
+
+    async def revoke() -> str:
+        await service.revoke_rule(runtime(store), str(outcome.rule_id))
+        return "revoked"
+
+    tools = [world.tool(), tool(revoke, effect="keyed")]
+    support = agent(tools, (REFUND,), ("revoke",), (REFUND,), hitl_tools=["refund"])
+    result = await run(support, "go", store=store, key="k" if given_in == "this turn" else "another")
+    assert (result.status, world.names) == ("approval_required", ["refund"])
+    await check_replay(store, result)
+
+
 async def test_an_always_is_for_the_agent_it_was_said_about() -> None:
     world, store = World(), MemoryStore()
     first = await asked(shop(world), store)
