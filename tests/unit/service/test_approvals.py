@@ -31,6 +31,7 @@ from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.policy.judging import CallUnderJudgement, compile_policy, judge
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.redaction import stable_hash
+from wakeful.decisions.run_stream import run_stream
 from wakeful.decisions.state import Call
 from wakeful.mediation.gate import Consulted, GateParts, Proposal
 from wakeful.mediation.mediator import Mediator
@@ -146,7 +147,7 @@ DECISIONS: list[tuple[Decided, str, str, dict[str, Any] | None]] = [
 ]
 
 
-@pytest.mark.spec("CTL-HITL-03", "CTL-HITL-04", "CTL-HITL-05", "CTL-META-06")
+@pytest.mark.spec("CTL-META-06")
 @pytest.mark.parametrize(("decided", "state", "status", "ran_with"), DECISIONS, ids=lambda each: type(each).__name__)
 async def test_what_was_decided_is_what_happens_and_what_is_told(
     decided: Decided, state: str, status: str, ran_with: dict[str, Any] | None
@@ -175,7 +176,6 @@ async def test_what_was_decided_is_what_happens_and_what_is_told(
         assert told.parts[0].text == "it was refunded by hand"
 
 
-@pytest.mark.spec("CTL-HITL-03", "CTL-HITL-04", "CTL-HITL-05")
 async def test_nobody_having_decided_is_a_decision_and_the_tool_is_not_run() -> None:
     world, store, clock = World(), MemoryStore(), FixedClock()
     support, around = shop(world, approval_expiry=60.0), runtime(store, clock=clock)
@@ -189,6 +189,27 @@ async def test_nobody_having_decided_is_a_decision_and_the_tool_is_not_run() -> 
     (told,) = answers(result)
     assert told.is_error and "nobody decided" in told.parts[0].text
     await check_replay(store, result)
+
+
+@pytest.mark.spec("CTL-HITL-03", "CTL-HITL-04", "CTL-HITL-05")
+async def test_a_call_that_was_asked_about_ends_in_one_of_three_states_and_only_approved_runs() -> None:
+    for state, decided in (("approved", Approve()), ("rejected", Reject("no")), ("timed_out", None)):
+        world, store, clock = World(), MemoryStore(), FixedClock()
+        request, around = RunRequest(shop(world, approval_expiry=60.0), "go", key="k"), runtime(store, clock=clock)
+        first = await run_turn(around, request)
+        if decided is None:
+            clock.advance(60)
+        else:
+            await service.decide(around, first.approvals[0].id, decided)
+        result = await run_turn(around, request)
+        assert world.names == (["refund"] if state == "approved" else [])
+        (end,) = (*of_kind(result, ToolResult), *of_kind(result, ToolFailed))
+        assert end.metadata.approval_status == state
+        assert end.metadata.status == ("success" if state == "approved" else state)
+        (told,) = answers(result)
+        assert told.is_error == (state != "approved")
+        (streamed,) = [event for event in run_stream(result.turn_id, result.facts()) if event.type == "tool_result"]
+        assert streamed.model_dump()["metadata"]["approval_status"] == state
 
 
 async def test_both_the_models_arguments_and_the_edited_ones_are_kept() -> None:

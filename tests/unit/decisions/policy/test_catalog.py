@@ -83,7 +83,7 @@ def test_the_model_is_told_of_what_is_allowed_asked_or_sandboxed() -> None:
     assert catalog().offered == ("look", "post", "exec_command", "mcp.github/merge")
 
 
-@pytest.mark.spec("STD-CAT-02", "STD-CAT-03", "STD-CAT-04", "STD-CAT-08")
+@pytest.mark.spec("STD-CAT-02", "STD-CAT-03", "STD-CAT-04")
 def test_an_entry_has_its_name_a_safe_summary_its_schema_or_where_it_is_and_where_its_metadata_is() -> None:
     # A policy that changes within the turn changes no name, and no place in the list.
     declared = [tool.name for tool in TOOLS]
