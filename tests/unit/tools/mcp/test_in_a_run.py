@@ -114,8 +114,8 @@ async def test_without_it_only_the_telling_is_left_out(sdk_url: str, tmp_path: P
 
     def metadata(result: RunResult[str]) -> list[Any]:
         ends = [one.fact.event for one in result.facts() if isinstance(one.fact.event, ToolResult)]
-        timed = {"started_at", "completed_at", "execution_time_ms"}
-        return [(end.item, end.details, end.metadata.model_dump(exclude=timed)) for end in ends]
+        own = {"started_at", "completed_at", "execution_time_ms", "approval_id"}
+        return [(end.item, end.details, end.metadata.model_dump(exclude=own)) for end in ends]
 
     assert metadata(silent) == metadata(told) != []
     for one, other in zip(silent.calls(), told.calls(), strict=True):
