@@ -1,13 +1,14 @@
 """The door that every tool call goes through, whoever made it and wherever the tool lives. The order, written once:
 
-     1. find the declaration        none: `tool_not_found`, and nothing else happens
+     1. find the declaration        none: `tool_not_found`
      2. read the arguments          not a JSON object: `invalid_arguments`
      3. take out what is not the    injected fields go into the record, bound parameters come from the run
         tool's
      4. validate                    against the declared JSON Schema, with errors a model can act on
-     5. the policy's verdict        pure: rules, classes, provenance; deny wins, always (`mediation.judging`)
-     6. the tool's own predicate    `approval=` may ask, never allow
-     7. hooks and mediators         each may only tighten; one that raises denies (`mediation.consulting`)
+     5. the tool's own predicate    `approval=` may ask, never allow
+     6. hooks and mediators         each may only tighten; whoever raises or is late denies (`mediation.consulting`)
+     7. the verdict                 the policy's own (pure: rules, classes, provenance) together with what 5 and 6 said;
+                                    deny wins, always (`mediation.judging`)
      8. ask                         a person (`mediation.asking`), or the client that runs the tool; the call waits
      9. claim locks                 all at once, first come first served, timed (`mediation.locks`)
     10. what will hold it           `sandbox.applied`, for tools that run foreign code
@@ -16,9 +17,13 @@
     13. shape the result            cut what is too long for a model, the whole goes to an artifact
     14. the outcome                 exactly one result or failure, with its metadata
 
+A call that steps 1 to 4 refuse goes no further; a mediator may tell the refusal in its own words, or give a result.
+Whoever had to wait for locks is judged once more when they are free.
+
 `admit` is steps 1 to 11. It waits for nothing; where something has to be waited for (a hook, a lock) it says what, and
-the runner waits. A call that was asked about comes here again with the answer: what is decided is judged once more, and
-held to what was decided about. A failure at any point becomes a normal result for that call alone.
+the runner waits. A call that was asked about comes here again with the answer: what is decided is judged once more, by
+the policy and by what this machine can hold, and held to what was decided about. Hooks are heard again only when a
+person wrote other arguments. A failure at any point becomes a normal result for that call alone.
 """
 
 import difflib
