@@ -60,6 +60,7 @@ from wakeful.decisions.state import Call, TurnState, evolve
 from wakeful.decisions.turn import (
     AskCaller,
     AskModel,
+    Because,
     CheckAnswer,
     Finish,
     HitLimit,
@@ -398,7 +399,7 @@ class Replay:
         return self._same(fact)
 
 
-def _because(event: ToolFailed) -> Literal["cancelled", "budget", "completed"]:
+def _because(event: ToolFailed) -> Because:
     if event.error_category == "sibling_canceled":
         return "completed"
     return "budget" if event.abort_reason == "budget" else "cancelled"
