@@ -40,6 +40,8 @@ from wakeful.tools.threads import run_in_thread
 MAX_REWRITTEN_BYTES = 32_000
 """Arguments that a hook wrote stand in the log, so that a crash and a replay find them."""
 MAX_REASON_CHARS = 1_000
+GRACE_SECONDS = 1.0
+"""How long a hook that was told to stop may take to do so."""
 FAILED_OPEN = "hook_failed_open"
 Failure: TypeAlias = Literal["raised", "timeout", "invalid_answer"]
 
@@ -239,11 +241,12 @@ class Consulting:
                 handler_ref=hook.handler_ref,
                 duration_ms=took,
                 decision=verdict.decision,
-                reason=clean(verdict.reason)[:MAX_REASON_CHARS],
+                reason=self._words(verdict.reason),
             )
-            return _Heard(_bounded(verdict), [started, completed])
+            said_safely = HookVerdict(verdict.decision, completed.reason, verdict.arguments, verdict.output)
+            return _Heard(said_safely, [started, completed])
         category, words = failure
-        message = clean(f"the hook {hook.name} {words}")[:MAX_REASON_CHARS]
+        message = self._words(f"the hook {hook.name} {words}")
         failed = HookFailed(
             point=hook.point,
             handler_ref=hook.handler_ref,
@@ -257,6 +260,10 @@ class Consulting:
             warning = WarningIssued(code=FAILED_OPEN, message=f"{message}; the call went on")
             return _Heard(HookVerdict(), [started, failed, warning], message)
         return _Heard(HookVerdict("deny", message), [started, failed], message)
+
+    def _words(self, text: str) -> str:
+        """Words for the log and the model: bounded, and without the runtime's own keys."""
+        return self.parts.keys().hide_keys(clean(text))[:MAX_REASON_CHARS] if text else ""
 
 
 async def _within(hook: Hook, given: HookInput) -> Any:
@@ -272,24 +279,21 @@ async def _within(hook: Hook, given: HookInput) -> Any:
     try:
         done, _ = await asyncio.wait({work}, timeout=hook.timeout)
     except asyncio.CancelledError:
-        _leave(work)
+        await _leave(work)
         raise
     if not done:
-        _leave(work)
+        await _leave(work)
         raise HookLate
     if work.cancelled():
         raise RuntimeError("it was cancelled by its own doing")
     return work.result()
 
 
-def _leave(work: "asyncio.Future[Any]") -> None:
+async def _leave(work: "asyncio.Future[Any]") -> None:
+    """Tell it to stop, and give it a moment to clean up after itself: a command has processes to end."""
     work.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody is there to be told
     work.cancel()
-
-
-def _bounded(verdict: HookVerdict) -> HookVerdict:
-    reason = clean(verdict.reason)[:MAX_REASON_CHARS]
-    return HookVerdict(verdict.decision, reason, verdict.arguments, verdict.output)
+    await asyncio.wait({work}, timeout=GRACE_SECONDS)
 
 
 def _denied(heard: Consulted) -> bool:

@@ -37,7 +37,8 @@ def predicate(proposal: Proposal, parts: GateParts) -> Consulted:
     try:
         asks: Any = proposal.tool.asks(parts.proposed(proposal))
     except Exception as raised:
-        reason = f"the approval predicate of {proposal.declaration.name} raised {type(raised).__name__}: {raised}"
+        words = f"the approval predicate of {proposal.declaration.name} raised {type(raised).__name__}: {raised}"
+        reason = parts.keys().hide_keys(words)[:1_000]
         return Consulted((Said(by=PREDICATE, decision="deny", reason=reason),))
     if asks is False or asks is None:
         return NOBODY_SAID

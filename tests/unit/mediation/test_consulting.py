@@ -511,7 +511,7 @@ async def gives_itself_up(call: HookInput) -> HookVerdict:
 async def holds_on(call: HookInput) -> HookVerdict:
     while True:
         try:
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(2.5)
             return HookVerdict.deny("too late")
         except asyncio.CancelledError:
             continue
@@ -535,3 +535,27 @@ async def test_a_hooks_own_timeout_error_is_its_own() -> None:
     result = await Till().run(slow_service)
     (failed,) = of_kind(result, HookFailed)
     assert failed.error_category == "raised" and "the ledger did not answer" in failed.message
+
+
+@pytest.mark.parametrize("how", ["raises", "denies", "predicate"])
+async def test_a_key_of_the_runtime_in_what_a_hook_says_goes_neither_to_the_log_nor_to_the_model(how: str) -> None:
+    store = MemoryStore()
+    key = store.secret.hex()
+
+    def leaks(call: Any) -> HookVerdict:
+        if how == "denies":
+            return HookVerdict.deny(f"the key is {key}")
+        raise RuntimeError(f"refused with {key}")
+
+    @tool(effect="keyed", approval=leaks if how == "predicate" else False)
+    def refund(order: str) -> str:
+        """Give money back."""
+        raise AssertionError
+
+    model = scripted([calls(("refund", {"order": "A"})), "done"])
+    hooks = [] if how == "predicate" else [leaks]
+    result = await run(Agent("support", model, tools=[refund], hooks=hooks), "go", store=store)
+    (failed,) = of_kind(result, ToolFailed)
+    assert failed.status == "denied" and result.output == "done"
+    assert key not in "".join(entry.fact.event.model_dump_json() for entry in result.facts())
+    assert await replays(store, result)
