@@ -18,7 +18,7 @@ from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AlreadyDecided, RestRefused
 from wakeful.decisions.conversation_export import turn_facts
-from wakeful.decisions.state import evolve
+from wakeful.decisions.state import TurnState, evolve
 from wakeful.decisions.turn import decide
 
 
@@ -32,8 +32,8 @@ class TurnRunner:
         self._look = False
         """An outsider wrote something: fetch it even when there is nothing to write."""
         self._broken: BaseException | None = None
-        self._answers = 0
-        """How many standing answers the catalogue on record knows of."""
+        self._answers = (0, 0)
+        """How many standing answers, given and taken back, the catalogue on record knows of."""
         self.steps = Steps(work, self.post)
         work.on_broken = self._break
         work.on_look = self._look_again
@@ -44,7 +44,7 @@ class TurnRunner:
         listener = asyncio.create_task(self._listen())
         timekeeper = asyncio.create_task(self._keep_time())
         outcomes = opening
-        self._answers = len(state.standing_rules)
+        self._answers = _answers(state)
         self.steps.waiting.reopen(state.open_calls())
         try:
             while True:
@@ -106,9 +106,10 @@ class TurnRunner:
             if start.needs_barrier:
                 await work.store.hold(work.claim)
             start.begin(first + start.fact_index)
-        if len(state.standing_rules) != self._answers:
-            self._answers = len(state.standing_rules)
-            # Somebody gave a standing answer: what the turn's tools are is on record again before anything follows.
+        if _answers(state) != self._answers:
+            self._answers = _answers(state)
+            # Somebody gave a standing answer or took one back: what the turn's tools are is on record again before
+            # anything follows.
             self._inbox.extend(await work.recatalog() if work.recatalog is not None else ())
         # What others wrote may change what is to be done next: decide again before waiting.
         if others:
@@ -204,3 +205,7 @@ class TurnRunner:
             await work.clock.sleep(left)
         if seconds is not None and work.state.stop is None and work.state.phase not in ("ended", "suspended"):
             self.post([work.out_of_time(seconds)])
+
+
+def _answers(state: TurnState) -> tuple[int, int]:
+    return len(state.standing_rules), len(state.revoked_rules)

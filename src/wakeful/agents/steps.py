@@ -31,6 +31,7 @@ from wakeful.decisions.state import Call, Pending
 from wakeful.decisions.turn import (
     AskCaller,
     AskModel,
+    Because,
     CheckAnswer,
     Finish,
     HitLimit,
@@ -45,12 +46,18 @@ from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.outcomes import CallRecord, failed
 
-_SKIPPED: dict[str, tuple[str, str, ErrorCategory, AbortReason | None]] = {
+_SKIPPED: dict[Because, tuple[str, str, ErrorCategory, AbortReason | None]] = {
     "cancelled": ("skipped", "the turn was told to stop before this call began", "canceled", "user_interrupt"),
     "budget": ("budget_exceeded", "a limit of the turn was reached before this call began", "canceled", "budget"),
     "completed": ("sibling_skipped", "the run was complete before this call began", "sibling_canceled", None),
 }
 """What a call is told that was not run, by why."""
+_ANSWERED_TOO_LATE: dict[Because, str] = {
+    "cancelled": "cancelled",
+    "budget": "budget_exceeded",
+    "completed": "sibling_canceled",
+}
+"""What a call is told whose client had run it when the turn was over."""
 
 
 class Start(NamedTuple):
@@ -184,11 +191,12 @@ class Steps:
         dispatch = admission.dispatch
         alone = dispatch is not None and dispatch.declaration.serial
         if alone and (work.state.running or any(start.runs for start in starts)):
-            # Its arguments make it stricter than its tool: it was let through, and begins when nothing else runs.
-            self._through[call.call_id] = lambda: admission
+            # Its arguments make it stricter than its tool: it begins when nothing else runs, and is judged anew then.
+            if waited is None:
+                self.mediator.let_go(call.call_id)
             return []
-        if dispatch is None and waited is not None:
-            self.mediator.let_go(call.call_id)  # it had its locks, and is not let through any more
+        if dispatch is None and call.call_id in self.mediator.claimants:
+            self.mediator.let_go(call.call_id)  # it may have had its locks, and is not let through any more
         if dispatch is not None:
             pure = dispatch.declaration.effect == "pure"
             starts.append(Start(partial(self._let_run, dispatch, admission), not pure, fact_index, False, True, alone))
@@ -231,7 +239,7 @@ class Steps:
         kind, message, category, abort_reason = _SKIPPED[step.because]
         now = work.now()
         if call.pending is not None and isinstance(call.pending.asked, RuntimeToolRequested):
-            return self._unanswered(call, call.pending, cancelled=cancelled)
+            return self._unanswered(call, call.pending, step.because)
         outcome = failed(
             _record(work, call, now),
             ToolError(kind=kind, message=message),
@@ -248,28 +256,28 @@ class Steps:
             events.append(withdrawn(call.pending, "run_cancelled" if cancelled else "run_ended"))
         return [work.fact(event, call.step, call.call_id) for event in (*events, outcome)]
 
-    def _unanswered(self, call: Call, pending: Pending, *, cancelled: bool) -> list[Fact]:
+    def _unanswered(self, call: Call, pending: Pending, because: Because) -> list[Fact]:
         """A client was asked to run the call, and the turn ends before an answer was taken in."""
         work, now = self._work, self._work.now()
         record = CallRecord(call.call_id, call.part.name, call.started_at / 1_000_000 or now)
         events: list[AnyEvent] = []
         said = pending.said
         if said is None:
-            said = withdrawn(pending, "run_cancelled" if cancelled else "run_ended")
+            said = withdrawn(pending, "run_cancelled" if because == "cancelled" else "run_ended")
             events.append(said)
         assert isinstance(said, RuntimeToolResolved)
         if said.status == "runtime_tool_completed" and said.success:
+            _, _, category, abort = _SKIPPED[because]
             error = ToolError(
-                kind="cancelled" if cancelled else "budget_exceeded",
+                kind=_ANSWERED_TOO_LATE[because],
                 message=f"the client ran {call.part.name}, and the turn was over before its answer was taken in",
             )
             effects: Effects = "none" if call.effect == "pure" else "possible"
-            abort: AbortReason = "user_interrupt" if cancelled else "budget"
             outcome = failed(
                 *(record, error),
                 now=now,
                 status="cancelled",
-                category="canceled",
+                category=category,
                 effects=effects,
                 abort_reason=abort,
             )

@@ -101,8 +101,6 @@ class ProvenancePolicy(Value):
     """A call with effects in a turn that derives from external evidence."""
     all_three: Literal["ask", "deny"] = "ask"
     """Untrusted input, private data, and a change of state or outward traffic, in one turn."""
-    untrusted_arguments: Decision = "allow"
-    """A call with effects whose arguments were copied from untrusted results."""
 
 
 class GatePolicy(Value):

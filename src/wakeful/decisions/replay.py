@@ -61,6 +61,7 @@ from wakeful.decisions.state import Call, TurnState, evolve
 from wakeful.decisions.turn import (
     AskCaller,
     AskModel,
+    Because,
     CheckAnswer,
     Finish,
     HitLimit,
@@ -284,9 +285,13 @@ class Replay:
         if not isinstance(step, TakeUp):
             how = f" ({scheduling})" if scheduling else ""
             return Difference(f"take up {call_id}{how}", self._would())
-        admission = self.gate(self.state, self.state.calls[call_id], step.scheduling, said)
-        self._admission = [event for event in admission if not isinstance(event, SandboxApplied)]
-        return self._rest_of_admission(fact)
+        while True:
+            admission = self.gate(self.state, self.state.calls[call_id], step.scheduling, said)
+            self._admission = [event for event in admission if not isinstance(event, SandboxApplied)]
+            difference = self._rest_of_admission(fact)
+            if difference is None or not self._unseen:
+                return difference
+            self._see_next()  # a rule that somebody gave or took back may be why
 
     def _is_passed_over(self, call_id: str) -> bool:
         if any(isinstance(each, TakeUp) and each.call_id == call_id for each in (*self._decided, *decide(self.state))):
@@ -395,7 +400,7 @@ class Replay:
         return self._same(fact)
 
 
-def _because(event: ToolFailed) -> Literal["cancelled", "budget", "completed"]:
+def _because(event: ToolFailed) -> Because:
     if event.error_category == "sibling_canceled":
         return "completed"
     return "budget" if event.abort_reason == "budget" else "cancelled"

@@ -126,7 +126,7 @@ class Call:
     pending: Pending | None = None
     """The newest thing it asked of somebody outside."""
     rewritten: dict[str, Any] | None = None
-    """Arguments that a hook put in the place of the model's."""
+    """Arguments that a hook put in the place of the model's, or a person who is asked about them once more."""
     answer: ToolItem | None = None
 
     @property
@@ -245,6 +245,8 @@ class TurnState:
     """What the conversation has seen: untrusted input, private data, acts."""
     standing_rules: list[dict[str, Any]] = field(default_factory=list)
     """Rules that people added while deciding about calls of this turn."""
+    revoked_rules: set[str] = field(default_factory=set)
+    """Ids of rules that were taken back while this turn was open."""
     completed_by: str | None = None
     """The call with which a mediator declared the run complete."""
     unknown: dict[str, str] = field(default_factory=dict)
@@ -373,6 +375,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _asked_outside(state, fact, event)
         case ActionResolved() | RuntimeToolResolved():
             _said_outside(state, fact, event)
+        case ApprovalRuleRevoked():
+            state.revoked_rules.add(event.rule_id)
         case (
             SessionStarted()
             | ObserverFailed()
@@ -389,7 +393,6 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | ActionStaged()
             | ActionSettled()
             | ApprovalRuleAdded()
-            | ApprovalRuleRevoked()
             | SandboxApplied()
             | SandboxViolation()
             | HookStarted()
@@ -566,6 +569,7 @@ def _asked_outside(state: TurnState, fact: Fact, event: ActionRequired | Runtime
     if call.dispatches:  # the tool itself has a question, and has done nothing: it begins anew with the answer
         call.dispatches = 0
         state.running -= 1
+    call.rewritten = call.replaced
     if isinstance(event, ActionRequired):
         call.pending = Pending(event.action_id, event.expires_at, event, fact.at)
     else:

@@ -15,6 +15,9 @@ from wakeful.contracts.tools import MAX_PARALLEL_PER_TURN
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
 from wakeful.decisions.state import Call, Pending, TurnState
 
+Because: TypeAlias = Literal["cancelled", "budget", "completed"]
+"""Why a call is not run."""
+
 
 @dataclass(slots=True, frozen=True)
 class AskModel:
@@ -39,7 +42,7 @@ class SkipCall:
     """Close a call that will not be run."""
 
     call_id: str
-    because: Literal["cancelled", "budget", "completed"]
+    because: Because
 
 
 @dataclass(slots=True, frozen=True)

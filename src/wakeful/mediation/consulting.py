@@ -39,12 +39,14 @@ from wakeful.tools.threads import run_in_thread
 MAX_REWRITTEN_BYTES = 32_000
 """Arguments that a hook wrote stand in the log, so that a crash and a replay find them."""
 MAX_REASON_CHARS = 1_000
+GRACE_SECONDS = 1.0
+"""How long a hook that was told to stop may take to do so."""
 FAILED_OPEN = "hook_failed_open"
-Failure: TypeAlias = Literal["raised", "timeout", "invalid_answer", "not_started"]
+Failure: TypeAlias = Literal["raised", "timeout", "invalid_answer"]
 
 
-class HookBroke(Exception):
-    """A hook that could not even be asked says why."""
+class HookLate(Exception):
+    """A hook did not answer in its time."""
 
 
 @dataclass(slots=True)
@@ -225,12 +227,10 @@ class Consulting:
         try:
             said = await _within(hook, given)
             verdict = read_verdict(hook.point, said, read_only=hook.read_only)
-        except TimeoutError:
+        except HookLate:
             failure = "timeout", f"did not answer within {hook.timeout:g} s"
         except NoVerdict as wrong:
             failure = "invalid_answer", str(wrong)
-        except HookBroke as wrong:
-            failure = "not_started", str(wrong)
         except Exception as raised:
             failure = "raised", f"raised {type(raised).__name__}: {raised}"
         else:
@@ -240,11 +240,12 @@ class Consulting:
                 handler_ref=hook.handler_ref,
                 duration_ms=took,
                 decision=verdict.decision,
-                reason=clean(verdict.reason)[:MAX_REASON_CHARS],
+                reason=self._words(verdict.reason),
             )
-            return _Heard(_bounded(verdict), [started, completed])
+            said_safely = HookVerdict(verdict.decision, completed.reason, verdict.arguments, verdict.output)
+            return _Heard(said_safely, [started, completed])
         category, words = failure
-        message = clean(f"the hook {hook.name} {words}")[:MAX_REASON_CHARS]
+        message = self._words(f"the hook {hook.name} {words}")
         failed = HookFailed(
             point=hook.point,
             handler_ref=hook.handler_ref,
@@ -259,18 +260,39 @@ class Consulting:
             return _Heard(HookVerdict(), [started, failed, warning], message)
         return _Heard(HookVerdict("deny", message), [started, failed], message)
 
+    def _words(self, text: str) -> str:
+        """Words for the log and the model: bounded, and without the runtime's own keys."""
+        return self.parts.keys().hide_keys(clean(text))[:MAX_REASON_CHARS] if text else ""
+
 
 async def _within(hook: Hook, given: HookInput) -> Any:
-    """The hook's answer, in its time. A thread that is late is left behind, and what it says then is nobody's word."""
+    """The hook's answer, in its time. One that is late is left behind, and what it says then is nobody's word.
+
+    It runs apart from whoever waits for it: one that holds on when it is told to stop holds nobody up, and one that
+    is cancelled by its own doing ends itself alone.
+    """
     if hook.is_async:
-        async with asyncio.timeout(hook.timeout):
-            return await hook(given)
-    return await asyncio.wait_for(run_in_thread(lambda: hook(given)), hook.timeout)
+        work = asyncio.ensure_future(hook(given))
+    else:
+        work = asyncio.ensure_future(run_in_thread(lambda: hook(given)))
+    try:
+        done, _ = await asyncio.wait({work}, timeout=hook.timeout)
+    except asyncio.CancelledError:
+        await _leave(work)
+        raise
+    if not done:
+        await _leave(work)
+        raise HookLate
+    if work.cancelled():
+        raise RuntimeError("it was cancelled by its own doing")
+    return work.result()
 
 
-def _bounded(verdict: HookVerdict) -> HookVerdict:
-    reason = clean(verdict.reason)[:MAX_REASON_CHARS]
-    return HookVerdict(verdict.decision, reason, verdict.arguments, verdict.output)
+async def _leave(work: "asyncio.Future[Any]") -> None:
+    """Tell it to stop, and give it a moment to clean up after itself: a command has processes to end."""
+    work.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody is there to be told
+    work.cancel()
+    await asyncio.wait({work}, timeout=GRACE_SECONDS)
 
 
 def _denied(heard: Consulted) -> bool:

@@ -1,6 +1,7 @@
 """Many voices, one verdict: the pure policy, the tool's own predicate, hooks. Deny wins, and whatever raises denies."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from wakeful.contracts.events.tools import ErrorCategory, Said
@@ -36,7 +37,8 @@ def predicate(proposal: Proposal, parts: GateParts) -> Consulted:
     try:
         asks: Any = proposal.tool.asks(parts.proposed(proposal))
     except Exception as raised:
-        reason = f"the approval predicate of {proposal.declaration.name} raised {type(raised).__name__}: {raised}"
+        words = f"the approval predicate of {proposal.declaration.name} raised {type(raised).__name__}: {raised}"
+        reason = parts.keys().hide_keys(words)[:1_000]
         return Consulted((Said(by=PREDICATE, decision="deny", reason=reason),))
     if asks is False or asks is None:
         return NOBODY_SAID
@@ -55,7 +57,21 @@ def unconfined(proposal: Proposal, policy: ToolPolicy) -> Consulted:
     return Consulted((Said(by=CONFINEMENT, decision=against.decision, reason=against.reason),))
 
 
-def raised(error: Exception) -> Consulted:
+async def word_of(consulted: Awaitable[Consulted]) -> Consulted:
+    """What somebody outside says about a call. Whoever raises has denied, and so has whoever is cancelled by its own
+    doing: only the call's own wait may be cancelled."""
+    try:
+        return await consulted
+    except Exception as error:
+        return raised(error)
+    except asyncio.CancelledError as error:
+        waiting = asyncio.current_task()
+        if waiting is None or waiting.cancelling():
+            raise
+        return raised(error)
+
+
+def raised(error: BaseException) -> Consulted:
     """Whoever has a say and raises has denied."""
     reason = f"what is asked before a call raised {type(error).__name__}: {error}"
     return Consulted((Said(by="hooks", decision="deny", reason=reason[:1_000]),))

@@ -1,13 +1,14 @@
 """The door that every tool call goes through, whoever made it and wherever the tool lives. The order, written once:
 
-     1. find the declaration        none: `tool_not_found`, and nothing else happens
+     1. find the declaration        none: `tool_not_found`
      2. read the arguments          not a JSON object: `invalid_arguments`
      3. take out what is not the    injected fields go into the record, bound parameters come from the run
         tool's
      4. validate                    against the declared JSON Schema, with errors a model can act on
-     5. the policy's verdict        pure: rules, classes, provenance; deny wins, always (`mediation.judging`)
-     6. the tool's own predicate    `approval=` may ask, never allow
-     7. hooks and mediators         each may only tighten; one that raises denies (`mediation.consulting`)
+     5. the tool's own predicate    `approval=` may ask, never allow
+     6. hooks and mediators         each may only tighten; whoever raises or is late denies (`mediation.consulting`)
+     7. the verdict                 the policy's own (pure: rules, classes, provenance) together with what 5 and 6 said;
+                                    deny wins, always (`mediation.judging`)
      8. ask                         a person (`mediation.asking`), or the client that runs the tool; the call waits
      9. claim locks                 all at once, first come first served, timed (`mediation.locks`)
     10. what will hold it           `sandbox.applied`, for tools that run foreign code
@@ -16,9 +17,13 @@
     13. shape the result            cut what is too long for a model, the whole goes to an artifact
     14. the outcome                 exactly one result or failure, with its metadata
 
+A call that steps 1 to 4 refuse goes no further; a mediator may tell the refusal in its own words, or give a result.
+Whoever had to wait for locks is judged once more when they are free.
+
 `admit` is steps 1 to 11. It waits for nothing; where something has to be waited for (a hook, a lock) it says what, and
-the runner waits. A call that was asked about comes here again with the answer: what is decided is judged once more, and
-held to what was decided about. A failure at any point becomes a normal result for that call alone.
+the runner waits. A call that was asked about comes here again with the answer: what is decided is judged once more, by
+the policy and by what this machine can hold, and held to what was decided about. Hooks are heard again only when a
+person wrote other arguments. A failure at any point becomes a normal result for that call alone.
 """
 
 import difflib
@@ -196,7 +201,7 @@ class Mediator:
         return _Prepared(
             Proposal(
                 *(call, tool, traits, declaration, executable, record, batch_id, scheduling, directory, confinement),
-                is_rewritten=call.edited is not None,
+                is_rewritten=call.replaced is not None,
             )
         )
 
@@ -205,22 +210,27 @@ class Mediator:
     def _own_words(self, proposal: Proposal) -> Consulted:
         """What the tool itself and this machine say about the call."""
         consulted = judging.predicate(proposal, self._parts)
-        if proposal.confinement is not None:
-            consulted = consulted.and_then(judging.unconfined(proposal, self._config.policy.tools))
-        return consulted
+        return consulted if proposal.confinement is None else consulted.and_then(self._held_by(proposal))
+
+    def _held_by(self, proposal: Proposal) -> Consulted:
+        """What this machine says: the answer may have come on another one, which could hold the call."""
+        if proposal.confinement is None:
+            return judging.NOBODY_SAID
+        return judging.unconfined(proposal, self._config.policy.tools)
 
     async def _consult(self, proposal: Proposal, consulted: Consulted) -> Callable[[], Admission]:
         """Hear everybody who has a say, one after another. Whoever raises denies, and a deny is final."""
         for consult in self._parts.consult:
-            try:
-                heard = await consult(proposal)
-                consulted = consulted.and_then(heard)
-                if heard.arguments is not None:
+            heard = await judging.word_of(consult(proposal))
+            consulted = consulted.and_then(heard)
+            if heard.arguments is not None:
+                try:
                     self._rewrite(proposal, heard.arguments)
-                    # What was said about the model's own arguments stays said: nothing is loosened by rewriting them.
-                    consulted = consulted.and_then(self._own_words(proposal))
-            except Exception as raised:
-                consulted = consulted.and_then(judging.raised(raised))
+                except Exception as raised:
+                    consulted = consulted.and_then(judging.raised(raised))
+                    break
+                # What was said about the model's own arguments stays said: nothing is loosened by rewriting them.
+                consulted = consulted.and_then(self._own_words(proposal))
             if any(said.decision == "deny" for said in consulted.said):
                 break
         outcome = await self._stand_in(proposal.record, consulted)
@@ -236,10 +246,7 @@ class Mediator:
             return self._conclude(proposal, consulted, outcome)
 
         async def wait() -> Callable[[], Admission]:
-            try:
-                heard = await on_ask(proposal, verdict)
-            except Exception as raised:
-                heard = judging.raised(raised)
+            heard = await judging.word_of(on_ask(proposal, verdict))
             return lambda: self._conclude(proposal, consulted.and_then(heard))
 
         return Admission([], later=wait)
@@ -261,10 +268,8 @@ class Mediator:
     ) -> Callable[[], Admission]:
         consult = self._parts.consult_unfit
         assert consult is not None and prepared.error is not None
-        try:
-            heard = await consult(Unfit(call, prepared.declaration, prepared.arguments, prepared.error))
-        except Exception as raised:
-            heard = judging.raised(raised)
+        unfit = Unfit(call, prepared.declaration, prepared.arguments, prepared.error)
+        heard = await judging.word_of(consult(unfit))
         outcome = await self._stand_in(record, heard)
         return lambda: self._invalid(call, prepared, record, batch_id, heard, outcome)
 
@@ -439,22 +444,18 @@ class Mediator:
             assert prepared.error is not None
             return Admission([self._failure(record, prepared.error)])
         record.injected_args = injected or None
-        heard = Consulted(said=said or ())
+        heard = Consulted(said=said) if said is not None else self._held_by(proposal)
         written = self._written(call, arguments)
         if said is None and answer.edited and self._parts.consult:
-            return Admission([], later=lambda: self._consult_edited(proposal, answer, written))
+            return Admission([], later=lambda: self._consult_edited(proposal, answer, written, heard))
         return self._decided(proposal, answer, written, heard, said)
 
     async def _consult_edited(
-        self, proposal: Proposal, answer: "asking.Answered", written: dict[str, Any]
+        self, proposal: Proposal, answer: "asking.Answered", written: dict[str, Any], heard: Consulted
     ) -> Callable[[], Admission]:
         """A person wrote other arguments: whoever has a say has not seen them. What they ask for has been answered."""
-        heard = Consulted()
         for consult in self._parts.consult:
-            try:
-                one = await consult(proposal)
-            except Exception as raised:
-                one = judging.raised(raised)
+            one = await judging.word_of(consult(proposal))
             if one.arguments is not None or one.result is not None:
                 one = replace(one, said=(*one.said, judging.not_as_edited()), arguments=None, result=None)
             heard = heard.and_then(one)

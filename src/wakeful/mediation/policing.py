@@ -22,7 +22,7 @@ class TurnPolicy:
         self._state = state
         self._config = config
         self._secret = secret
-        self._compiled: tuple[TurnConfig, int, CompiledPolicy] | None = None
+        self._compiled: tuple[TurnConfig, tuple[int, int], CompiledPolicy] | None = None
 
     def __call__(self, proposal: Proposal, said: tuple[Verdict, ...]) -> Verdict:
         """The verdict, given what predicates and hooks said. Does not raise."""
@@ -40,18 +40,18 @@ class TurnPolicy:
         return judge(call, policy)
 
     def _policy(self) -> CompiledPolicy:
-        """Worked out once, and again when a person added a rule or the code changed."""
+        """Worked out once, and again when a person added or revoked a rule or the code changed."""
         state, config = self._state(), self._config()
-        known = self._compiled
-        if known is None or known[0] is not config or known[1] != len(state.standing_rules):
+        known, changes = self._compiled, (len(state.standing_rules), len(state.revoked_rules))
+        if known is None or known[0] is not config or known[1] != changes:
             added = tuple(Rule.model_validate(rule) for rule in state.standing_rules)
             policy = config.policy
-            if added:
-                policy = policy.model_copy(update={"rules": (*policy.rules, *added)})
-                compiled = compile_policy(policy, config.tools)
+            if added or state.revoked_rules:
+                held = tuple(rule for rule in (*policy.rules, *added) if rule.id not in state.revoked_rules)
+                compiled = compile_policy(policy.model_copy(update={"rules": held}), config.tools)
             else:
                 compiled = compiled_once(policy, config.tools)
-            known = self._compiled = config, len(state.standing_rules), compiled
+            known = self._compiled = config, changes, compiled
         return known[2]
 
     def _call_hash(self, proposal: Proposal, policy: CompiledPolicy) -> str | None:

@@ -248,7 +248,11 @@ class RunningCall:
             return  # going down: the intent stays open, and recovery settles it
         raised = work.exception()
         if isinstance(raised, ToolAsks):
-            self._finish([self.around.asks(self.dispatch, raised)])
+            try:
+                question = self.around.asks(self.dispatch, raised)
+            except Exception as broken:  # the tool cannot say where it works any more: nobody can be asked about that
+                question = self._raised(broken)
+            self._finish([question])
             return
         if raised is not None:
             self._finish([*_violations(raised), self._raised(raised)])

@@ -87,7 +87,8 @@ def guarded(root: str, protected: Iterable[str]) -> list[Place]:
 
 def store_files(path: str) -> tuple[str, ...]:
     """A database of ours and what stands beside it, to be hidden: whoever writes a journal writes the database."""
-    return tuple(f"{os.path.abspath(path)}{ending}" for ending in ("", "-wal", "-shm", "-journal", ".blobs/"))
+    endings = ("", "-wal", "-shm", "-journal", "-owners", ".blobs/")  # the last is a folder
+    return tuple(f"{os.path.abspath(path)}{ending}" for ending in endings)
 
 
 def is_below(path: str, roots: Iterable[str]) -> bool:

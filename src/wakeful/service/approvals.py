@@ -26,6 +26,7 @@ from wakeful.contracts.events import (
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
     AssistantRecorded,
+    PermissionEvaluated,
     TurnConfigChanged,
     TurnStarted,
 )
@@ -137,7 +138,10 @@ async def rules(runtime: Runtime, agent_name: str | None = None) -> list[RuleRow
 
 
 async def revoke_rule(runtime: Runtime, rule_id: str, *, by: str = OPERATOR) -> RuleRow:
-    """Take a rule back. Raises ApprovalNotFound."""
+    """Take a rule back: no call is let through by it any more, in turns that are open no less than in new ones.
+
+    Raises ApprovalNotFound.
+    """
     known = await runtime.store.rules()
     meant = [row for row in known if row.rule_id == rule_id] or [
         row for row in known if len(rule_id) >= 4 and row.rule_id.startswith(rule_id)
@@ -154,8 +158,11 @@ async def revoke_rule(runtime: Runtime, rule_id: str, *, by: str = OPERATOR) -> 
         )
         raise ApprovalNotFound(f"there is no rule {rule_id!r} in {runtime.store.location}", hint)
     if row.revoked_at is None:
-        event = ApprovalRuleRevoked(rule_id=row.rule_id, revoked_by=by)
-        await runtime.store.admit(row.agent_id, [Fact(event, runtime.clock.now())])
+        event, now = ApprovalRuleRevoked(rule_id=row.rule_id, revoked_by=by), runtime.clock.now()
+        await runtime.store.admit(row.agent_id, [Fact(event, now)])
+        for turn in await runtime.store.turns(open_only=True):
+            if turn.agent_name == row.agent_name:  # whoever works on it has the rule in hand
+                await runtime.store.admit(turn.agent_id, [Fact(event, now, turn.thread_id, turn.turn_id)])
     return next(each for each in await runtime.store.rules() if each.rule_id == row.rule_id)
 
 
@@ -336,14 +343,21 @@ async def _config(store: Store, row: ActionRow) -> TurnConfig:
 
 
 async def _written(store: Store, row: ActionRow) -> dict[str, Any]:
-    """The arguments as the model wrote them."""
+    """The arguments that were asked about: as the model wrote them, or whoever put others in their place."""
+    written: dict[str, Any] = {}
     for recorded in await store.read(row.agent_id, turn_id=row.turn_id):
         event = recorded.fact.event
         if isinstance(event, AssistantRecorded):
             for part in event.item.calls:
                 if part.call_id == row.call_id:
-                    return await arguments_of(part, store.get_blob) or {}
-    return {}
+                    written = await arguments_of(part, store.get_blob) or {}
+        elif recorded.fact.call_id != row.call_id:
+            continue
+        elif isinstance(event, PermissionEvaluated):
+            written = next((said.arguments for said in event.said[::-1] if said.arguments is not None), written)
+        elif isinstance(event, ActionResolved) and event.arguments is not None:
+            written = event.arguments
+    return written
 
 
 async def _declaration(store: Store, row: ActionRow) -> ToolDeclaration:

@@ -169,7 +169,6 @@ def test_a_ceiling_denies_before_it_allows() -> None:
     assert [ceiling.permits(name) for name in ("a", "b", "c")] == [True, False, False]
 
 
-@pytest.mark.spec("API-PRI-11")
 async def test_the_principal_comes_from_the_hook_and_anything_else_is_an_error() -> None:
     hooks = HookRegistry(find=list)
     assert await resolve_principal({"path": "/"}, hooks=hooks) is None

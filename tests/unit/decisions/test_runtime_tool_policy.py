@@ -65,7 +65,6 @@ def test_a_declared_id_is_kept_and_of_the_context_scalars() -> None:
     assert "context" not in projected([])
 
 
-@pytest.mark.spec("API-RTM-04")
 def test_control_plane_tools_are_absent_from_what_a_runtime_is_offered() -> None:
     assert (READ.runtime["capability_scope"], READ.runtime["environment"]) == ("runtime_local", "runtime_local")
     control = [

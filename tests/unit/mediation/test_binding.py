@@ -3,6 +3,7 @@
 Whatever is changed between the decision and the call: nothing runs under the old approval.
 """
 
+import asyncio
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -13,7 +14,7 @@ from asked_runs import agent, asked, check_replay, say
 from engine_runs import Died, Dying, of_kind
 from wakeful import Always, Approve, Edit, Reject, RunContext, Tool, run
 from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.contracts.errors import StoreDamaged
+from wakeful.contracts.errors import StoreDamaged, ToolAsks
 from wakeful.contracts.events import ActionRequired, ActionResolved, PermissionEvaluated, ToolFailed
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.mediation.binding import bind
@@ -302,3 +303,42 @@ async def test_stored_bytes_that_were_changed_are_found_before_anything_runs() -
     assert ran == []
     assert (await run(support(ran), "go", store=MemoryStore(memory), key="k")).status == "completed"
     assert len(ran) == 1
+
+
+async def test_what_a_person_edited_is_what_they_are_asked_about_anew_and_what_then_runs() -> None:
+    ran: list[Any] = []
+    store = MemoryStore()
+    here, there = (agent([Pay(ran, directory=place)], (("pay", ARGUMENTS),), hitl_tools=["pay"]) for place in "ab")
+    first = await asked(here, store)
+    await say(store, first.approvals[0], Edit({"order": "A17", "cents": 7}))
+    anew = await asked(there, store)
+    assert (anew.approvals[0].arguments, ran) == ({"order": "A17", "cents": 7}, [])
+    await say(store, anew.approvals[0], Approve())
+    result = await run(there, "go", store=store, key="k")
+    await check_replay(store, result)
+    assert (result.output, [given["cents"] for given, *_ in ran]) == ("done", [7])
+
+
+class Lost(Pay):
+    """Asks when it runs, and cannot say any more by then where it works."""
+
+    begun = False
+
+    def working_directory(self, arguments: dict[str, Any]) -> str | None:
+        if self.begun:
+            raise OSError("the folder is gone")
+        return HERE
+
+    def start(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> Running:
+        async def work(**given: Any) -> str:
+            self.begun = True
+            raise ToolAsks("Are you sure?")
+
+        return begin(work, True, (), arguments)
+
+
+async def test_a_question_that_cannot_be_put_is_a_failure_and_not_a_wait_without_an_end() -> None:
+    clerk = agent([Lost([])], (("pay", ARGUMENTS),))
+    result = await asyncio.wait_for(run(clerk, "go", store=MemoryStore()), 20)
+    (failed,) = of_kind(result, ToolFailed)
+    assert result.output == "done" and "the folder is gone" in failed.message

@@ -502,3 +502,60 @@ async def test_a_rejected_call_is_not_changed_by_hooks_after_it() -> None:
     agent = Agent("a", scripted([calls(("refund", {"cents": 5})), "x"]), tools=[refund], hooks=[after])
     result = await run(agent, "go", store=MemoryStore(), approver=lambda approval: _said(Reject("no")))
     assert result.status == "completed" and asked == []
+
+
+async def gives_itself_up(call: HookInput) -> HookVerdict:
+    raise asyncio.CancelledError
+
+
+async def holds_on(call: HookInput) -> HookVerdict:
+    while True:
+        try:
+            await asyncio.sleep(2.5)
+            return HookVerdict.deny("too late")
+        except asyncio.CancelledError:
+            continue
+
+
+@pytest.mark.parametrize("point", ["pre_tool_use", "post_tool_use"])
+@pytest.mark.parametrize(("stuck", "category"), [(gives_itself_up, "raised"), (holds_on, "timeout")])
+async def test_no_hook_can_hold_a_turn_up_for_ever(stuck: Any, category: str, point: Any) -> None:
+    till, store = Till(), MemoryStore()
+    result = await asyncio.wait_for(till.run(hook(point, timeout=0.05)(stuck), store=store), 20)
+    (failed,) = of_kind(result, HookFailed)
+    assert (failed.error_category, failed.fail_mode, result.output) == (category, "closed", "done")
+    assert till.paid == ([] if point == "pre_tool_use" else [("A", 500)])
+    assert await replays(store, result)
+
+
+async def test_a_hooks_own_timeout_error_is_its_own() -> None:
+    async def slow_service(call: HookInput) -> None:
+        raise TimeoutError("the ledger did not answer")
+
+    result = await Till().run(slow_service)
+    (failed,) = of_kind(result, HookFailed)
+    assert failed.error_category == "raised" and "the ledger did not answer" in failed.message
+
+
+@pytest.mark.parametrize("how", ["raises", "denies", "predicate"])
+async def test_a_key_of_the_runtime_in_what_a_hook_says_goes_neither_to_the_log_nor_to_the_model(how: str) -> None:
+    store = MemoryStore()
+    key = store.secret.hex()
+
+    def leaks(call: Any) -> HookVerdict:
+        if how == "denies":
+            return HookVerdict.deny(f"the key is {key}")
+        raise RuntimeError(f"refused with {key}")
+
+    @tool(effect="keyed", approval=leaks if how == "predicate" else False)
+    def refund(order: str) -> str:
+        """Give money back."""
+        raise AssertionError
+
+    model = scripted([calls(("refund", {"order": "A"})), "done"])
+    hooks = [] if how == "predicate" else [leaks]
+    result = await run(Agent("support", model, tools=[refund], hooks=hooks), "go", store=store)
+    (failed,) = of_kind(result, ToolFailed)
+    assert failed.status == "denied" and result.output == "done"
+    assert key not in "".join(entry.fact.event.model_dump_json() for entry in result.facts())
+    assert await replays(store, result)

@@ -90,6 +90,7 @@ def test_an_empty_file_beside_a_database_stays_and_a_real_one_is_not_touched(tmp
         "a.db-wal": "",
         "a.db-shm": "",
         "a.db-journal": "",
+        "a.db-owners": "",
     }
 
 

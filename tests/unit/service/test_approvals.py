@@ -13,7 +13,7 @@ from wakeful.bootstrap import runtime
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.envelope import published
-from wakeful.contracts.errors import ApprovalNotFound, InvalidValue, NotEntitled, StoreDamaged, ToolMissing
+from wakeful.contracts.errors import ApprovalNotFound, InvalidValue, NotEntitled, StoreDamaged, ToolAsks, ToolMissing
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -31,6 +31,7 @@ from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.policy.judging import CallUnderJudgement, compile_policy, judge
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.redaction import stable_hash
+from wakeful.decisions.run_stream import run_stream
 from wakeful.decisions.state import Call
 from wakeful.mediation.gate import Consulted, GateParts, Proposal
 from wakeful.mediation.mediator import Mediator
@@ -146,7 +147,7 @@ DECISIONS: list[tuple[Decided, str, str, dict[str, Any] | None]] = [
 ]
 
 
-@pytest.mark.spec("CTL-HITL-03", "CTL-HITL-04", "CTL-HITL-05", "CTL-META-06")
+@pytest.mark.spec("CTL-META-06")
 @pytest.mark.parametrize(("decided", "state", "status", "ran_with"), DECISIONS, ids=lambda each: type(each).__name__)
 async def test_what_was_decided_is_what_happens_and_what_is_told(
     decided: Decided, state: str, status: str, ran_with: dict[str, Any] | None
@@ -175,7 +176,6 @@ async def test_what_was_decided_is_what_happens_and_what_is_told(
         assert told.parts[0].text == "it was refunded by hand"
 
 
-@pytest.mark.spec("CTL-HITL-03", "CTL-HITL-04", "CTL-HITL-05")
 async def test_nobody_having_decided_is_a_decision_and_the_tool_is_not_run() -> None:
     world, store, clock = World(), MemoryStore(), FixedClock()
     support, around = shop(world, approval_expiry=60.0), runtime(store, clock=clock)
@@ -189,6 +189,27 @@ async def test_nobody_having_decided_is_a_decision_and_the_tool_is_not_run() -> 
     (told,) = answers(result)
     assert told.is_error and "nobody decided" in told.parts[0].text
     await check_replay(store, result)
+
+
+@pytest.mark.spec("CTL-HITL-03", "CTL-HITL-04", "CTL-HITL-05")
+async def test_a_call_that_was_asked_about_ends_in_one_of_three_states_and_only_approved_runs() -> None:
+    for state, decided in (("approved", Approve()), ("rejected", Reject("no")), ("timed_out", None)):
+        world, store, clock = World(), MemoryStore(), FixedClock()
+        request, around = RunRequest(shop(world, approval_expiry=60.0), "go", key="k"), runtime(store, clock=clock)
+        first = await run_turn(around, request)
+        if decided is None:
+            clock.advance(60)
+        else:
+            await service.decide(around, first.approvals[0].id, decided)
+        result = await run_turn(around, request)
+        assert world.names == (["refund"] if state == "approved" else [])
+        (end,) = (*of_kind(result, ToolResult), *of_kind(result, ToolFailed))
+        assert end.metadata.approval_status == state
+        assert end.metadata.status == ("success" if state == "approved" else state)
+        (told,) = answers(result)
+        assert told.is_error == (state != "approved")
+        (streamed,) = [event for event in run_stream(result.turn_id, result.facts()) if event.type == "tool_result"]
+        assert streamed.model_dump()["metadata"]["approval_status"] == state
 
 
 async def test_both_the_models_arguments_and_the_edited_ones_are_kept() -> None:
@@ -640,6 +661,25 @@ async def test_an_always_answers_for_calls_like_it_until_it_is_revoked(always: A
     assert [approval.arguments["order"] for approval in fresh.approvals] == ["A"]
 
 
+@pytest.mark.parametrize("given_in", ["this turn", "an earlier turn"])
+async def test_a_rule_that_is_revoked_lets_nothing_through_in_a_turn_that_is_open(given_in: str) -> None:
+    """Also while the turn runs: what it was taken up with, and what it was told since, are taken back alike."""
+    world, store = World(), MemoryStore()
+    found = await asked(agent([world.tool()], (REFUND,), hitl_tools=["refund"]), store)
+    outcome = await say(store, found.approvals[0], Always("tool"))
+    assert outcome.rule_id is not None
+
+    async def revoke() -> str:
+        await service.revoke_rule(runtime(store), str(outcome.rule_id))
+        return "revoked"
+
+    tools = [world.tool(), tool(revoke, effect="keyed")]
+    support = agent(tools, (REFUND,), ("revoke",), (REFUND,), hitl_tools=["refund"])
+    result = await run(support, "go", store=store, key="k" if given_in == "this turn" else "another")
+    assert (result.status, world.names) == ("approval_required", ["refund"])
+    await check_replay(store, result)
+
+
 async def test_an_always_is_for_the_agent_it_was_said_about() -> None:
     world, store = World(), MemoryStore()
     first = await asked(shop(world), store)
@@ -866,3 +906,51 @@ async def test_what_is_secret_is_in_no_record_and_is_run_all_the_same() -> None:
     assert ran == ["hunter2-and-more"]
     (started,) = of_kind(result, ToolStarted)
     assert "hunter2" not in started.model_dump_json() and started.args_sha256 == approval.arguments_sha256
+
+
+async def test_what_a_person_edited_stays_edited_when_they_are_asked_once_more() -> None:
+    """The tool has a question of its own about what was edited: the next yes is about that, and that runs."""
+    done: list[int] = []
+    store = MemoryStore()
+
+    async def refund(ctx: RunContext[None], cents: int) -> str:
+        if ctx.approval is None or "sure" not in ctx.approval.prompt:
+            raise ToolAsks("Are you sure?")
+        done.append(cents)
+        return "done"
+
+    support = agent([tool(refund, effect="irreversible", approval=True)], (("refund", {"cents": 500}),))
+    first = await asked(support, store)
+    await say(store, first.approvals[0], Edit({"cents": 7}))
+    second = await again(support, store)
+    assert [(each.prompt, each.arguments) for each in second.approvals] == [("Are you sure?", {"cents": 7})]
+    await say(store, second.approvals[0], Approve())
+    result = await again(support, store)
+    assert (result.output, done) == ("done", [7])
+
+
+COMMAND = ("command", {"cmd": "make"})
+
+
+class Unheld(Held):
+    """The same command on a machine where nothing can hold it, which only the arguments tell."""
+
+    def confinement(self, arguments: dict[str, Any]) -> Confinement:
+        if not arguments:
+            raise ValueError("no command")
+        return Confinement(mode="not_enforced", cwd="/srv/shop", reason="no landlock here")
+
+
+@pytest.mark.parametrize("unconfined", ["deny", "allow"])
+async def test_a_yes_does_not_take_a_command_to_where_nothing_holds_it(unconfined: Any) -> None:
+    """Asked where it would have been held, taken up where it would not: what the owner forbids stays forbidden."""
+    effects: list[list[str]] = []
+    store = MemoryStore()
+    policy = GatePolicy(tools=default_policy("library").model_copy(update={"unconfined": unconfined}))
+    held = agent([Held(effects, store)], (COMMAND,), hitl_tools=["command"], policy=policy)
+    await say(store, (await asked(held, store)).approvals[0], Approve())
+    unheld = agent([Unheld(effects, store)], (COMMAND,), hitl_tools=["command"], policy=policy)
+    result = await again(unheld, store)
+    assert (result.output, len(effects)) == ("done", 0 if unconfined == "deny" else 1)
+    refused = [(failed.status, "unconfined" in failed.item.text) for failed in of_kind(result, ToolFailed)]
+    assert refused == ([("denied", True)] if unconfined == "deny" else [])

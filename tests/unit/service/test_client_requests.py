@@ -12,6 +12,7 @@ from wakeful import (
     Answer,
     Approve,
     Edit,
+    HookVerdict,
     RunResult,
     cancel,
     cancel_request,
@@ -339,6 +340,17 @@ async def test_what_a_person_edited_is_what_the_client_gets(place: str) -> None:
     asked = await resume(place, waiting.turn_id, [support])
     assert asked.runtime_tools[0].parameters == {"folder": "/safe", "password": "other"}
     assert (await pending_requests(place))[0].parameters == {"folder": "/safe", "password": "other"}
+    assert await identical(place, waiting.turn_id)
+
+
+async def test_what_a_hook_rewrote_is_what_the_client_gets_also_when_a_person_was_asked_in_between(place: str) -> None:
+    safe = {"folder": "/safe", "password": ""}
+    support = agent(hitl_tools=["pick_file"], hooks=[lambda call: HookVerdict.rewrite(safe)])
+    waiting = await run(support, "go", store=place)
+    async with opened_store(place) as store:
+        await decide_approval(runtime(store), waiting.approvals[0].id, Approve())
+    asked = await resume(place, waiting.turn_id, [support])
+    assert asked.runtime_tools[0].parameters == safe
     assert await identical(place, waiting.turn_id)
 
 

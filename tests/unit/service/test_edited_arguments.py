@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asked_runs import agent, asked, opened
-from wakeful import tool
+from wakeful import HookVerdict, tool
 from wakeful.bootstrap import runtime
 from wakeful.service.approvals import edited_arguments, kept_secrets
 from wakeful.store.sqlite import SqliteStore
@@ -45,6 +45,22 @@ async def test_single_fields_and_whole_objects(
     store, name = waiting
     expected.pop("why", None)  # the model's word for the record is no argument of the tool
     assert await edited_arguments(runtime(store), name, whole, changed) == expected
+
+
+async def test_what_a_hook_rewrote_is_what_is_edited(tmp_path: Path) -> None:
+    """A person is shown what the hook wrote: changing one field of it must not bring the others back."""
+    store = await opened(tmp_path)
+    support = agent(
+        [tool(pay, effect="keyed", approval=True)],
+        (CALL,),
+        injected_tool_args={"why": "Why you call it."},
+        hooks=[lambda call: HookVerdict.rewrite({**call.arguments, "order": "SAFE"})],
+    )
+    (record,) = (await asked(support, store)).approvals
+    assert record.arguments["order"] == "SAFE"
+    changed = await edited_arguments(runtime(store), record.id, None, {"cents": "7"})
+    assert changed == {"order": "SAFE", "cents": 7, "password": "hunter2"}
+    await store.close()
 
 
 def test_a_secret_that_is_left_alone_stays_what_it_was_at_every_depth() -> None:

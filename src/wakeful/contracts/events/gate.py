@@ -281,7 +281,7 @@ class HookFailed(Event):
 
     point: HookPoint
     handler_ref: str
-    error_category: Literal["raised", "timeout", "invalid_answer", "not_started"]
+    error_category: Literal["raised", "timeout", "invalid_answer"]
     message: str = ""
     retryable: bool = False
     fail_mode: Literal["open", "closed"] = "closed"

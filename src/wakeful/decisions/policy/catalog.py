@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal, Protocol, TypeAlias
 
-from wakeful.contracts.tool_catalog import CAPABILITIES, CatalogEntry, CatalogOwner, CatalogPolicy, ToolCatalog
+from wakeful.contracts.tool_catalog import CAPABILITIES, CatalogEntry, CatalogOwner, CatalogPolicy
 from wakeful.contracts.tools import PREVIEW_CHARS, Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict, combined
 from wakeful.decisions.policy.judging import CompiledPolicy, ToolPlan, standing_verdict
@@ -124,17 +124,6 @@ def entry_of(
         is_destructive=declaration.is_destructive or (writes and "effect" not in said),
         interrupt_behavior=declaration.interrupt_behavior if "interrupt_behavior" in said else "block",
     )
-
-
-def next_catalog(
-    before: ToolCatalog | None, entries: tuple[CatalogEntry, ...], reason: str = "turn_started"
-) -> ToolCatalog | None:
-    """The catalogue to publish; None when nothing about it changed."""
-    if before is None:
-        return ToolCatalog(entries=entries, reason=reason)
-    if before.entries == entries:
-        return None
-    return ToolCatalog(entries=entries, revision=before.revision + 1, reason=reason, resolved_for=before.resolved_for)
 
 
 def capabilities_of(declaration: ToolDeclaration) -> tuple[str, ...]:

@@ -33,7 +33,6 @@ from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.permissions import NOT_FOUND, class_verdict, confinement_verdict, stricter
 from wakeful.decisions.policy.provenance import (
     NOTHING_SEEN,
-    ArgumentsFrom,
     Exposure,
     ToolDoes,
     joined,
@@ -58,7 +57,6 @@ class CallUnderJudgement:
     derived_from: str = "operator_instruction"
     """The lowest authority in the chain of causes of the turn."""
     exposure: Exposure = NOTHING_SEEN
-    arguments_from: ArgumentsFrom = "trusted"
     traits: ToolDeclaration | None = None
     """What the tool says of this one call, when that is more than it declared."""
     call_hash: str | None = None
@@ -218,7 +216,6 @@ def _of_this_call(call: CallUnderJudgement, plan: ToolPlan, policy: CompiledPoli
         call.derived_from,
         _does(plan, call.traits),
         call.exposure,
-        call.arguments_from,
         tool=call.name,
         policy=policy.source.provenance,
     )

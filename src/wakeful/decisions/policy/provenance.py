@@ -8,19 +8,13 @@ find out whether it is dangerous; only structure counts.
 its tool does (`exposed`), a child adds what the child saw (`merged`).
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from wakeful.contracts.policies import ProvenancePolicy
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.verdicts import Verdict, combined
 from wakeful.decisions.policy.permissions import class_of, server_of
-
-ArgumentsFrom: TypeAlias = Literal["trusted", "untrusted"]
-"""`untrusted`: a value was copied from an untrusted result. `trusted` promises nothing; it only adds no doubt."""
-SHORTEST_COPY = 8
-"""Texts shorter than this turn up anywhere, and say nothing about where they come from."""
 
 _INSTRUCTIONS = frozenset({"operator_instruction", "runtime_instruction"})
 """Every other input is untrusted: an integration's signal has a verified sender, and who wrote what it carries is not
@@ -129,7 +123,6 @@ def provenance_gate(
     derived_from: str,
     does: ToolDoes,
     exposure: Exposure = NOTHING_SEEN,
-    arguments_from: ArgumentsFrom = "trusted",
     *,
     tool: str = "the tool",
     policy: ProvenancePolicy | None = None,
@@ -141,7 +134,7 @@ def provenance_gate(
     """
     settings = policy or _DEFAULT
     instructed = derived_from in _INSTRUCTIONS
-    if instructed and not exposure.untrusted and not does.untrusted_result and arguments_from == "trusted":
+    if instructed and not exposure.untrusted and not does.untrusted_result:
         return None  # nothing untrusted is near: the way nearly every call goes
     evidence = not instructed and derived_from != "integration_signal"
     found: list[Verdict] = []
@@ -157,14 +150,6 @@ def provenance_gate(
     three = _all_three(does, exposure, not instructed, tool)
     if three:
         found.append(_said(settings.all_three, three, "provenance:all_three"))
-    if arguments_from == "untrusted" and does.acts and settings.untrusted_arguments != "allow":
-        found.append(
-            _said(
-                settings.untrusted_arguments,
-                f"an argument of {tool} was copied from an untrusted result",
-                "provenance:untrusted_arguments",
-            )
-        )
     return combined(found) if found else None
 
 
@@ -186,25 +171,6 @@ def _all_three(does: ToolDoes, exposure: Exposure, untrusted_turn: bool, tool: s
 def _said(decision: Any, reason: str, ref: str) -> Verdict:
     # Whoever answered for the tool did not answer for what an outsider makes of it: only the very call counts.
     return Verdict(decision, "mode", reason, (ref,), "provenance", standing_answer="exact")
-
-
-def copied_from(arguments: Mapping[str, Any], untrusted_texts: Iterable[str]) -> ArgumentsFrom:
-    """Does a text among the arguments stand word for word in an untrusted result? May only add doubt."""
-    values = [text for text in _texts(arguments) if len(text) >= SHORTEST_COPY]
-    if not values:
-        return "trusted"
-    return "untrusted" if any(value in seen for seen in untrusted_texts for value in values) else "trusted"
-
-
-def _texts(value: Any) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)
 
 
 _DEFAULT = ProvenancePolicy()

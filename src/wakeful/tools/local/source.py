@@ -13,9 +13,6 @@ from wakeful.tools.source import Offer, Surroundings, ToolSource
 if TYPE_CHECKING:
     from wakeful.sandbox.confined import Sandbox
 
-COMPANIONS = ("", "-wal", "-shm", "-journal", "-owners", ".blobs/")
-"""Endings of what a database keeps beside itself; the last is a folder."""
-
 
 class LocalTools(ToolSource):
     """What a profile offers in a folder. The tools are made when they are first asked for, and kept."""
@@ -59,6 +56,7 @@ class LocalTools(ToolSource):
     def _made(self) -> list[Tool[Any]]:
         # Here, because an agent without a workspace has no use for any of it.
         from wakeful.sandbox.confined import Sandbox
+        from wakeful.sandbox.places import store_files
         from wakeful.settings.owner_file import owner_file
         from wakeful.tools.local.command_batch import ExecCommandBatch
         from wakeful.tools.local.commands import ExecCommand
@@ -67,7 +65,7 @@ class LocalTools(ToolSource):
         from wakeful.workspaces import PROTECTED, Workspace, covering
 
         own = [Path(path) for path in self._surroundings.own_files]
-        hidden = tuple(f"{path}{end}" for path in own for end in COMPANIONS)
+        hidden = tuple(name for path in own for name in store_files(str(path)))
         settings = replace(self._settings, hidden=(*self._settings.hidden, *hidden))
         sandbox = self._sandbox = Sandbox(self.root, settings, keys=self._surroundings.keys())
         files = tuple(Path(path) for path in hidden if not path.endswith("/"))

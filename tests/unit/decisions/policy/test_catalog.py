@@ -11,7 +11,7 @@ from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.tool_catalog import CatalogEntry, ToolCatalog
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict
-from wakeful.decisions.policy.catalog import entry_of, next_catalog, resolve_catalog, summary
+from wakeful.decisions.policy.catalog import entry_of, resolve_catalog, summary
 from wakeful.decisions.policy.judging import compile_policy
 from wakeful.decisions.policy.permissions import default_policy
 
@@ -83,7 +83,7 @@ def test_the_model_is_told_of_what_is_allowed_asked_or_sandboxed() -> None:
     assert catalog().offered == ("look", "post", "exec_command", "mcp.github/merge")
 
 
-@pytest.mark.spec("STD-CAT-02", "STD-CAT-03", "STD-CAT-04", "STD-CAT-08")
+@pytest.mark.spec("STD-CAT-02", "STD-CAT-03", "STD-CAT-04")
 def test_an_entry_has_its_name_a_safe_summary_its_schema_or_where_it_is_and_where_its_metadata_is() -> None:
     # A policy that changes within the turn changes no name, and no place in the list.
     declared = [tool.name for tool in TOOLS]
@@ -142,17 +142,6 @@ def test_flags_are_as_declared_and_at_their_worst_where_nobody_declared_them() -
     assert entry_of(a_tool("x", effect="pure"), ALLOW).is_concurrency_safe
     assert not entry_of(a_tool("x", effect="pure", runtime_owner="mcp_server"), ALLOW).is_concurrency_safe
     assert flags(by_name(catalog())["mcp.mail/send"]) == (False, False, True, "block")
-
-
-def test_a_change_makes_the_next_revision_and_no_change_makes_none() -> None:
-    first = next_catalog(None, catalog().entries)
-    assert first is not None
-    assert (first.revision, first.reason, first.resolved_for) == (1, "turn_started", "turn")
-    assert next_catalog(first, catalog().entries) is None
-    second = next_catalog(first, first.entries[1:], "the server github went away")
-    assert second is not None
-    assert (second.revision, second.reason) == (2, "the server github went away")
-    assert ToolCatalog.model_validate_json(second.model_dump_json()) == second
 
 
 @given(st.text(max_size=2_000))

@@ -55,7 +55,6 @@ MEMORY = {"memory_list", "memory_read", "memory_write"}
 PLAIN = {"run_subtask", "read_file", "write_file", "mcp.github/search"} | MEMORY
 
 
-@pytest.mark.spec("LOOP-BELT-01", "LOOP-BELT-04")
 def test_the_belt_is_what_is_registered_and_allowed_and_unlocked() -> None:
     assert belt(THREAD) == PLAIN
     # Each of the three alone takes a tool away.

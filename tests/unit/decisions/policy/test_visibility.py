@@ -328,7 +328,6 @@ def test_a_provider_is_anything_with_the_method() -> None:
     assert shown(ToolVisibility(providers=[provider])) == set()
 
 
-@pytest.mark.spec("API-VIS-14")
 def test_at_most_fifteen_tools_are_listed_in_full_and_the_rest_is_found_by_searching() -> None:
     tools = {f"shop/tool_{n:02}": {"description": f"counts {n} boxes"} for n in range(40)}
     tools["shop/refund"] = {"description": "Gives money back", "category": "payments"}

@@ -314,7 +314,6 @@ async def test_rules_then_the_mediator_then_the_hook_and_none_is_less_strict_tha
     ]
 
 
-@pytest.mark.spec("API-PRE-11")
 async def test_hosts_see_decisions_in_the_transcript_the_results_and_the_events_and_no_other_record_is_kept() -> None:
     mediator = Mediator({"action": "reject", "error": "not today", "metadata": {"secret_note": "mine"}})
     host = Host(calling(search("a", id="c1")), DONE)
@@ -627,7 +626,6 @@ async def test_observers_and_exports_get_hashes_and_not_results() -> None:
     assert "very private" in str(result.tool_execution_results)  # the caller's own, and nobody else's
 
 
-@pytest.mark.spec("API-MED-11")
 async def test_the_steps_of_a_call_come_in_their_order_and_none_is_passed_by() -> None:
     order: list[str] = []
     tools = {"ability/search": SEARCH}

@@ -8,7 +8,7 @@ import pytest
 from mcp_peers.asking import MakeOdd
 from wakeful import Agent, Approval, RunResult, from_mcp, run, stream
 from wakeful.contracts.errors import InvalidConfig
-from wakeful.contracts.events import ToolCatalogResolved, ToolProgress
+from wakeful.contracts.events import ToolCatalogResolved, ToolProgress, ToolResult
 from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.run_stream import McpProgressEvent, ToolResultEvent
 from wakeful.contracts.tool_catalog import ToolCatalog
@@ -58,7 +58,7 @@ async def test_a_server_that_dies_leaves_an_unknown_outcome_in_the_log(odd: Make
     assert call.tool == "mcp.odd/pays"
 
 
-@pytest.mark.spec("LOOP-BELT-06")
+@pytest.mark.spec("LOOP-BELT-04", "LOOP-BELT-06")
 async def test_a_server_that_the_policy_does_not_name_contributes_nothing_and_its_tools_do_not_exist(
     odd: MakeOdd,
 ) -> None:
@@ -115,6 +115,13 @@ async def test_without_it_only_the_telling_is_left_out(sdk_url: str, tmp_path: P
         return [one.fact.event.kind for one in result.facts() if not isinstance(one.fact.event, ToolProgress)]
 
     assert without_progress(silent) == without_progress(told)
+
+    def metadata(result: RunResult[str]) -> list[Any]:
+        ends = [one.fact.event for one in result.facts() if isinstance(one.fact.event, ToolResult)]
+        own = {"started_at", "completed_at", "execution_time_ms", "approval_id"}
+        return [(end.item, end.details, end.metadata.model_dump(exclude=own)) for end in ends]
+
+    assert metadata(silent) == metadata(told) != []
     for one, other in zip(silent.calls(), told.calls(), strict=True):
         assert (one.name, one.arguments, one.status, one.result) == (
             other.name,
