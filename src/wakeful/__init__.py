@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.probes import StillUnknown as StillUnknown
     from wakeful.contracts.runtime_tools import RuntimeToolRequest as RuntimeToolRequest
     from wakeful.contracts.tools import Principal as Principal
+    from wakeful.sandbox.settings import SandboxSettings as SandboxSettings
     from wakeful.service.results import RunResult as RunResult
     from wakeful.surfaces.library.client_requests import cancel_request as cancel_request
     from wakeful.surfaces.library.client_requests import pending_requests as pending_requests
@@ -82,6 +83,7 @@ _WHERE = {
     "RunContext": "wakeful.tools.context",
     "RunResult": "wakeful.service.results",
     "RuntimeToolRequest": "wakeful.contracts.runtime_tools",
+    "SandboxSettings": "wakeful.sandbox.settings",
     "StillUnknown": "wakeful.contracts.probes",
     "Text": "wakeful.contracts.content",
     "Tool": "wakeful.tools.function",

@@ -37,13 +37,14 @@ WRITTEN = (
     "budget",
     "profile",
     "workspace",
+    "sandbox",
     "policy",
     "approval_expiry",
     "hitl_tools",
     "injected_tool_args",
     "emit_mcp_progress",
 )
-GATE = ("profile", "workspace", "approval_expiry", "hitl_tools", "injected_tool_args", "emit_mcp_progress")
+GATE = ("profile", "workspace", "sandbox", "approval_expiry", "hitl_tools", "injected_tool_args", "emit_mcp_progress")
 """What an agent says about its own gate; the agent checks it, whoever made it."""
 CONTROLS = (
     "planning_enabled",
@@ -143,6 +144,7 @@ def _gate(agent: "Agent[Any, Any]") -> dict[str, Any]:
     said: dict[str, Any] = {
         "profile": agent.profile if agent.profile != gating.default_profile(agent.workspace) else None,
         "workspace": str(agent.workspace) if agent.workspace is not None else None,
+        "sandbox": agent.sandbox.as_dict() or None,
         "policy": agent.policy.model_dump(mode="json", exclude_defaults=True) if agent.policy is not None else None,
         "approval_expiry": agent.approval_expiry if agent.approval_expiry != DEFAULT_EXPIRY_SECONDS else None,
         "hitl_tools": list(agent.hitl_tools) or None,

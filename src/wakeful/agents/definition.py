@@ -24,6 +24,7 @@ from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import JsonValue
 from wakeful.decisions.injected import check_collisions, checked_injected_args
+from wakeful.sandbox.settings import SandboxSettings
 from wakeful.tools import parameters
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
@@ -54,6 +55,7 @@ _SAME = (
     "hooks",
     "profile",
     "workspace",
+    "sandbox",
     "policy",
     "approval_expiry",
     "hitl_tools",
@@ -76,6 +78,7 @@ class AgentOptions(TypedDict, total=False):
     skills: Sequence[Any]
     profile: Profile | None
     workspace: "str | PathLike[str] | None"
+    sandbox: "SandboxSettings | Mapping[str, Any] | None"
     policy: "ToolPolicy | GatePolicy | None"
     approval_expiry: float
     max_steps: int | None
@@ -111,6 +114,8 @@ class Agent(Generic[Deps_contra, Out_co]):
     hooks: tuple[Any, ...]
     profile: Profile | None
     workspace: Path | None
+    sandbox: SandboxSettings
+    """What commands are held to."""
     policy: GatePolicy | None
     approval_expiry: float
     """Seconds until nobody having decided is a decision."""
@@ -186,6 +191,7 @@ class Agent(Generic[Deps_contra, Out_co]):
         skills: Sequence[Any] = (),
         profile: Profile | None = None,
         workspace: "str | PathLike[str] | None" = None,
+        sandbox: SandboxSettings | Mapping[str, Any] | None = None,
         policy: ToolPolicy | GatePolicy | None = None,
         approval_expiry: float = DEFAULT_EXPIRY_SECONDS,
         max_steps: int | None = None,
@@ -230,8 +236,9 @@ class Agent(Generic[Deps_contra, Out_co]):
         own, sources = _tools(who, tools)
         root = gating.checked_workspace(who, workspace)
         chosen = gating.checked_profile(who, profile, root)
+        held = gating.checked_sandbox(who, sandbox)
         if root is not None and chosen != "chat":
-            sources = (LocalTools(root, chosen), *sources)
+            sources = (LocalTools(root, chosen, held), *sources)
         fields: dict[str, Any] = {
             "name": name,
             "model": _model(who, "model", model),
@@ -247,6 +254,7 @@ class Agent(Generic[Deps_contra, Out_co]):
             "hooks": gating.checked_hooks(who, hooks),
             "profile": chosen,
             "workspace": root,
+            "sandbox": held,
             "policy": gating.checked_policy(who, policy),
             "approval_expiry": gating.checked_expiry(who, approval_expiry),
             "hitl_tools": gating.checked_hitl(who, hitl_tools, own, has_sources=bool(sources)),

@@ -1,7 +1,7 @@
 """What an agent says about its own gate, checked when the agent is made: workspace, profile, policy, people, hooks."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, get_args
@@ -9,6 +9,7 @@ from typing import Any, get_args
 from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.decisions.policy.patterns import any_named
+from wakeful.sandbox.settings import SandboxSettings
 from wakeful.tools.function import Tool
 from wakeful.tools.hooks import Hook, hook_of
 from wakeful.tools.local.names import Profile
@@ -42,6 +43,17 @@ def checked_profile(who: str, profile: Any, workspace: Path | None) -> Profile:
         raise InvalidConfig(f"{who}: profile={profile!r} works on files, and no workspace was given", "workspace='.'")
     chosen: Profile = profile
     return chosen
+
+
+def checked_sandbox(who: str, sandbox: Any) -> SandboxSettings:
+    """What commands are held to: settings, or the same as data."""
+    if sandbox is None:
+        return SandboxSettings()
+    if isinstance(sandbox, SandboxSettings):
+        return sandbox
+    if not isinstance(sandbox, Mapping):
+        raise InvalidConfig(f"{who}: sandbox={sandbox!r}", 'give SandboxSettings(network="full") or the like')
+    return SandboxSettings.read(sandbox)
 
 
 def checked_policy(who: str, policy: Any) -> GatePolicy | None:

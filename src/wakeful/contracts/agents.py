@@ -24,6 +24,8 @@ class TurnConfig(Value):
     """Which built-in tools it has."""
     workspace: str | None = None
     """The folder they work in, by absolute path."""
+    sandbox: dict[str, Any] = {}
+    """What commands are held to, as far as it is not the default."""
     injected_tool_args: dict[str, str] = {}
     """Fields that every tool shows the model and no tool ever gets."""
     output_retries: int = 2

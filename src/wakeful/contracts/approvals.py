@@ -31,6 +31,8 @@ class Approval(Value):
     arguments_sha256: str
     injected_args: dict[str, Any] = {}
     working_directory: str | None = None
+    confinement: str | None = None
+    """What would hold it while it runs."""
     prompt: str
     """What the person is asked."""
     why: str = ""

@@ -57,6 +57,7 @@ def approval(
         arguments_sha256=asked.args_sha256,
         injected_args=asked.injected_args,
         working_directory=asked.working_directory,
+        confinement=asked.confinement,
         prompt=asked.prompt,
         why=asked.reason,
         choices=asked.choices,

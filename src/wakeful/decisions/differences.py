@@ -28,6 +28,7 @@ NAMES = (
     "sandbox_ref",
     "binding",
     "working_directory",
+    "confinement",
 )
 """Fields that name what was made or said at that time, and cannot be made again."""
 

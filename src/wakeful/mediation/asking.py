@@ -30,7 +30,7 @@ from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.receipts import bounded
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.decisions.state import Call
-from wakeful.mediation.binding import bind, holds
+from wakeful.mediation.binding import bind, held_by, holds
 from wakeful.mediation.gate import Admission, Consulted, Dispatch, GateParts, Proposal
 from wakeful.mediation.judging import BINDING
 from wakeful.mediation.outcomes import ONE_BEFORE, UNKNOWN_HINT, CallRecord, failed
@@ -75,7 +75,8 @@ def asked_from_inside(
     declaration, arguments = dispatch.declaration, dispatch.arguments
     safe: dict[str, Any] = redact_parameters(arguments, declaration.input_schema, declaration.sensitive_parameters)
     directory = dispatch.tool.working_directory(arguments)
-    more: dict[str, Any] = {}
+    held = held_by(dispatch.tool.confinement(arguments))
+    more: dict[str, Any] = {"confinement": held} if held is not None else {}
     if dispatch.record.injected_args:
         more["injected_args"] = dispatch.record.injected_args
     return ActionRequired(
@@ -86,7 +87,7 @@ def asked_from_inside(
         decisions=APPROVAL_DECISIONS,
         safe_args=safe,
         args_sha256=stable_hash(safe),
-        binding=bind(parts.secret, declared, arguments, directory),
+        binding=bind(parts.secret, declared, arguments, directory, held),
         working_directory=directory,
         expires_at=int((parts.now() + parts.expiry_seconds) * 1_000_000),
         **more,
@@ -103,7 +104,7 @@ def handed_on(gate: "Mediator", proposal: Proposal, answer: "Answered", consulte
 
 def asked_anew(gate: "Mediator", proposal: Proposal, heard: Consulted) -> Admission:
     """What was approved is not what would run now."""
-    reason = "what was approved is not what would run now: the tool, its arguments or its directory changed"
+    reason = "what was approved is not what would run now: the tool, its arguments, its place or what holds it changed"
     verdict = Verdict("ask", "mode", reason, layer=BINDING)
     already = any(said.by == BINDING for said in heard.said)  # a recorded call is judged again
     consulted = heard if already else heard.and_then(Consulted((Said(by=BINDING, decision="ask", reason=reason),)))
@@ -182,6 +183,7 @@ class Answered:
     seen: str = ""
     """What the person was shown."""
     directory: str | None = None
+    held: str | None = None
     """Where it would have worked then."""
     edited: bool = False
     refused: bool = False
@@ -204,19 +206,20 @@ def holds_for(
     if said is not None:
         if any(each.by == BINDING for each in said):
             return False
-        directory = answer.directory
+        directory, held = answer.directory, answer.held
     else:
-        directory = _directory(proposal, written)
-    if not holds(answer.seen, bind(secret, proposal.declared, written, directory)):
+        directory, held = _place(proposal, written)
+    if not holds(answer.seen, bind(secret, proposal.declared, written, directory, held)):
         return False
     return not answer.edited or holds(answer.binding, bind(secret, proposal.declared, proposal.arguments, None))
 
 
-def _directory(proposal: Proposal, written: dict[str, Any]) -> str | None:
+def _place(proposal: Proposal, written: dict[str, Any]) -> tuple[str | None, str | None]:
+    """Where what the person saw would work, and what would hold it there."""
     try:
-        return proposal.tool.working_directory(written)
+        return proposal.tool.working_directory(written), held_by(proposal.tool.confinement(written))
     except Exception as raised:  # it cannot be where it was
-        return f"unknown: {type(raised).__name__}"
+        return f"unknown: {type(raised).__name__}", None
 
 
 def answer_of(call: Call, record: CallRecord) -> Answered:
@@ -234,6 +237,7 @@ def answer_of(call: Call, record: CallRecord) -> Answered:
     by = f"{said.resolver}: {said.reason}" if said.reason else said.resolver
     binding = said.binding if said.decision == "edit" and said.binding is not None else asked_for.binding
     answer = Answered(said.action_id, f"approved by {by}", binding, asked_for.binding, asked_for.working_directory)
+    answer.held = asked_for.confinement
     answer.edited = said.decision == "edit"
     if said.status == "approved" and said.decision == "answer":
         answer.reason = f"answered by {by}, so the tool is not run"
@@ -327,6 +331,9 @@ def _approval(gate: "Mediator", proposal: Proposal, verdict: Verdict) -> ActionR
     more: dict[str, Any] = {}
     if proposal.record.injected_args:
         more["injected_args"] = proposal.record.injected_args
+    held = held_by(proposal.confinement)
+    if held is not None:
+        more["confinement"] = held
     return ActionRequired(
         action_id=parts.new_id("appr"),
         tool_name=declaration.name,
@@ -335,7 +342,7 @@ def _approval(gate: "Mediator", proposal: Proposal, verdict: Verdict) -> ActionR
         decisions=APPROVAL_DECISIONS,
         safe_args=_shown(proposal, safe),
         args_sha256=stable_hash(safe),
-        binding=bind(parts.secret, proposal.declared, proposal.arguments, proposal.directory),
+        binding=bind(parts.secret, proposal.declared, proposal.arguments, proposal.directory, held),
         working_directory=proposal.directory,
         approvers=verdict.approvers,
         expires_at=int((parts.now() + parts.expiry_seconds) * 1_000_000),

@@ -11,7 +11,7 @@ from wakeful.contracts.policies import Rule
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.policy.judging import CallUnderJudgement, CompiledPolicy, compile_policy, compiled_once, judge
 from wakeful.decisions.state import TurnState
-from wakeful.mediation.binding import bind
+from wakeful.mediation.binding import bind, held_by
 from wakeful.mediation.gate import Proposal
 
 
@@ -58,4 +58,5 @@ class TurnPolicy:
         # Only a rule about one exact call needs it, and it costs more than the rest of the verdict.
         if not policy.by_hash:
             return None
-        return bind(self._secret, proposal.declared, proposal.arguments, proposal.directory)
+        held = held_by(proposal.confinement)
+        return bind(self._secret, proposal.declared, proposal.arguments, proposal.directory, held)

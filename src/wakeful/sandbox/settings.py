@@ -1,7 +1,8 @@
 """What an owner may say about commands: how strictly they are held, what they reach, how much they get."""
 
-from dataclasses import asdict, dataclass, field
-from typing import Literal, TypeAlias
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.errors import InvalidConfig
 
@@ -54,6 +55,27 @@ class SandboxSettings:
     """Variables that are passed on beside the usual ones. Keys of providers and WAKEFUL_* never are."""
     limits: Limits = field(default_factory=Limits)
 
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> "SandboxSettings":
+        """From a configuration's own words. Raises InvalidConfig, naming what is not known."""
+        known = {each.name for each in fields(cls)}
+        for name in data:
+            if name not in known:
+                raise InvalidConfig(f"sandbox has no setting {name!r}", f"it has: {', '.join(sorted(known))}")
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+        }
+        if isinstance(given.get("limits"), Mapping):
+            given["limits"] = _limits(given["limits"])
+        return cls(**given)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What is not the default, as JSON data."""
+        usual, said = asdict(SandboxSettings()), asdict(self)
+        said = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
+        usual = {name: list(value) if isinstance(value, tuple) else value for name, value in usual.items()}
+        return {name: value for name, value in said.items() if value != usual[name]}
+
     def __post_init__(self) -> None:
         if self.confinement not in ("required", "preferred"):
             raise InvalidConfig(f"confinement={self.confinement!r}", 'give "required" or "preferred"')
@@ -65,3 +87,11 @@ class SandboxSettings:
                     raise InvalidConfig(
                         f"{name} has {path!r}, which is not absolute", "write the path from the root on"
                     )
+
+
+def _limits(data: Mapping[str, Any]) -> Limits:
+    known = {each.name for each in fields(Limits)}
+    for name in data:
+        if name not in known:
+            raise InvalidConfig(f"sandbox.limits has no setting {name!r}", f"it has: {', '.join(sorted(known))}")
+    return Limits(**data)

@@ -201,6 +201,7 @@ async def _config(
         profile=agent.profile or "chat",
         workspace=str(agent.workspace) if agent.workspace is not None else None,
         injected_tool_args=dict(agent.injected_tool_args),
+        sandbox=agent.sandbox.as_dict(),
         settings={name: value for name, value in agent.settings.items() if name != "stream"},
         output_schema=agent.output_schema,
     )

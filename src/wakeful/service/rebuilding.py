@@ -69,6 +69,7 @@ async def rebuilt_agent(
         fallbacks=config.fallbacks if model is None else (),
         profile=cast(Profile, profile or config.profile),
         workspace=workspace or config.workspace,
+        sandbox=config.sandbox,
         policy=_policy(config),
         injected_tool_args=config.injected_tool_args,
     )

@@ -100,6 +100,8 @@ class AgentFile(Value):
     """Which built-in tools there are; all but `chat` need a workspace."""
     workspace: str | None = None
     """The folder that file tools and commands work in."""
+    sandbox: dict[str, Any] | None = None
+    """What commands are held to: `network: full` grants the network, `confinement: required` refuses to run bare."""
     policy: GatePolicy | None = None
     """Who may call what."""
     approval_expiry: float = Field(DEFAULT_EXPIRY_SECONDS, gt=0)

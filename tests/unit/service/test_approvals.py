@@ -943,7 +943,7 @@ class Unheld(Held):
 
 @pytest.mark.parametrize("unconfined", ["deny", "allow"])
 async def test_a_yes_does_not_take_a_command_to_where_nothing_holds_it(unconfined: Any) -> None:
-    """Asked where it would have been held, taken up where it would not: what the owner forbids stays forbidden."""
+    """Asked where it would have been held, taken up where it would not: forbidden, or asked about once more."""
     effects: list[list[str]] = []
     store = MemoryStore()
     policy = GatePolicy(tools=default_policy("library").model_copy(update={"unconfined": unconfined}))
@@ -951,6 +951,12 @@ async def test_a_yes_does_not_take_a_command_to_where_nothing_holds_it(unconfine
     await say(store, (await asked(held, store)).approvals[0], Approve())
     unheld = agent([Unheld(effects, store)], (COMMAND,), hitl_tools=["command"], policy=policy)
     result = await again(unheld, store)
-    assert (result.output, len(effects)) == ("done", 0 if unconfined == "deny" else 1)
-    refused = [(failed.status, "unconfined" in failed.item.text) for failed in of_kind(result, ToolFailed)]
-    assert refused == ([("denied", True)] if unconfined == "deny" else [])
+    assert effects == []
+    if unconfined == "deny":
+        refused = [(failed.status, "unconfined" in failed.item.text) for failed in of_kind(result, ToolFailed)]
+        assert (result.output, refused) == ("done", [("denied", True)])
+        return
+    (record,) = result.approvals
+    assert record.confinement is not None and record.confinement.startswith("not_enforced"), "the person is told"
+    await say(store, record, Approve())
+    assert ((await again(unheld, store)).output, len(effects)) == ("done", 1)

@@ -59,6 +59,8 @@ class ActionRequired(Event):
     binding: str
     """HMAC over tool, declaration, real arguments and directory: what is decided holds for these and nothing else."""
     working_directory: str | None = None
+    confinement: str | None = None
+    """What would hold it while it runs; None for tools that run no foreign code."""
     approvers: tuple[str, ...] = ()
     """Who may decide; empty: whoever may operate the runtime."""
     expires_at: int

@@ -1,5 +1,6 @@
 """The agent a run is about: one that was supplied, one from a file, or one made for the occasion."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ def agent_for(
     max_steps: int | None,
     workspace: Path | None = None,
     profile: str | None = None,
+    network: bool = False,
 ) -> Agent[Any, Any]:
     """The one agent. Raises WrongRequest when several were named.
 
@@ -45,6 +47,8 @@ def agent_for(
         changes["workspace"] = workspace if workspace is not None else Path.cwd()
         if agent.workspace is None and profile is None:
             changes["profile"] = None  # whatever goes with a workspace
+    if network:
+        changes["sandbox"] = replace(agent.sandbox, network="full")
     if model is not None:
         changes |= {"model": model, "fallbacks": ()}
     if instructions is not None:

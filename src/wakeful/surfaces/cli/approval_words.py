@@ -70,6 +70,8 @@ def details(approval: Approval, place: Place) -> list[str]:
             lines.append(f"    {one_line(name)} (for the record, not given to the tool) = {one_line(json_text(value))}")
         if approval.working_directory is not None:
             lines.append(f"  directory  {one_line(approval.working_directory, 400)}")
+        if approval.confinement is not None:
+            lines.append(f"  held by    {one_line(approval.confinement, 100)}")
     if approval.approvers:
         lines.append(f"  for        {one_line(', '.join(approval.approvers), 400)}")
     if approval.status != "pending":

@@ -28,6 +28,9 @@ WorkspaceOption: TypeAlias = Annotated[
         "--workspace", metavar="DIR", help="The folder to work in. Left out: the current one, unless chatting."
     ),
 ]
+NetworkOption: TypeAlias = Annotated[
+    bool, typer.Option("--network", help="Let commands reach the network. Without it they cannot.")
+]
 ProfileOption: TypeAlias = Annotated[
     str | None,
     typer.Option(

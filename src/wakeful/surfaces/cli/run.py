@@ -22,6 +22,7 @@ from wakeful.surfaces.cli.options import (
     AgentOption,
     ApproveOption,
     JsonOption,
+    NetworkOption,
     NoInputOption,
     ProfileOption,
     StoreOption,
@@ -63,6 +64,7 @@ def command(
     budget_seconds: Annotated[float | None, typer.Option("--budget-seconds", help="Seconds of work at most.")] = None,
     instructions: Annotated[str | None, typer.Option("--instructions", help="What the agent is told to be.")] = None,
     workspace: WorkspaceOption = None,
+    network: NetworkOption = False,
     profile: ProfileOption = None,
     approve: ApproveOption = None,
     no_input: NoInputOption = False,
@@ -92,6 +94,7 @@ def command(
         instructions=instructions,
         max_steps=max_steps,
         workspace=workspace,
+        network=network,
         profile=profile,
     )
     for choice in (one.model, *one.fallbacks):

@@ -68,6 +68,8 @@ class TerminalApprover:
         _say(f"  why: {one_line(approval.why, 400)}")
         if approval.working_directory is not None:
             _say(f"  in:  {one_line(approval.working_directory, 400)}")
+        if approval.confinement is not None:
+            _say(f"  held by:  {one_line(approval.confinement, 100)}")
         if approval.approvers:
             _say(f"  for: {one_line(', '.join(approval.approvers), 400)}; left to them")
             return None
