@@ -5,7 +5,6 @@ fails has denied, or withheld what it was to look at; one that only reads leaves
 it said, before what follows from it.
 """
 
-import asyncio
 import copy
 import json
 import time
@@ -31,6 +30,7 @@ from wakeful.decisions.policy.patterns import any_named
 from wakeful.mediation import validation
 from wakeful.mediation.gate import Consulted, Dispatch, GateParts, Proposal
 from wakeful.mediation.offloading import Fetch, Keep, refers, resolve
+from wakeful.mediation.patience import Late, answered_within
 from wakeful.mediation.shaping import MEDIA
 from wakeful.tools.hooks import AFTER, Hook, HookInput, HookVerdict, NoVerdict, read_verdict
 from wakeful.tools.results import clean, show
@@ -39,14 +39,8 @@ from wakeful.tools.threads import run_in_thread
 MAX_REWRITTEN_BYTES = 32_000
 """Arguments that a hook wrote stand in the log, so that a crash and a replay find them."""
 MAX_REASON_CHARS = 1_000
-GRACE_SECONDS = 1.0
-"""How long a hook that was told to stop may take to do so."""
 FAILED_OPEN = "hook_failed_open"
 Failure: TypeAlias = Literal["raised", "timeout", "invalid_answer"]
-
-
-class HookLate(Exception):
-    """A hook did not answer in its time."""
 
 
 @dataclass(slots=True)
@@ -227,7 +221,7 @@ class Consulting:
         try:
             said = await _within(hook, given)
             verdict = read_verdict(hook.point, said, read_only=hook.read_only)
-        except HookLate:
+        except Late:
             failure = "timeout", f"did not answer within {hook.timeout:g} s"
         except NoVerdict as wrong:
             failure = "invalid_answer", str(wrong)
@@ -266,33 +260,10 @@ class Consulting:
 
 
 async def _within(hook: Hook, given: HookInput) -> Any:
-    """The hook's answer, in its time. One that is late is left behind, and what it says then is nobody's word.
-
-    It runs apart from whoever waits for it: one that holds on when it is told to stop holds nobody up, and one that
-    is cancelled by its own doing ends itself alone.
-    """
+    """The hook's answer, in its time."""
     if hook.is_async:
-        work = asyncio.ensure_future(hook(given))
-    else:
-        work = asyncio.ensure_future(run_in_thread(lambda: hook(given)))
-    try:
-        done, _ = await asyncio.wait({work}, timeout=hook.timeout)
-    except asyncio.CancelledError:
-        await _leave(work)
-        raise
-    if not done:
-        await _leave(work)
-        raise HookLate
-    if work.cancelled():
-        raise RuntimeError("it was cancelled by its own doing")
-    return work.result()
-
-
-async def _leave(work: "asyncio.Future[Any]") -> None:
-    """Tell it to stop, and give it a moment to clean up after itself: a command has processes to end."""
-    work.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody is there to be told
-    work.cancel()
-    await asyncio.wait({work}, timeout=GRACE_SECONDS)
+        return await answered_within(hook(given), hook.timeout)
+    return await answered_within(run_in_thread(lambda: hook(given)), hook.timeout)
 
 
 def _denied(heard: Consulted) -> bool:

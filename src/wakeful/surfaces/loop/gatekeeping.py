@@ -11,7 +11,6 @@ A deny is final. Whoever raises, runs out of time or answers nonsense has denied
 except that a mediator may tell the refusal in its own words.
 """
 
-import asyncio
 import copy
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,6 +26,7 @@ from wakeful.decisions.policy.actions import ACTION_FORBIDDEN, FORBIDDEN, PREVIE
 from wakeful.decisions.policy.call_gates import REJECTED as GATE_REJECTED
 from wakeful.mediation.gate import Consulted, Proposal, Unfit
 from wakeful.mediation.judging import ACTION_POLICY, CALL_GATES
+from wakeful.mediation.patience import Late, answered_within
 from wakeful.service.hooks import HookRegistry
 from wakeful.surfaces.loop.calling import in_its_place
 from wakeful.surfaces.loop.execution import failed, normalised
@@ -123,8 +123,7 @@ class LoopGate:
         name = tool.name if tool is not None else asked.name or asked.called_as
         context = self._told(asked, name, tool, prepared, arguments)
         try:
-            async with asyncio.timeout(self._seconds):
-                decision = await self._decide(context)
+            decision = await answered_within(self._decide(context), self._seconds)
         except Exception as raised:
             return await self._broke(call_id, name, _why(raised, self._seconds))
         if decision.action == "proceed":
@@ -222,7 +221,7 @@ class LoopGate:
 
 
 def _why(raised: Exception, seconds: float) -> str:
-    if isinstance(raised, TimeoutError):
+    if isinstance(raised, Late):
         return f"did not answer within {seconds:g} s"
     return str(raised) if isinstance(raised, Unusable) else f"raised {type(raised).__name__}: {raised}"
 

@@ -198,6 +198,16 @@ async def _hangs(context: dict[str, Any]) -> Any:
     await asyncio.Event().wait()
 
 
+async def _holds_on(context: Any) -> Any:
+    """Does not stop when it is told to."""
+    while True:
+        try:
+            await asyncio.sleep(0.5)
+            return {"action": "proceed"}
+        except asyncio.CancelledError:
+            continue
+
+
 def _raises(context: dict[str, Any]) -> Any:
     raise RuntimeError("no database")
 
@@ -207,6 +217,7 @@ def _raises(context: dict[str, Any]) -> Any:
     ("mediator", "words"),
     [
         (_raises, "no database"),
+        (_holds_on, "did not answer within"),
         (_hangs, "did not answer"),
         (lambda context: None, "instead of an object"),
         (lambda context: "proceed", "instead of an object"),
@@ -227,7 +238,9 @@ async def test_a_mediator_or_hook_that_fails_has_denied_and_leaves_an_event(
     if as_hook:
         asks = _hooked(mediator)
         host.hooks.register("pre_tool_call_decision", asks)
-    loop = ConversationLoop(store=host.store, hooks=host.hooks, mediator_timeout=0.05 if mediator is _hangs else 30)
+    loop = ConversationLoop(
+        store=host.store, hooks=host.hooks, mediator_timeout=0.05 if mediator in (_hangs, _holds_on) else 30
+    )
     result = await loop.run(
         [{"role": "user", "content": "hi"}],
         host.turn_runner,
