@@ -18,7 +18,7 @@ from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.offloading import arguments_of
 from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Store, TurnRow
-from wakeful.tools.function import Tool
+from wakeful.tools.function import DeclaredTool
 
 
 class ReplayReport(NamedTuple):
@@ -48,23 +48,11 @@ class ReplayReport(NamedTuple):
         }
 
 
-class _OnlyDeclared(Tool[Any]):
+class _OnlyDeclared(DeclaredTool):
     """A tool of which nothing but its declaration is there."""
 
     def __init__(self, declaration: ToolDeclaration) -> None:
         self._declaration = declaration
-
-    @property
-    def declaration(self) -> ToolDeclaration:
-        return self._declaration
-
-    @property
-    def name(self) -> str:
-        return self._declaration.name
-
-    @property
-    def needs_deps(self) -> bool:
-        return False
 
 
 class _StoredGate:

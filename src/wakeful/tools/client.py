@@ -7,28 +7,16 @@ from typing import Any
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.tools.client_side import client_name, not_here, run_by_client
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool
+from wakeful.tools.function import DeclaredTool
 from wakeful.tools.running import Running
 
 
-class ClientTool(Tool[object]):
+class ClientTool(DeclaredTool):
     """Calls of it become requests; there is no code to it."""
 
     def __init__(self, declaration: ToolDeclaration) -> None:
         client_name(declaration.name)
         self._declaration = run_by_client(declaration)
-
-    @property
-    def declaration(self) -> ToolDeclaration:
-        return self._declaration
-
-    @property
-    def name(self) -> str:
-        return self._declaration.name
-
-    @property
-    def needs_deps(self) -> bool:
-        return False
 
     def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Running:
         raise not_here(self.name)

@@ -109,6 +109,27 @@ class Tool(Generic[Deps_contra]):
         return NOTHING_MORE
 
 
+class DeclaredTool(Tool[object]):
+    """A tool that is made with its declaration, and is no function of the caller's."""
+
+    _declaration: ToolDeclaration
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name} effect={self._declaration.effect}>"
+
+    @property
+    def declaration(self) -> ToolDeclaration:
+        return self._declaration
+
+    @property
+    def name(self) -> str:
+        return self._declaration.name
+
+    @property
+    def needs_deps(self) -> bool:
+        return False
+
+
 class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
     """A function and what `@tool(...)` said about it."""
 

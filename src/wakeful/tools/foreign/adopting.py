@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool, checked_name
+from wakeful.tools.function import DeclaredTool, checked_name
 from wakeful.tools.options import CheckedOptions
 from wakeful.tools.running import Running, begin
 
@@ -36,7 +36,7 @@ class Adopted:
     call: Call
 
 
-class ForeignTool(Tool[object]):
+class ForeignTool(DeclaredTool):
     """A tool of another framework."""
 
     def __init__(self, adopted: Adopted, options: CheckedOptions) -> None:
@@ -54,21 +54,6 @@ class ForeignTool(Tool[object]):
             leaves_machine=options.leaves_machine,
             child_safe=options.child_safe,
         )
-
-    def __repr__(self) -> str:
-        return f"<tool {self.name} effect={self._declaration.effect}>"
-
-    @property
-    def declaration(self) -> ToolDeclaration:
-        return self._declaration
-
-    @property
-    def name(self) -> str:
-        return self._declaration.name
-
-    @property
-    def needs_deps(self) -> bool:
-        return False
 
     def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Running:
         return begin(self._call, True, (ctx, arguments), {})

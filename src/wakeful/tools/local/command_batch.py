@@ -12,11 +12,11 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from wakeful.contracts.errors import ToolReported
-from wakeful.contracts.tools import Confinement, ToolDeclaration, ToolError
+from wakeful.contracts.tools import Confinement, ToolError
 from wakeful.sandbox.confined import Sandbox
 from wakeful.tools import parameters, schema
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool
+from wakeful.tools.function import DeclaredTool
 from wakeful.tools.local import command_runs
 from wakeful.tools.local.commands import Milliseconds, Tokens, Words, declared
 from wakeful.tools.local.output_budget import OutputBudget, both_ends, share
@@ -50,7 +50,7 @@ class BatchItem(TypedDict):
 BatchItem.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
 
 
-class ExecCommandBatch(Tool[object]):
+class ExecCommandBatch(DeclaredTool):
     """The tool for several commands."""
 
     def __init__(self, sandbox: Sandbox, budget: OutputBudget | None = None) -> None:
@@ -60,18 +60,6 @@ class ExecCommandBatch(Tool[object]):
         self.__signature__ = read.signature
         self._compiled = schema.compile_parameters(read, _PARAMETERS)
         self._declaration = declared(NAME, _DESCRIPTION, self._compiled, sandbox)
-
-    @property
-    def declaration(self) -> ToolDeclaration:
-        return self._declaration
-
-    @property
-    def name(self) -> str:
-        return NAME
-
-    @property
-    def needs_deps(self) -> bool:
-        return False
 
     def confinement(self, arguments: dict[str, Any]) -> Confinement:
         """What every item is held to; each has its own folder below the workspace."""

@@ -13,7 +13,7 @@ from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.sandbox.confined import Sandbox
 from wakeful.tools import parameters, schema
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool
+from wakeful.tools.function import DeclaredTool
 from wakeful.tools.local import command_runs
 from wakeful.tools.local.output_budget import OutputBudget, both_ends, share
 from wakeful.tools.results import MAX_SHOWN_BYTES, ToolOutput
@@ -48,7 +48,7 @@ def declared(name: str, description: str, compiled: schema.Compiled, sandbox: Sa
     )
 
 
-class ExecCommand(Tool[object]):
+class ExecCommand(DeclaredTool):
     """The tool for one command."""
 
     def __init__(self, sandbox: Sandbox, budget: OutputBudget | None = None) -> None:
@@ -58,18 +58,6 @@ class ExecCommand(Tool[object]):
         self.__signature__ = read.signature
         self._compiled = schema.compile_parameters(read, _PARAMETERS)
         self._declaration = declared(NAME, _DESCRIPTION, self._compiled, sandbox)
-
-    @property
-    def declaration(self) -> ToolDeclaration:
-        return self._declaration
-
-    @property
-    def name(self) -> str:
-        return NAME
-
-    @property
-    def needs_deps(self) -> bool:
-        return False
 
     def confinement(self, arguments: dict[str, Any]) -> Confinement:
         return self._sandbox.confinement(self.working_directory(arguments))

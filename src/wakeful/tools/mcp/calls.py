@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from wakeful.contracts.errors import OutcomeUnknown, ToolReported
 from wakeful.contracts.tools import ToolDeclaration, ToolError
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool
+from wakeful.tools.function import DeclaredTool
 from wakeful.tools.mcp.failures import BadAnswer, Changed, Lost, NotReached, Refused, ServerProblem, Silent
 from wakeful.tools.mcp.listing import Listed
 from wakeful.tools.running import Running, begin
@@ -25,28 +25,13 @@ Send: TypeAlias = "Callable[[Listed, dict[str, Any], float, OnProgress, str | No
 """Sends a call for a principal within so many seconds. Raises a ServerProblem."""
 
 
-class McpTool(Tool[object]):
+class McpTool(DeclaredTool):
     """One tool of one server."""
 
     def __init__(self, declaration: ToolDeclaration, listed: Listed, send: Send) -> None:
         self._declaration = declaration
         self._listed = listed
         self._send = send
-
-    def __repr__(self) -> str:
-        return f"<tool {self.name} effect={self._declaration.effect}>"
-
-    @property
-    def declaration(self) -> ToolDeclaration:
-        return self._declaration
-
-    @property
-    def name(self) -> str:
-        return self._declaration.name
-
-    @property
-    def needs_deps(self) -> bool:
-        return False
 
     @property
     def fingerprint(self) -> str:
