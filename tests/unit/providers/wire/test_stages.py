@@ -163,17 +163,28 @@ async def test_a_handshake_that_does_not_end_is_told_while_connecting(silent: bo
 
 
 async def test_a_full_pool_is_told_while_connecting() -> None:
-    async with serving(never) as server, httpx2.AsyncClient(limits=httpx2.Limits(max_connections=1)) as client:
-        sender = HttpTransport("acme", timeouts=Timeouts(connect=20, first_byte=0.6), client=client)
+    taken = asyncio.Event()
 
-        async def ask() -> tuple[str, str]:
+    async def take_and_keep(peer: Conversation) -> None:
+        taken.set()
+        await never(peer)
+
+    async with serving(take_and_keep) as server, httpx2.AsyncClient(limits=httpx2.Limits(max_connections=1)) as client:
+
+        async def ask(first_byte: float) -> tuple[str, str]:
+            sender = HttpTransport("acme", timeouts=Timeouts(connect=60, first_byte=first_byte), client=client)
             with pytest.raises(ModelFailure) as caught:
                 async with sender.send(server.url, {}, [b"{}"]):
                     pass
             return caught.value.kind, caught.value.stage
 
-        found = await asyncio.gather(ask(), ask())
-    assert sorted(found) == [("timeout", "connect"), ("timeout", "headers")]
+        # The one connection is held for as long as the other waits: were both to give up at once, the second could
+        # still be handed the first one's place in its last moment.
+        holder = asyncio.create_task(ask(first_byte=60))
+        await taken.wait()
+        assert await ask(first_byte=0.3) == ("timeout", "connect")
+        holder.cancel()
+        await asyncio.gather(holder, return_exceptions=True)
 
 
 @pytest.mark.parametrize(
