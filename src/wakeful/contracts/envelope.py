@@ -32,7 +32,10 @@ class Fact:
     call_id: str | None = None
     action_id: str | None = None
     parent_call_id: str | None = None
+    """The call that made the level this fact belongs to."""
     depth: int = 0
+    level: str | None = None
+    """The level it belongs to; None: the root."""
 
 
 class Recorded(NamedTuple):
@@ -135,6 +138,7 @@ def published(recorded: Recorded, runtime_id: str) -> RuntimeEvent:
         step_id=step_id(fact.turn_id, fact.step) if fact.turn_id and fact.step else None,
         tool_call_id=fact.call_id,
         action_id=fact.action_id,
+        subagent_id=fact.level,
         parent_tool_call_id=fact.parent_call_id,
         depth=fact.depth,
         payload=payload,

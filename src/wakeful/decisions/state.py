@@ -25,6 +25,9 @@ from wakeful.contracts.events import (
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
     AssistantRecorded,
+    CompactionCompleted,
+    CompactionFailed,
+    CompactionStarted,
     CompletionBlocked,
     ContextResolved,
     ContinuationDecided,
@@ -45,6 +48,9 @@ from wakeful.contracts.events import (
     OutputSpilled,
     OutputTruncated,
     PermissionEvaluated,
+    PlanningCompleted,
+    PlanningFailed,
+    PlanningStarted,
     QuotaBlocked,
     RateLimitHit,
     RoutingFallbackApplied,
@@ -53,9 +59,13 @@ from wakeful.contracts.events import (
     RuntimeToolResolved,
     SandboxApplied,
     SandboxViolation,
+    ScratchWritten,
     SessionStarted,
     StopCause,
     StopRule,
+    SubagentCompleted,
+    SubagentFailed,
+    SubagentStarted,
     ToolArgs,
     ToolCatalogResolved,
     ToolDeclarationsRejected,
@@ -73,8 +83,11 @@ from wakeful.contracts.events import (
     TurnCompleted,
     TurnConfigChanged,
     TurnFailed,
+    TurnInterjected,
     TurnInterruptApplied,
     TurnInterruptRequested,
+    TurnPauseLifted,
+    TurnPauseRequested,
     TurnResumed,
     TurnStarted,
     TurnSuspended,
@@ -401,6 +414,19 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | OutputSpilled()
             | OutputTruncated()
             | WarningIssued()
+            | CompactionStarted()
+            | CompactionCompleted()
+            | CompactionFailed()
+            | SubagentStarted()
+            | SubagentCompleted()
+            | SubagentFailed()
+            | ScratchWritten()
+            | PlanningStarted()
+            | PlanningCompleted()
+            | PlanningFailed()
+            | TurnInterjected()
+            | TurnPauseRequested()
+            | TurnPauseLifted()
             | Unrecognised()
         ):
             pass

@@ -10,7 +10,7 @@ The order of precedence: a stop (cancel, limit) first, then a lost attempt, then
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from wakeful.contracts.events import ActionRequired, RuntimeToolRequested, StopCause
+from wakeful.contracts.events import ActionRequired, LimitName, RuntimeToolRequested, StopCause
 from wakeful.contracts.tools import MAX_PARALLEL_PER_TURN
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
 from wakeful.decisions.state import Call, Pending, TurnState
@@ -57,7 +57,7 @@ class Suspend:
 class HitLimit:
     """A limit would be passed by what comes next."""
 
-    name: Literal["llm_calls", "tool_calls", "wall_clock", "max_steps"]
+    name: LimitName
     limit: float
     observed: float
 

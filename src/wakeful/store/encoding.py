@@ -73,6 +73,7 @@ class Head(NamedTuple):
     action_id: str | None = None
     parent_call_id: str | None = None
     depth: int = 0
+    level: str | None = None
 
 
 _FIELDS = len(Head._fields)
@@ -109,8 +110,10 @@ def _encode(fact: Fact, writer: Writer, salt: bytes) -> Stored:
             "Put the content in a blob and refer to it.",
         )
     header: list[Any] = [kind, version, fact.at, writer, fact.thread_id, fact.turn_id, fact.step, fact.call_id]
-    if fact.depth or fact.parent_call_id is not None or fact.action_id is not None:
-        header += (fact.action_id, fact.parent_call_id, fact.depth)
+    if fact.level is not None:
+        header += (fact.action_id, fact.parent_call_id, fact.depth, fact.level)
+    elif fact.action_id is not None:
+        header.append(fact.action_id)
     else:
         while header[-1] is None:
             header.pop()
@@ -150,4 +153,5 @@ def decode(head: Head, body: bytes) -> Fact:
         head.action_id,
         head.parent_call_id,
         head.depth,
+        head.level,
     )

@@ -7,6 +7,15 @@ in `contracts.history`, and what an event means for a turn is in `decisions.stat
 from typing import TypeAlias
 
 from wakeful.contracts.events.base import Event
+from wakeful.contracts.events.context import (
+    CompactionCompleted,
+    CompactionFailed,
+    CompactionStarted,
+    ContextItem,
+    ContextOmission,
+    ContextResolved,
+    MissingFact,
+)
 from wakeful.contracts.events.gate import (
     ActionRequired,
     ActionResolved,
@@ -26,6 +35,20 @@ from wakeful.contracts.events.gate import (
     SandboxViolation,
     ToolCatalogResolved,
     WarningIssued,
+)
+from wakeful.contracts.events.levels import (
+    PlanArtifact,
+    PlanningCompleted,
+    PlanningFailed,
+    PlanningStarted,
+    PlanStep,
+    ScratchWritten,
+    SubagentCompleted,
+    SubagentFailed,
+    SubagentStarted,
+    TurnInterjected,
+    TurnPauseLifted,
+    TurnPauseRequested,
 )
 from wakeful.contracts.events.loop import (
     CompletionBlocked,
@@ -70,11 +93,10 @@ from wakeful.contracts.events.tools import (
 from wakeful.contracts.events.turns import (
     AnswerAccepted,
     AnswerRejected,
-    ContextItem,
-    ContextResolved,
     ContinuationDecided,
     HistoryImported,
     LimitChanged,
+    LimitName,
     MessageAdmitted,
     SessionStarted,
     StopCause,
@@ -146,6 +168,19 @@ AnyEvent: TypeAlias = (
     | OutputSpilled
     | OutputTruncated
     | WarningIssued
+    | CompactionStarted
+    | CompactionCompleted
+    | CompactionFailed
+    | SubagentStarted
+    | SubagentCompleted
+    | SubagentFailed
+    | ScratchWritten
+    | PlanningStarted
+    | PlanningCompleted
+    | PlanningFailed
+    | TurnInterjected
+    | TurnPauseRequested
+    | TurnPauseLifted
     | ObserverFailed
     | TranscriptPersistFailed
     | TranscriptLockContended
@@ -183,23 +218,29 @@ __all__ = [
     "AssistantRecorded",
     "BY_KIND",
     "CallAsked",
+    "CompactionCompleted",
+    "CompactionFailed",
+    "CompactionStarted",
     "CompletionBlocked",
     "ContextItem",
+    "ContextOmission",
     "ContextResolved",
     "ContinuationDecided",
     "CostEstimated",
     "CostRecorded",
+    "EVENTS",
     "ErrorCategory",
     "Event",
-    "EVENTS",
     "HistoryImported",
     "HookCompleted",
     "HookFailed",
     "HookStarted",
     "KINDS_BY_NAME",
     "LimitChanged",
+    "LimitName",
     "LimitState",
     "MessageAdmitted",
+    "MissingFact",
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",
@@ -209,6 +250,11 @@ __all__ = [
     "OutputSpilled",
     "OutputTruncated",
     "PermissionEvaluated",
+    "PlanArtifact",
+    "PlanStep",
+    "PlanningCompleted",
+    "PlanningFailed",
+    "PlanningStarted",
     "QuotaBlocked",
     "RateLimitHit",
     "RejectedDeclaration",
@@ -218,9 +264,13 @@ __all__ = [
     "RuntimeToolResolved",
     "SandboxApplied",
     "SandboxViolation",
+    "ScratchWritten",
     "SessionStarted",
     "StopCause",
     "StopRule",
+    "SubagentCompleted",
+    "SubagentFailed",
+    "SubagentStarted",
     "Terminal",
     "ToolArgs",
     "ToolCatalogResolved",
@@ -239,8 +289,11 @@ __all__ = [
     "TurnCompleted",
     "TurnConfigChanged",
     "TurnFailed",
+    "TurnInterjected",
     "TurnInterruptApplied",
     "TurnInterruptRequested",
+    "TurnPauseLifted",
+    "TurnPauseRequested",
     "TurnResumed",
     "TurnStarted",
     "TurnStatus",

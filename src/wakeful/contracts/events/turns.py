@@ -9,20 +9,44 @@ from wakeful.contracts.conversation import Item, UserItem
 from wakeful.contracts.events.base import TURN, Event, Need, Preview
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderAttemptTimeline, TokenUsage
-from wakeful.contracts.values import Value
 
 TurnStatus: TypeAlias = Literal["completed", "incomplete", "failed", "cancelled"]
 StopCause: TypeAlias = Literal[
     "natural",
     "max_steps",
+    "iterations",
+    "subtasks",
     "llm_calls",
     "tool_calls",
     "wall_clock",
+    "tokens",
+    "bytes",
+    "cost",
+    "context_budget",
+    "stalled",
     "provider_error",
+    "planner_error",
+    "routing_not_possible",
     "invalid_output",
     "cancelled",
+    "superseded",
+    "interrupted",
     "runtime_error",
 ]
+LimitName: TypeAlias = Literal[
+    "max_steps",
+    "iterations",
+    "subtasks",
+    "llm_calls",
+    "tool_calls",
+    "wall_clock",
+    "tokens",
+    "bytes",
+    "cost",
+    "context_budget",
+    "stalled",
+]
+"""A limit of a turn, and the reason of a turn that reached it."""
 StopRule: TypeAlias = Literal["natural", "single", "caller"]
 """natural: until a reply without calls. single: one round. caller: somebody is asked after each round."""
 
@@ -101,46 +125,6 @@ class TurnStarted(Event):
     stream: bool = True
 
 
-class ContextItem(Value):
-    """One thing that went into a request."""
-
-    ref: str
-    kind: Literal[
-        "memory",
-        "knowledge",
-        "workspace",
-        "file",
-        "browser",
-        "session",
-        "policy",
-        "instruction",
-        "history",
-        "plan",
-        "skill",
-        "custom",
-    ]
-    digest: str | None = None
-    tokens: int | None = None
-    freshness: Literal["current", "stale", "unknown"] = "current"
-    trust: str | None = None
-
-
-class ContextResolved(Event):
-    """What the turn's requests rest on."""
-
-    kind: ClassVar[str] = "context.resolved"
-    aliases: ClassVar[tuple[str, ...]] = ("turn_context_built",)
-
-    context_id: str
-    revision: int = 1
-    instruction_refs: tuple[ContextItem, ...] = ()
-    history_refs: tuple[ContextItem, ...] = ()
-    tokens_used: int
-    tokens_are_estimate: bool
-    context_build_ms: float
-    """How long assembling it took."""
-
-
 class TurnConfigChanged(Event):
     """The code that resumed the turn is not the code that began it."""
 
@@ -186,7 +170,7 @@ class LimitChanged(Event):
     kind: ClassVar[str] = "limit.changed"
     aliases: ClassVar[tuple[str, ...]] = ("budget_exceeded",)
 
-    limit_name: Literal["llm_calls", "tool_calls", "wall_clock", "max_steps"]
+    limit_name: LimitName
     limit: float
     observed: float
     """The ordinal that was refused, or the seconds that have passed."""

@@ -1,0 +1,166 @@
+"""Facts about what a model is shown: what was chosen, what was left out, and what was folded into a summary."""
+
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.events.base import Event, Preview
+from wakeful.contracts.values import Value
+
+OmissionReason: TypeAlias = Literal[
+    "budget_limit",
+    "low_relevance",
+    "duplicate",
+    "stale",
+    "policy_blocked",
+    "permission_missing",
+    "unsupported_media",
+    "too_large",
+    "sensitive",
+    "superseded_by_summary",
+    "not_visible_to_target",
+    "custom",
+]
+MissingStatus: TypeAlias = Literal["open", "requested", "waiting", "resolved", "declined", "blocked", "expired"]
+CompactionTrigger: TypeAlias = Literal[
+    "manual",
+    "token_pressure",
+    "context_budget",
+    "context_exceeded",
+    "session_length",
+    "task_boundary",
+    "handoff",
+    "custom",
+]
+CompactionError: TypeAlias = Literal["summarizer_failed", "conservation_violated", "still_too_large", "cancelled"]
+
+
+class ContextItem(Value):
+    """One thing that went into a request."""
+
+    ref: str
+    kind: Literal[
+        "memory",
+        "knowledge",
+        "workspace",
+        "file",
+        "browser",
+        "session",
+        "policy",
+        "instruction",
+        "history",
+        "plan",
+        "skill",
+        "custom",
+    ]
+    digest: str | None = None
+    tokens: int | None = None
+    freshness: Literal["current", "stale", "unknown"] = "current"
+    trust: str | None = None
+
+
+class ContextOmission(Value):
+    """One thing that could have, and did not."""
+
+    ref: str
+    reason: OmissionReason
+    high_impact: bool = False
+    """It could change the answer."""
+
+
+class MissingFact(Value):
+    """Something that nobody knows yet."""
+
+    fact: str
+    status: MissingStatus
+    needed_for: str | None = None
+
+
+class ContextResolved(Event):
+    """What the turn's requests rest on. Contents are referred to, not copied."""
+
+    kind: ClassVar[str] = "context.resolved"
+    aliases: ClassVar[tuple[str, ...]] = ("turn_context_built",)
+
+    context_id: str
+    revision: int = 1
+    memory_refs: tuple[ContextItem, ...] = ()
+    knowledge_refs: tuple[ContextItem, ...] = ()
+    workspace_refs: tuple[ContextItem, ...] = ()
+    browser_refs: tuple[ContextItem, ...] = ()
+    policy_facts: tuple[ContextItem, ...] = ()
+    instruction_refs: tuple[ContextItem, ...] = ()
+    history_refs: tuple[ContextItem, ...] = ()
+    omissions: tuple[ContextOmission, ...] = ()
+    missing: tuple[MissingFact, ...] = ()
+    token_limit: int | None = None
+    tokens_used: int
+    tokens_are_estimate: bool
+    compaction_id: str | None = None
+    """The latest boundary this context rests on."""
+    reason: str = ""
+    """Why it was resolved again, when it was."""
+    context_build_ms: float
+    """How long assembling it took."""
+
+
+class CompactionStarted(Event):
+    """Part of a conversation is to be folded into a summary. Makes the level that writes it."""
+
+    kind: ClassVar[str] = "context.compaction.started"
+
+    compaction_id: str
+    trigger: CompactionTrigger
+    affected_turn_ids: tuple[str, ...] = ()
+    tokens_before: int
+    cut: int
+    """How many items of the conversation are folded."""
+    level_id: str | None = None
+    """The level that summarises; None where no model is asked."""
+
+
+class CompactionCompleted(Event):
+    """From here on the model is shown the summary in the place of what it replaces. The log keeps everything."""
+
+    kind: ClassVar[str] = "context.compaction.completed"
+
+    compaction_id: str
+    trigger: CompactionTrigger
+    affected_turn_ids: tuple[str, ...] = ()
+    summary_preview: Preview = ""
+    summary_ref: str
+    continuation_ref: str
+    """The first event that rests on the summary."""
+    tokens_before: int
+    tokens_after: int
+    preserved_action_ids: tuple[str, ...] = ()
+    preserved_incident_refs: tuple[str, ...] = ()
+    preserved_evidence_refs: tuple[str, ...] = ()
+    preserved_artifact_refs: tuple[str, ...] = ()
+    folded_message_ids: tuple[str, ...] = ()
+    model_ref: str | None = None
+    """Who summarised."""
+    duration_ms: int
+    cut: int
+    """How many items the summary stands for."""
+    summary: UserItem | None = None
+    """What the model is shown in their place."""
+    summary_blob: BlobRef | None = None
+    """The same, where it is too large to stand here."""
+    native: dict[str, Any] | None = None
+    """The provider's own compacted form, where it made one."""
+
+
+class CompactionFailed(Event):
+    """The conversation stays as it was."""
+
+    kind: ClassVar[str] = "context.compaction.failed"
+
+    compaction_id: str
+    trigger: CompactionTrigger
+    affected_turn_ids: tuple[str, ...] = ()
+    error_category: CompactionError
+    message: str
+    retryable: bool
+    tokens_before: int
+    continuation_ref: str
