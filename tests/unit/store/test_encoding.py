@@ -18,7 +18,7 @@ from wakeful.store.encoding import OUTSIDER, OWNER, SALT, decode, encode, read_h
 
 def test_a_fact_comes_back_as_it_was_and_its_writer_is_known() -> None:
     for event in ONE_OF_EACH:
-        given = Fact(event, NOON, "main", "turn_1", 2, "call_1", "action_1", "call_0", 3)
+        given = Fact(event, NOON, "main", "turn_1", 2, "call_1", "action_1", "call_0", 3, "call_0#1")
         (stored,) = encode([given], OWNER)
         assert decode(read_head(stored.header), stored.body) == given
     (stored,) = encode([message()], OUTSIDER)

@@ -65,7 +65,7 @@ class SubagentFailed(Event):
 class ScratchWritten(Event):
     """A level wrote something down for the rest of the turn."""
 
-    kind: ClassVar[str] = "scratch.written"
+    kind: ClassVar[str] = "subagent.noted"
     needs: ClassVar[tuple[Need, ...]] = CALL
 
     key: str
