@@ -14,7 +14,7 @@ from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.events import TurnStarted
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
-from wakeful.tools.function import tool
+from wakeful.tools.function import Tool, tool
 
 
 @tool(effect="irreversible")
@@ -27,7 +27,7 @@ def rotate_credentials(owner: str) -> str:
     return owner
 
 
-TOOLS = [deploy_service, rotate_credentials]
+TOOLS: list[Tool[Any]] = [deploy_service, rotate_credentials]
 DEFAULTS: dict[str, Any] = {
     "planning_enabled": False,
     "planning_model": None,

@@ -15,7 +15,7 @@ from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.ports import ModelRequest
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import tool
+from wakeful.tools.function import Tool, tool
 from wakeful.tools.source import Offer, ToolSource
 
 
@@ -29,7 +29,7 @@ def look_up(ctx: RunContext[dict[str, int]], order: str) -> int:
     return ctx.deps[order]
 
 
-TOOLS = [add, look_up]
+TOOLS: list[Tool[Any]] = [add, look_up]
 CONTROLS: dict[str, Any] = {
     "planning_enabled": False,
     "planning_model": None,
