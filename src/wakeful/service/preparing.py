@@ -203,6 +203,15 @@ async def _config(
         sandbox=agent.sandbox.as_dict(),
         settings={name: value for name, value in agent.settings.items() if name != "stream"},
         output_schema=agent.output_schema,
+        planning_enabled=agent.planning_enabled,
+        planning_model=agent.planning_model,
+        planning_instructions=agent.planning_instructions,
+        budget_awareness=agent.budget_awareness,
+        allow_parallel_subagents=agent.allow_parallel_subagents,
+        max_parallel_subagents=agent.max_parallel_subagents,
+        subtasks=agent.subtasks,
+        collections=agent.collections,
+        compaction=agent.compaction,
     )
 
 
