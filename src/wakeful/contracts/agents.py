@@ -43,6 +43,15 @@ class TurnConfig(Value):
     """Sets of texts that it may search, by name."""
     compaction: CompactionPolicy = CompactionPolicy()
 
+    context_window: int | None = None
+    """How many tokens the model can be shown; None where nobody knows."""
+
+    @cached_property
+    def prompt_tokens(self) -> int:
+        """About how long everything before the conversation is."""
+        told = sum(len(tool.name) + len(tool.description) + len(str(tool.input_schema)) for tool in self.tools)
+        return -(-(len(self.instructions) + told) // 3)
+
     @cached_property
     def _by_name(self) -> dict[str, ToolDeclaration]:
         return {tool.name: tool for tool in self.tools}
@@ -53,7 +62,8 @@ class TurnConfig(Value):
     def changed(self, **changes: Any) -> "TurnConfig":
         """The same with some fields given anew."""
         copy = self.model_copy(update=changes)
-        copy.__dict__.pop("_by_name", None)  # what was worked out from the old ones
+        for worked_out in ("_by_name", "prompt_tokens"):
+            copy.__dict__.pop(worked_out, None)
         return copy
 
     def changes_from(self, before: "TurnConfig") -> tuple[str, ...]:
