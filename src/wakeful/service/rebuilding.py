@@ -73,6 +73,7 @@ async def rebuilt_agent(
         sandbox=config.sandbox,
         policy=_policy(config),
         injected_tool_args=config.injected_tool_args,
+        emit_mcp_progress=config.emit_mcp_progress,
         planning_enabled=config.planning_enabled,
         planning_model=config.planning_model,
         planning_instructions=config.planning_instructions,

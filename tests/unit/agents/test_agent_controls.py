@@ -237,6 +237,7 @@ def test_a_tool_that_the_configuration_gives_may_need_a_person() -> None:
 
 
 CARRIED: dict[str, Any] = {
+    "emit_mcp_progress": False,
     "planning_model": "scripted:planner",
     "planning_instructions": "Plan.",
     "budget_awareness": "limit:100",
