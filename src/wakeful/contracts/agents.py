@@ -51,6 +51,12 @@ class TurnConfig(Value):
     def tool(self, name: str) -> ToolDeclaration | None:
         return self._by_name.get(name)
 
+    def changed(self, **changes: Any) -> "TurnConfig":
+        """The same with some fields given anew."""
+        copy = self.model_copy(update=changes)
+        copy.__dict__.pop("_by_name", None)  # what was worked out from the old ones
+        return copy
+
     def changes_from(self, before: "TurnConfig") -> tuple[str, ...]:
         """What differs, in words a person reads."""
         changed = [
