@@ -12,6 +12,14 @@ from wakeful.contracts.budgets import SpendWindow
 from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.decisions.policy.patterns import any_named
+from wakeful.decisions.runtime_answers import (
+    RUN_SUBTASK,
+    SCRATCH_LIST,
+    SCRATCH_READ,
+    SCRATCH_WRITE,
+    SPAWN_PARALLEL,
+    SPAWN_SELF,
+)
 from wakeful.sandbox.settings import SandboxSettings
 from wakeful.tools.function import Tool
 from wakeful.tools.hooks import Hook, hook_of
@@ -73,6 +81,12 @@ def checked_expiry(who: str, seconds: Any) -> float:
     if not good:
         raise InvalidConfig(f"{who}: approval_expiry={seconds!r}", "give a positive number of seconds")
     return float(seconds)
+
+
+def tools_of_the_runtime(*, subtasks: bool, allow_parallel_subagents: bool) -> tuple[str, ...]:
+    """The tools that an agent has because its configuration says so, by name. No code stands behind them."""
+    alone = (RUN_SUBTASK, SPAWN_SELF, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE) if subtasks else ()
+    return (*alone, SPAWN_PARALLEL) if allow_parallel_subagents else alone
 
 
 def check_hitl(

@@ -11,8 +11,8 @@ from typing import Any, cast
 from wakeful.agents.config import find_tool
 from wakeful.agents.definition import Agent
 from wakeful.agents.folding import fold
+from wakeful.agents.gating import tools_of_the_runtime
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.controls import tools_of_the_runtime
 from wakeful.contracts.errors import AgentMissing, ToolMissing, WakefulError
 from wakeful.contracts.policies import GatePolicy
 from wakeful.ports import Store, TurnRow
