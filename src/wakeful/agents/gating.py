@@ -9,18 +9,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 from wakeful.contracts.budgets import SpendWindow
+from wakeful.contracts.controls import MAX_PARALLEL_SUBAGENTS
 from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.decisions.policy.patterns import any_named
-from wakeful.decisions.runtime_answers import (
-    RUN_SUBTASK,
-    SCRATCH_LIST,
-    SCRATCH_READ,
-    SCRATCH_WRITE,
-    SPAWN_PARALLEL,
-    SPAWN_SELF,
-)
 from wakeful.sandbox.settings import SandboxSettings
+from wakeful.tools.answered_here import runtime_tools
 from wakeful.tools.function import Tool
 from wakeful.tools.hooks import Hook, hook_of
 from wakeful.tools.local.names import Profile
@@ -85,8 +79,8 @@ def checked_expiry(who: str, seconds: Any) -> float:
 
 def tools_of_the_runtime(*, subtasks: bool, allow_parallel_subagents: bool) -> tuple[str, ...]:
     """The tools that an agent has because its configuration says so, by name. No code stands behind them."""
-    alone = (RUN_SUBTASK, SPAWN_SELF, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE) if subtasks else ()
-    return (*alone, SPAWN_PARALLEL) if allow_parallel_subagents else alone
+    parallel = MAX_PARALLEL_SUBAGENTS if allow_parallel_subagents else None
+    return tuple(tool.name for tool in runtime_tools(subtasks=subtasks, parallel=parallel))
 
 
 def check_hitl(
