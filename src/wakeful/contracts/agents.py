@@ -31,6 +31,7 @@ class TurnConfig(Value):
     """Fields that every tool shows the model and no tool ever gets."""
     output_retries: int = 2
     """How often an answer that does not fit may be given again."""
+    emit_mcp_progress: bool = True
     planning_enabled: bool = False
     planning_model: str | None = None
     planning_instructions: str = ""
@@ -83,6 +84,7 @@ class TurnConfig(Value):
                 "sandbox",
                 "injected_tool_args",
                 "output_retries",
+                "emit_mcp_progress",
                 "planning_enabled",
                 "planning_model",
                 "planning_instructions",

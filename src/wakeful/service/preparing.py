@@ -235,6 +235,7 @@ async def _config(
         sandbox=agent.sandbox.as_dict(),
         settings={name: value for name, value in agent.settings.items() if name != "stream"},
         output_schema=agent.output_schema,
+        emit_mcp_progress=agent.emit_mcp_progress,
         planning_enabled=agent.planning_enabled,
         planning_model=agent.planning_model,
         planning_instructions=agent.planning_instructions,
