@@ -34,7 +34,6 @@ from wakeful.contracts.events import (
     TurnSuspended,
 )
 from wakeful.contracts.tools import Principal
-from wakeful.decisions.compaction import share
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.mediation.consulting import Consulting
@@ -81,7 +80,7 @@ async def prepare(
     summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
     await runtime.pricing.ready([*models, *planner, *summariser])
     config = config.changed(context_window=_window(models[0]))
-    if share(config.budget_awareness) is not None and config.context_window is None:
+    if awareness_limit(config.budget_awareness) is not None and config.context_window is None:
         raise ContextWindowUnknown(
             f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
             f"{models[0].ref}, which nobody knows",
