@@ -66,7 +66,7 @@ def planner_instructions(node_types: Iterable[NodeType], objective: str) -> str:
     return "\n".join(
         [
             "You design a workflow: a small graph of steps that a runtime will run later, without you.",
-            "Answer with the graph as one JSON object and nothing else. Its form, with an example of each kind of node:",
+            "Answer with the graph as one JSON object and nothing else. Its form, with one node of each kind:",
             "",
             json.dumps(_FORM, indent=1),
             "",
@@ -97,7 +97,7 @@ def judged(text: str, types: Types, corrections: int) -> Judgement:
     problems = validate(graph, types) if isinstance(graph, WorkflowGraph) else graph
     if not problems:
         assert isinstance(graph, WorkflowGraph)
-        # The store names and numbers what it keeps; a model that claims an id would write over another workflow.
+        # The store says which workflow this is, by its name: an id is not the model's to claim.
         return Built(graph.model_copy(update={"id": None}))
     if corrections >= MAX_CORRECTIONS:
         return GivenUp(problems)
