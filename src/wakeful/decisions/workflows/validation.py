@@ -208,12 +208,10 @@ class _Check:
         return name in self.graph.inputs and name not in self.graph.required_inputs and not has_default
 
     def _cycle_path(self, cycle: tuple[str, ...]) -> str:
-        """The edge that closes it."""
-        last, first = cycle[-1], cycle[0]
-        for index, edge in enumerate(self.graph.edges):
-            if (edge.source, edge.target) == (last, first):
-                return f"edges[{index}]"
-        return "edges"
+        """Its edge that was written last."""
+        steps = set(zip(cycle, (*cycle[1:], cycle[0]), strict=True))
+        last = max(index for index, edge in enumerate(self.graph.edges) if (edge.source, edge.target) in steps)
+        return f"edges[{last}]"
 
     def _outputs(self) -> Iterator[GraphProblem]:
         for name, output in self.graph.outputs.items():
