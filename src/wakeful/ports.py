@@ -290,12 +290,20 @@ class Store(Protocol):
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary: ...
 
     async def save_workflow(
-        self, name: str, graph: str, *, new_id: str, created_at: int, workflow_id: str | None = None
+        self,
+        name: str,
+        graph: str,
+        *,
+        new_id: str,
+        created_at: int,
+        workflow_id: str | None = None,
+        key: str | None = None,
     ) -> WorkflowRow:
         """Keep a graph, with a barrier, as the next revision of `workflow_id`.
 
         Without one: of the workflow that has this name now, or as the first revision of `new_id`. Raises
-        WorkflowNotFound, and WorkflowNameTaken when another workflow has the name.
+        WorkflowNotFound, and WorkflowNameTaken when another workflow has the name. What was saved under the same key
+        before is returned, and nothing is written.
         """
         ...
 

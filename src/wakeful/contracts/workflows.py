@@ -160,6 +160,26 @@ class SavedWorkflow(Value):
     created_at: int
     """Microseconds since the epoch."""
 
+    @property
+    def reference(self) -> "WorkflowReference":
+        return WorkflowReference(
+            workflow_id=self.workflow_id,
+            revision=self.revision,
+            name=self.name,
+            node_count=len(self.graph.nodes),
+            edge_count=len(self.graph.edges),
+        )
+
+
+class WorkflowReference(Value):
+    """What `build_workflow` gives back: the graph itself is read by it."""
+
+    workflow_id: str
+    revision: int
+    name: str
+    node_count: int
+    edge_count: int
+
 
 class NodeError(Value):
     """Why a node did not succeed."""

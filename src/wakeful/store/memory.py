@@ -73,6 +73,7 @@ class Memory:
         self.turn_of_key: dict[str, str] = {}
         self.blobs: dict[str, bytes] = {}
         self.workflows: dict[str, list[WorkflowRow]] = {}
+        self.workflow_keys: dict[str, WorkflowRow] = {}
         self.owners: dict[str, Holder] = {}
         self.watches = Watches()
         self.runtime_id = f"rt_{secrets.token_hex(8)}"
@@ -289,13 +290,24 @@ class MemoryStore:
         return summary(agent.book.total, agent.book.rounds, agent.book.last_turn)
 
     async def save_workflow(
-        self, name: str, graph: str, *, new_id: str, created_at: int, workflow_id: str | None = None
+        self,
+        name: str,
+        graph: str,
+        *,
+        new_id: str,
+        created_at: int,
+        workflow_id: str | None = None,
+        key: str | None = None,
     ) -> WorkflowRow:
         self._check_open()
-        kept = self._memory.workflows
+        kept, keys = self._memory.workflows, self._memory.workflow_keys
+        if key is not None and key in keys:
+            return keys[key]
         newest = [revisions[-1] for revisions in kept.values()]
         row = next_revision(newest, name, graph, new_id=new_id, created_at=created_at, workflow_id=workflow_id)
         kept.setdefault(row.workflow_id, []).append(row)
+        if key is not None:
+            keys[key] = row
         return row
 
     async def workflow(self, workflow_id: str, revision: int | None = None) -> WorkflowRow | None:
@@ -308,6 +320,9 @@ class MemoryStore:
 
     async def delete_workflow(self, workflow_id: str) -> bool:
         self._check_open()
+        keys = self._memory.workflow_keys
+        for key in [key for key, row in keys.items() if row.workflow_id == workflow_id]:
+            del keys[key]
         return self._memory.workflows.pop(workflow_id, None) is not None
 
     async def put_blob(self, data: bytes, media_type: str) -> BlobRef:

@@ -125,10 +125,19 @@ class CrashingStore:
         return await (await self._real()).usage(agent_id)
 
     async def save_workflow(
-        self, name: str, graph: str, *, new_id: str, created_at: int, workflow_id: str | None = None
+        self,
+        name: str,
+        graph: str,
+        *,
+        new_id: str,
+        created_at: int,
+        workflow_id: str | None = None,
+        key: str | None = None,
     ) -> WorkflowRow:
         real = await self._real()
-        return await real.save_workflow(name, graph, new_id=new_id, created_at=created_at, workflow_id=workflow_id)
+        return await real.save_workflow(
+            name, graph, new_id=new_id, created_at=created_at, workflow_id=workflow_id, key=key
+        )
 
     async def workflow(self, workflow_id: str, revision: int | None = None) -> WorkflowRow | None:
         return await (await self._real()).workflow(workflow_id, revision)

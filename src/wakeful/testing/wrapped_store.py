@@ -88,10 +88,17 @@ class WrappedStore:
         return await self.inner.usage(agent_id)
 
     async def save_workflow(
-        self, name: str, graph: str, *, new_id: str, created_at: int, workflow_id: str | None = None
+        self,
+        name: str,
+        graph: str,
+        *,
+        new_id: str,
+        created_at: int,
+        workflow_id: str | None = None,
+        key: str | None = None,
     ) -> WorkflowRow:
         return await self.inner.save_workflow(
-            name, graph, new_id=new_id, created_at=created_at, workflow_id=workflow_id
+            name, graph, new_id=new_id, created_at=created_at, workflow_id=workflow_id, key=key
         )
 
     async def workflow(self, workflow_id: str, revision: int | None = None) -> WorkflowRow | None:

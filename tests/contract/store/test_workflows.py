@@ -57,6 +57,18 @@ async def test_an_id_that_is_not_there_and_a_name_that_is_taken_save_nothing(sto
     assert await store.workflows() == before
 
 
+async def test_a_key_saves_once(store: Store) -> None:
+    """A program that was killed after it saved, and saves again, gets what it saved."""
+    first = await store.save_workflow("digest", "1", new_id="wf_1", created_at=NOON, key="call_1")
+    again = await store.save_workflow("digest", "2", new_id="wf_2", created_at=NOON + 1, key="call_1")
+    assert again == first
+    assert await store.workflows() == [first]
+    other = await store.save_workflow("digest", "2", new_id="wf_2", created_at=NOON, key="call_2")
+    assert other.revision == 2
+    await store.delete_workflow("wf_1")
+    assert (await store.save_workflow("digest", "1", new_id="wf_3", created_at=NOON, key="call_1")).revision == 1
+
+
 async def test_deleting_forgets_every_revision(store: Store) -> None:
     await save(store)
     await save(store)

@@ -234,9 +234,16 @@ class SqliteStore:
         return await self._read(lambda: self._views.usage(agent_id), agent_id)
 
     async def save_workflow(
-        self, name: str, graph: str, *, new_id: str, created_at: int, workflow_id: str | None = None
+        self,
+        name: str,
+        graph: str,
+        *,
+        new_id: str,
+        created_at: int,
+        workflow_id: str | None = None,
+        key: str | None = None,
     ) -> WorkflowRow:
-        row = await self._writer.submit(lambda: self._workflows.save(name, graph, new_id, created_at, workflow_id))
+        row = await self._writer.submit(lambda: self._workflows.save(name, graph, new_id, created_at, workflow_id, key))
         await self._helper.barrier()
         return row
 

@@ -14,9 +14,13 @@ class Workflows:
     def __init__(self, sql: Statements) -> None:
         self._sql = sql
 
-    def save(self, name: str, graph: str, new_id: str, created_at: int, workflow_id: str | None) -> WorkflowRow:
+    def save(
+        self, name: str, graph: str, new_id: str, created_at: int, workflow_id: str | None, key: str | None
+    ) -> WorkflowRow:
+        if key is not None and (there := self._sql.one(f"{_ROW} WHERE key = ?", (key,))) is not None:
+            return WorkflowRow._make(there)
         row = next_revision(self.newest(), name, graph, new_id=new_id, created_at=created_at, workflow_id=workflow_id)
-        self._sql.do("INSERT INTO workflows VALUES (?, ?, ?, ?, ?)", row)
+        self._sql.do("INSERT INTO workflows VALUES (?, ?, ?, ?, ?, ?)", (*row, key))
         return row
 
     def one(self, workflow_id: str, revision: int | None) -> WorkflowRow | None:

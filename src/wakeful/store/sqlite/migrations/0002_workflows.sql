@@ -6,5 +6,6 @@ CREATE TABLE workflows (
     name        TEXT NOT NULL,
     graph       TEXT NOT NULL,
     created_at  INTEGER NOT NULL,
+    key         TEXT UNIQUE,
     PRIMARY KEY (workflow_id, revision)
 ) STRICT;
