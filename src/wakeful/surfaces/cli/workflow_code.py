@@ -1,4 +1,4 @@
-"""The code a workflow works with: one agent whose tools and policy hold for all nodes, and the agents nodes may name."""
+"""The code of a workflow: one agent whose tools and policy hold for all nodes, and the agents that nodes may name."""
 
 from collections.abc import Sequence
 from pathlib import Path
