@@ -31,6 +31,8 @@ from wakeful.tools.workflows import BUILD_WORKFLOW
 EDITOR = "editor"
 """The kind of context in which workflows are built."""
 MAX_DESCRIPTION = 300
+MAX_BUILT_NAME = 120
+"""So much of a name is kept when a number is put behind it."""
 _log = logging.getLogger("wakeful.workflows")
 
 
@@ -82,6 +84,19 @@ class WorkflowRegistry:
             key=key,
         )
         return _saved(row)
+
+    async def keep_built(self, graph: WorkflowGraph, *, editing: str | None, key: str) -> SavedWorkflow:
+        """Keep what a model built: as a revision of the workflow that is being edited, or as a new one.
+
+        A model gives names, and a name alone does not let it put its graph in the place of somebody else's workflow:
+        it gets another one then.
+        """
+        taken = {row.name: row.workflow_id for row in await self._store.workflows()}
+        name, number = graph.name, 1
+        while taken.get(name, editing) != editing:
+            number += 1
+            name = f"{graph.name[:MAX_BUILT_NAME]} ({number})"
+        return await self.keep(graph.model_copy(update={"id": None, "name": name}), key=key)
 
     async def get(self, workflow_id: str, revision: int | None = None) -> SavedWorkflow:
         """A revision, or the newest. Raises WorkflowNotFound."""

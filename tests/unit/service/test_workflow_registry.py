@@ -141,6 +141,27 @@ async def test_what_is_kept_under_a_key_is_kept_once() -> None:
     )
 
 
+async def test_what_a_model_builds_takes_nobody_elses_place() -> None:
+    kept = registry()
+    mine = await kept.keep(graph())
+    built = await kept.keep_built(graph(description="of a model"), editing=None, key="call_1")
+    assert (built.name, built.revision) == ("digest (2)", 1)
+    assert built.workflow_id != mine.workflow_id
+    assert await kept.get(mine.workflow_id) == mine
+    # After a kill the same call finds what it saved.
+    assert await kept.keep_built(graph(description="of a model"), editing=None, key="call_1") == built
+    # What is being edited is what it may change.
+    edited = await kept.keep_built(graph(description="edited"), editing=mine.workflow_id, key="call_2")
+    assert (edited.workflow_id, edited.revision, edited.name) == (mine.workflow_id, 2, "digest")
+
+
+async def test_by_its_name_alone_it_would() -> None:
+    """The inversion: saving as people do makes it a revision of theirs."""
+    kept = registry()
+    mine = await kept.keep(graph())
+    assert (await kept.keep(graph(description="of a model"))).workflow_id == mine.workflow_id
+
+
 async def test_a_stored_graph_that_cannot_be_read_is_named() -> None:
     store = MemoryStore()
     await store.save_workflow("odd", json.dumps({"name": "odd"}), new_id="wf_1", created_at=0)
