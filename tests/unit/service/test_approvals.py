@@ -32,7 +32,7 @@ from wakeful.decisions.policy.judging import CallUnderJudgement, compile_policy,
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.redaction import stable_hash
 from wakeful.decisions.run_stream import run_stream
-from wakeful.decisions.state import Call
+from wakeful.decisions.levels import Call
 from wakeful.mediation.gate import Consulted, GateParts, Proposal
 from wakeful.mediation.mediator import Mediator
 from wakeful.service import approvals as service
