@@ -10,6 +10,7 @@ from wakeful.agents.delegating import Delegating
 from wakeful.agents.requests import Requests
 from wakeful.agents.waiting import Waiting
 from wakeful.agents.work import TurnWork
+from wakeful.agents.workflow_nodes import WorkflowNodes
 from wakeful.contracts.envelope import Fact, before, step_id
 from wakeful.contracts.events import (
     ActionRequired,
@@ -34,6 +35,7 @@ from wakeful.decisions.ending import ending
 from wakeful.decisions.levels import Call, Level, Pending
 from wakeful.decisions.runtime_answers import ANSWERED_HERE
 from wakeful.decisions.turn import (
+    DEPENDENCY_FAILED,
     AskCaller,
     AskModel,
     Because,
@@ -41,6 +43,7 @@ from wakeful.decisions.turn import (
     EndLevel,
     Finish,
     HitLimit,
+    ResolveNode,
     SkipCall,
     StartPlanning,
     Step,
@@ -56,6 +59,7 @@ from wakeful.mediation.outcomes import CallRecord, failed
 _SKIPPED: dict[Because, tuple[str, str, ErrorCategory, AbortReason | None]] = {
     "cancelled": ("skipped", "the turn was told to stop before this call began", "canceled", "user_interrupt"),
     "budget": ("budget_exceeded", "a limit of the turn was reached before this call began", "canceled", "budget"),
+    "dependency": (DEPENDENCY_FAILED, "a node that it depends on did not succeed", "sibling_canceled", None),
     "completed": ("sibling_skipped", "the run was complete before this call began", "sibling_canceled", None),
 }
 """What a call is told that was not run, by why."""
@@ -63,6 +67,7 @@ _ANSWERED_TOO_LATE: dict[Because, str] = {
     "cancelled": "cancelled",
     "budget": "budget_exceeded",
     "completed": "sibling_canceled",
+    "dependency": "sibling_canceled",
 }
 """What a call is told whose client had run it when the turn was over."""
 
@@ -94,6 +99,7 @@ class Steps:
         """Of each level, made when it is first needed."""
         self.calls = Calls(work, post)
         self.delegating = Delegating(work, post)
+        self.nodes = WorkflowNodes(work, post)
         self.waiting = Waiting(work)
         self._at_gate: dict[str, asyncio.Task[None]] = {}
         """Calls for which somebody (a hook, a lock) is waited for."""
@@ -134,6 +140,9 @@ class Steps:
                 return intent.facts
             case SkipCall():
                 return self._skipped(step)
+            case ResolveNode():
+                call = work.state.calls[step.call_id]
+                return self.nodes.resolve(call, self.requests_of(call.level).arguments)
             case Suspend():
                 about_to_ask = work.approver is not None and any(start.asks for start in starts)
                 if self.waiting.is_busy or about_to_ask:

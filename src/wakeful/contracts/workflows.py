@@ -125,6 +125,15 @@ class WorkflowGraph(Value):
         return self.model_dump(mode="json", exclude_none=True)
 
 
+class WorkflowRun(Value):
+    """What one run is about: its own copy of the graph, and its inputs, complete."""
+
+    graph: WorkflowGraph
+    inputs: JsonDict = {}
+    revision: int | None = None
+    """Of the saved workflow the graph is; None: it was not saved."""
+
+
 class NodeType(Value):
     """What a node may refer to."""
 
@@ -208,4 +217,4 @@ class WorkflowRunResult(Value):
     outputs: JsonDict = {}
     """Of the names whose node succeeded."""
     lost_outputs: dict[str, NodeError] = {}
-    """Names whose node succeeded without what was promised under them: that fails the run."""
+    """Names whose node succeeded without what was promised under them."""

@@ -47,6 +47,7 @@ from wakeful.contracts.events import (
     TurnResumed,
     TurnSuspended,
     WarningIssued,
+    WorkflowNodeResolved,
 )
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import BY_DANGER
@@ -68,6 +69,7 @@ from wakeful.decisions.retries import NO_BACKOFF, dispose
 from wakeful.decisions.runtime_answers import DELEGATING, SPAWN_PARALLEL
 from wakeful.decisions.state import TurnState, evolve
 from wakeful.decisions.turn import (
+    DEPENDENCY_FAILED,
     AskCaller,
     AskModel,
     Because,
@@ -75,6 +77,7 @@ from wakeful.decisions.turn import (
     EndLevel,
     Finish,
     HitLimit,
+    ResolveNode,
     SkipCall,
     StartPlanning,
     Step,
@@ -176,6 +179,8 @@ class Replay:
                 return self._child_began(fact, event)
             case SubagentCompleted() | SubagentFailed():
                 return self._child_ended(fact, event)
+            case WorkflowNodeResolved():
+                return self._one_of(fact, ResolveNode(fact.call_id or ""))
             case PlanningStarted():
                 return self._one_of(fact, StartPlanning())
             case PlanningCompleted() | PlanningFailed():
@@ -488,6 +493,8 @@ class Replay:
 
 
 def _because(event: ToolFailed) -> Because:
+    if event.tool_error.kind == DEPENDENCY_FAILED:
+        return "dependency"
     if event.error_category == "sibling_canceled":
         return "completed"
     return "budget" if event.abort_reason == "budget" else "cancelled"

@@ -3,12 +3,13 @@
 Tools stand in as their stored declarations: they can be let through or refused, and never be run.
 """
 
+import json
 from typing import Any, Literal, NamedTuple
 
 from wakeful.agents.folding import hydrated, load_config, turn_after_turn
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import Recorded, step_id
-from wakeful.contracts.events import AnyEvent, AssistantRecorded, TurnConfigChanged, TurnStarted
+from wakeful.contracts.events import AnyEvent, AssistantRecorded, TurnConfigChanged, TurnStarted, WorkflowNodeResolved
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.levels import Call
@@ -120,6 +121,9 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
             for part in event.item.calls:
                 if part.arguments_ref is not None:
                     gate.arguments[part.call_id] = await arguments_of(part, store.get_blob)
+        elif isinstance(event, WorkflowNodeResolved) and event.arguments_ref is not None:
+            loaded = json.loads(await store.get_blob(event.arguments_ref.digest))
+            gate.arguments[fact.call_id or ""] = loaded
         replay.feed(Recorded(entry.agent_id, entry.seq, await hydrated(store, fact)))
     if replay is None:
         return ReplayReport(row, 0, {}, None)

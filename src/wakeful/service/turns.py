@@ -32,7 +32,7 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
     """Start, resume or recall a turn, and wait until it rests."""
     agent, store = request.agent, runtime.store
     message = UserItem(parts=storable(parts_of(request.prompt)))
-    fingerprint = fingerprint_of(agent.name, message)
+    fingerprint = fingerprint_of(agent.name, message, request.workflow)
     known = await store.turn_of_key(request.key) if request.key is not None else None
     if known is None:
         # Whatever can be wrong with the request is wrong before its message is safe: afterwards it is owed an answer.

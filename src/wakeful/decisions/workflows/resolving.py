@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wakeful.contracts.workflows import INPUT, NodeError, WorkflowGraph, WorkflowNode
-from wakeful.decisions.workflows.schemas import kind_of, misfit
+from wakeful.decisions.workflows.schemas import kind_of, misfit, parameters, types
 
 PROMPT = "prompt"
 """The input that takes the text of a message."""
@@ -94,6 +94,24 @@ def arguments_of(
     if node.kind == "approval":
         return _question(arguments)
     return arguments
+
+
+def fitted(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as a tool takes them: a text is read as JSON where the parameter can be no text.
+
+    What a tool gives is text by the time it is a result, and `42` may have been a number.
+    """
+    takes = parameters(schema)
+    return {name: _read(value, takes.named.get(name, {}), takes.root) for name, value in arguments.items()}
+
+
+def _read(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
+    if not isinstance(value, str) or "string" in types(schema, root):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value  # the gate says what is wrong with it
 
 
 def outputs_of(graph: WorkflowGraph, results: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, NodeError]]:

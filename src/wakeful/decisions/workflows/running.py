@@ -78,7 +78,7 @@ def run_result(
     status: RunStatus = "succeeded"
     if "cancelled" in statuses:
         status = "cancelled"
-    elif statuses - {"succeeded"} or unresolved:
+    elif statuses - {"succeeded"}:
         status = "failed"
     return WorkflowRunResult(
         workflow_id=graph.id, revision=revision, status=status, nodes=nodes, outputs=outputs, lost_outputs=unresolved
