@@ -33,7 +33,7 @@ from wakeful.contracts.tools import Effects, ToolError
 from wakeful.decisions.approving import cancelled as withdrawn
 from wakeful.decisions.ending import ending
 from wakeful.decisions.levels import Call, Level, Pending
-from wakeful.decisions.runtime_answers import ANSWERED_HERE
+from wakeful.decisions.runtime_answers import ANSWERED_HERE, FINISH
 from wakeful.decisions.turn import (
     DEPENDENCY_FAILED,
     AskCaller,
@@ -55,6 +55,7 @@ from wakeful.mediation.asking import unanswered
 from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.outcomes import CallRecord, failed
+from wakeful.tools.answered_here import AnsweredHere
 
 _SKIPPED: dict[Because, tuple[str, str, ErrorCategory, AbortReason | None]] = {
     "cancelled": ("skipped", "the turn was told to stop before this call began", "canceled", "user_interrupt"),
@@ -119,7 +120,10 @@ class Steps:
             work = self._work
             config = work.config if level.id is None else level.config
             assert config is not None
-            found = self._mediators[level.id] = Mediator(config, work.tools, work.row.turn_id, work.gate)
+            tools = work.tools
+            if level.output_schema is not None and (finish := config.tool(FINISH)) is not None:
+                tools = {**tools, FINISH: AnsweredHere(finish)}
+            found = self._mediators[level.id] = Mediator(config, tools, work.row.turn_id, work.gate)
         return found
 
     @property

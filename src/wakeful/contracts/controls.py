@@ -176,4 +176,6 @@ def checked_compaction(who: str, value: Any) -> CompactionPolicy:
 def tools_of_the_runtime(*, subtasks: bool, allow_parallel_subagents: bool) -> tuple[str, ...]:
     """The tools that an agent has because its configuration says so, by name."""
     alone = ("run_subtask", "spawn_self", "scratch_list", "scratch_read", "scratch_write") if subtasks else ()
-    return (*alone, "spawn_parallel") if allow_parallel_subagents else alone
+    if not allow_parallel_subagents:
+        return alone
+    return (*alone, "spawn_parallel") if subtasks else ("spawn_self", "spawn_parallel")

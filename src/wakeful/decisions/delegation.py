@@ -28,8 +28,6 @@ from wakeful.decisions.runtime_answers import (
 
 MAX_PARALLEL_JOBS = 7
 """However many an agent allows, one call makes no more children than this."""
-MAX_SCHEMA_RETRIES = 3
-"""How often a child may correct a payload that does not fit."""
 MAX_NOTE_BYTES = 16_000
 """The longest value that may be written down for the rest of the turn."""
 MAX_INLINE_OUTPUT = 16_000

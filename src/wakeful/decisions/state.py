@@ -103,7 +103,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.models import ProviderAttemptRecord
-from wakeful.decisions.delegation import MAX_SCHEMA_RETRIES, REMINDER, TASK_KEY, child_config
+from wakeful.decisions.delegation import REMINDER, TASK_KEY, child_config
 from wakeful.decisions.ledger import Ledger
 from wakeful.decisions.level_ends import unsatisfied
 from wakeful.decisions.levels import Asked, Call, ChildEnd, Level, Pending, Phase
@@ -712,7 +712,7 @@ def _failed_call(state: TurnState, level: Level, fact: Fact, event: ToolFailed) 
         state.unknown[fact.call_id or ""] = event.tool_name
     if event.tool_name == FINISH and level.output_schema is not None and event.status == "invalid":
         level.finish_errors.append(event.message)
-        if len(level.finish_errors) > MAX_SCHEMA_RETRIES:
+        if len(level.finish_errors) > state.limits.schema_retries:
             level.stop_error = unsatisfied(level, "its result did not fit the schema")
     _answered_call(state, level, fact, event.item)
 

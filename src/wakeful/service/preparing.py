@@ -21,7 +21,7 @@ from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import ToolMissing
+from wakeful.contracts.errors import InvalidConfig, ToolMissing, WakefulError
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
@@ -84,7 +84,8 @@ async def prepare(
     if workflow is not None:
         config = config.changed(workflow=workflow)
     models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
-    await runtime.pricing.ready(models)
+    planner = _planner(runtime, agent)
+    await runtime.pricing.ready([*models, *planner])
     work = TurnWork(
         store=store,
         claim=claim,
@@ -92,6 +93,7 @@ async def prepare(
         state=folded.state,
         config=config,
         models=models,
+        planner=planner,
         tools=belt.tools,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
@@ -138,6 +140,19 @@ async def prepare(
     work.recatalog = _recataloger(runtime, work, belt)
     _with_hooks(runtime, request, work)
     return work, folded
+
+
+def _planner(runtime: Runtime, agent: Agent[Any, Any]) -> list[Model]:
+    """Who plans, where that is not the executor. Refused before anything is asked when there is no such model."""
+    if not agent.planning_enabled or agent.planning_model is None:
+        return []
+    try:
+        return [runtime.resolve_model(agent.planning_model)]
+    except WakefulError as error:
+        raise InvalidConfig(
+            f"Agent {agent.name!r}: planning_model={agent.planning_model!r} cannot be used: {error.message}",
+            error.hint or "name another model, or leave planning_model out to plan with the agent's own",
+        ) from error
 
 
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
