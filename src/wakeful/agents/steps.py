@@ -120,7 +120,7 @@ class Steps:
             work = self._work
             config = work.config if level.id is None else level.config
             assert config is not None
-            tools = work.tools
+            tools = work.tools_of(level)
             if level.output_schema is not None and (finish := config.tool(FINISH)) is not None:
                 tools = {**tools, FINISH: AnsweredHere(finish)}
             found = self._mediators[level.id] = Mediator(config, tools, work.row.turn_id, work.gate)
@@ -257,7 +257,7 @@ class Steps:
         if dispatch is None and call.call_id in mediator.claimants:
             mediator.let_go(call.call_id)  # it may have had its locks, and is not let through any more
         facts = [work.fact(event, call.step, call.call_id, call.level) for event in admission.events]
-        if dispatch is not None and dispatch.declaration.name in ANSWERED_HERE:
+        if dispatch is not None and self._is_answered_here(dispatch.declaration.name):
             return [*facts, *self._answer_here(call, dispatch, admission, starts, fact_index)]
         if dispatch is not None:
             pure = dispatch.declaration.effect == "pure"
@@ -265,6 +265,9 @@ class Steps:
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
             starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=True))
         return facts
+
+    def _is_answered_here(self, name: str) -> bool:
+        return name in ANSWERED_HERE or name in self._work.others
 
     def _answer_here(
         self, call: Call, dispatch: Dispatch, admission: Admission, starts: list[Start], fact_index: int

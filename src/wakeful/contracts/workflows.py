@@ -22,6 +22,9 @@ RESULT = "result"
 APPROVAL_REF = "wakeful/ask_person"
 """The one thing an approval can refer to; a graph may leave it out."""
 
+AGENT_CALL = "agent/"
+"""Before an agent's name in the name of the call that runs it: a tool may have the same one."""
+
 NodeKind: TypeAlias = Literal["tool", "agent", "approval"]
 NodeStatus: TypeAlias = Literal["succeeded", "failed", "skipped", "cancelled"]
 RunStatus: TypeAlias = Literal["succeeded", "failed", "cancelled"]

@@ -15,7 +15,7 @@ from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
 from wakeful.agents.runner import TurnRunner
-from wakeful.agents.work import CheckAnswer, TurnWork
+from wakeful.agents.work import CheckAnswer, OtherAgent, TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.content import BlobRef, Text
@@ -38,14 +38,17 @@ from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.secret_values import SecretValues, keys_only
+from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, Store, TurnRow
 from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
+from wakeful.service.node_agents import other_agents
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.toolbelt import Belt, toolbelt
+from wakeful.tools.answered_here import AnsweredHere
 from wakeful.tools.context import RunContext
 from wakeful.tools.person import ask_person
 
@@ -81,8 +84,13 @@ async def prepare(
     now = runtime.clock.now() / 1_000_000
     belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
     config = await _config(request, row, deps, context, principal, folded, belt)
+    others: dict[str, OtherAgent] = {}
+    tools = belt.tools
     if workflow is not None:
-        config = config.changed(workflow=workflow)
+        others = await other_agents(runtime, workflow.graph, request.agents, stack)
+        called = [agent_declaration(other.config.agent_name) for other in others.values()]
+        config = config.changed(workflow=workflow, tools=(*config.tools, *called))
+        tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
     models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
     planner = _planner(runtime, agent)
     await runtime.pricing.ready([*models, *planner])
@@ -94,7 +102,8 @@ async def prepare(
         config=config,
         models=models,
         planner=planner,
-        tools=belt.tools,
+        tools=tools,
+        others=others,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
         clock=runtime.clock,

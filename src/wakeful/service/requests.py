@@ -60,6 +60,8 @@ class RunRequest:
     surface: str = "run_once"
     authority: Authority = "operator_instruction"
     """Whose word the prompt is. Nothing public sets it: whoever takes messages in from outside does."""
+    agents: "tuple[Agent[Any, Any], ...]" = ()
+    """Others that the turn may run: those that a workflow's nodes name."""
     workflow: WorkflowRun | None = None
     """What the turn is to run, when it is no conversation. It is kept with the message."""
     derived_from: Authority | None = None

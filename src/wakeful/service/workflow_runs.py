@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import ToolItem
-from wakeful.contracts.errors import InvalidValue, NotBuiltYet, TurnNotFound
+from wakeful.contracts.errors import InvalidValue, TurnNotFound
 from wakeful.contracts.events import MessageAdmitted, ToolFailed, ToolResult
 from wakeful.contracts.workflows import (
     NodeError,
@@ -25,6 +25,7 @@ from wakeful.decisions.workflows.resolving import complete_inputs, wrong_inputs
 from wakeful.decisions.workflows.running import node_result, run_result
 from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Store, TurnRow
+from wakeful.service.node_agents import named_agents
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
 from wakeful.service.turns import run_turn
@@ -57,9 +58,7 @@ async def run_workflow(
     graph = saved.graph if saved is not None else workflow
     assert isinstance(graph, WorkflowGraph)
     registry.check(graph)
-    for node in graph.nodes:
-        if node.kind == "agent":
-            raise NotBuiltYet(f"running the agent node {node.id!r} of the workflow {graph.name!r}")
+    named_agents(graph, request.agents)
     text = request.prompt if isinstance(request.prompt, str) and request.prompt else None
     wrong = wrong_inputs(graph, inputs or {}, text)
     for name, reason in wrong.items():

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from wakeful.contracts.tools import FailedStatus
 from wakeful.contracts.workflows import (
+    AGENT_CALL,
     APPROVAL_REF,
     NodeError,
     NodeKind,
@@ -29,7 +30,7 @@ class PlannedCall(NamedTuple):
     """The node's id."""
     kind: NodeKind
     tool_name: str
-    """The tool; of an agent, its name; of an approval, the tool that asks a person."""
+    """The tool; of an agent, `agent/` and its name; of an approval, the tool that asks a person."""
     title: str
     given: dict[str, Any]
     """What is known before anything ran. The whole comes from `arguments_of`, when `after` is done."""
@@ -42,7 +43,7 @@ def planned_calls(graph: WorkflowGraph, inputs: Mapping[str, Any]) -> tuple[Plan
     needs = dependencies(graph)
     calls = []
     for node in map(graph.node, topological(graph)):
-        name = APPROVAL_REF if node.kind == "approval" else node.ref
+        name = APPROVAL_REF if node.kind == "approval" else AGENT_CALL + node.ref if node.kind == "agent" else node.ref
         given = given_to(node, graph, inputs)
         calls.append(PlannedCall(node.id, node.kind, name, node.title or node.id, given, needs[node.id]))
     return tuple(calls)

@@ -82,8 +82,8 @@ def test_a_path_that_leads_nowhere_is_an_error_and_never_an_empty_value(value: A
 def test_nodes_are_calls_in_an_order_in_which_they_can_run() -> None:
     assert planned_calls(graph(), INPUTS) == (
         PlannedCall("search", "tool", "search", "search", {"query": "snow", "limit": 5}, ()),
-        PlannedCall("write", "agent", "writer", "write", {}, ("search",)),
-        PlannedCall("review", "agent", "reviewer", "review", {"instructions": "Be strict."}, ("search",)),
+        PlannedCall("write", "agent", "agent/writer", "write", {}, ("search",)),
+        PlannedCall("review", "agent", "agent/reviewer", "review", {"instructions": "Be strict."}, ("search",)),
         PlannedCall("ask", "approval", "wakeful/ask_person", "ask", {"question": "Publish this?"}, ("write",)),
         PlannedCall("publish", "tool", "publish", "Publish it", {"copies": 2}, ("ask",)),
     )
