@@ -62,6 +62,8 @@ class TurnWork:
     """Agents that calls of this turn run, by the name of such a call."""
     planner: Sequence[Model] = ()
     """Who plans, where that is somebody else."""
+    summariser: Sequence[Model] = ()
+    """Who folds conversations that grow too long, where that is somebody else."""
     deps: Any = None
     context: Mapping[str, Any] = field(default_factory=dict)
     principal: Principal | None = None
@@ -95,6 +97,8 @@ class TurnWork:
         """Who is asked for a level: the agent's models, unless it is a phase with one of its own."""
         if level.kind == "planner" and self.planner:
             return self.planner
+        if level.kind == "summary" and self.summariser:
+            return self.summariser
         other = self.other_of(level)
         return other.models if other is not None else self.models
 

@@ -21,7 +21,7 @@ from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import InvalidConfig, ToolMissing, WakefulError
+from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, ToolMissing, WakefulError
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
@@ -36,6 +36,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowRun
+from wakeful.decisions.compaction import share
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.decisions.workflows.children import agent_declaration
@@ -92,8 +93,16 @@ async def prepare(
         config = config.changed(workflow=workflow, tools=(*config.tools, *called))
         tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
     models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
-    planner = _planner(runtime, agent)
-    await runtime.pricing.ready([*models, *planner])
+    planner = _apart(runtime, agent, "planning_model", agent.planning_model if agent.planning_enabled else None)
+    summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
+    await runtime.pricing.ready([*models, *planner, *summariser])
+    config = config.changed(context_window=_window(models[0]))
+    if share(config.budget_awareness) is not None and config.context_window is None:
+        raise ContextWindowUnknown(
+            f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
+            f"{models[0].ref}, which nobody knows",
+            "name a model whose window is known, give its profile a context_window, or leave budget_awareness out",
+        )
     work = TurnWork(
         store=store,
         claim=claim,
@@ -104,6 +113,7 @@ async def prepare(
         planner=planner,
         tools=tools,
         others=others,
+        summariser=summariser,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
         clock=runtime.clock,
@@ -151,17 +161,24 @@ async def prepare(
     return work, folded
 
 
-def _planner(runtime: Runtime, agent: Agent[Any, Any]) -> list[Model]:
-    """Who plans, where that is not the executor. Refused before anything is asked when there is no such model."""
-    if not agent.planning_enabled or agent.planning_model is None:
+def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
+    """A model for one phase alone. Refused before anything is asked when there is no such model."""
+    if choice is None:
         return []
     try:
-        return [runtime.resolve_model(agent.planning_model)]
+        return [runtime.resolve_model(choice)]
     except WakefulError as error:
         raise InvalidConfig(
-            f"Agent {agent.name!r}: planning_model={agent.planning_model!r} cannot be used: {error.message}",
-            error.hint or "name another model, or leave planning_model out to plan with the agent's own",
+            f"Agent {agent.name!r}: {field}={choice!r} cannot be used: {error.message}",
+            error.hint or f"name another model, or leave {field} out to use the agent's own",
         ) from error
+
+
+def _window(model: Model) -> int | None:
+    """How much the model can be shown, where it says so."""
+    profile = getattr(model, "profile", None)
+    found = getattr(profile, "context_window", None) if profile is not None else getattr(model, "context_window", None)
+    return found if isinstance(found, int) else None
 
 
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
@@ -235,6 +252,7 @@ async def _config(
         sandbox=agent.sandbox.as_dict(),
         settings={name: value for name, value in agent.settings.items() if name != "stream"},
         output_schema=agent.output_schema,
+        emit_mcp_progress=agent.emit_mcp_progress,
         planning_enabled=agent.planning_enabled,
         planning_model=agent.planning_model,
         planning_instructions=agent.planning_instructions,
