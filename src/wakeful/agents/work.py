@@ -97,10 +97,10 @@ class TurnWork:
         """Who is asked for a level: the agent's models, unless it is a phase with one of its own."""
         if level.kind == "planner" and self.planner:
             return self.planner
-        if level.kind == "summary" and self.summariser:
-            return self.summariser
         other = self.other_of(level)
-        return other.models if other is not None else self.models
+        if other is not None:
+            return other.models
+        return self.summariser if level.kind == "summary" and self.summariser else self.models
 
     def tools_of(self, level: Level) -> Mapping[str, Tool[Any]]:
         """The code of a level's tools."""

@@ -10,11 +10,10 @@ from typing import Any
 
 from wakeful.agents.definition import Agent
 from wakeful.agents.work import OtherAgent
-from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.errors import AgentMissing, NotBuiltYet
 from wakeful.contracts.workflows import AGENT_CALL, WorkflowGraph
 from wakeful.decisions.workflows.children import agent_names, as_child
-from wakeful.ports import Model
+from wakeful.service.configuring import config_of, window_of
 from wakeful.service.requests import Runtime
 from wakeful.service.toolbelt import toolbelt
 
@@ -51,32 +50,10 @@ async def other_agents(
     for agent in named_agents(graph, agents):
         now = runtime.clock.now() / 1_000_000
         belt = await toolbelt(agent, await runtime.store.rules(agent.name), now, runtime.surroundings, stack)
-        choices = (agent.model, *agent.fallbacks)
-        models = [runtime.resolve_model(choice) for choice in choices]
+        models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
         await runtime.pricing.ready(models)
-        config = as_child(
-            TurnConfig(
-                agent_name=agent.name,
-                model_ref=_ref(agent.model),
-                fallbacks=tuple(_ref(choice) for choice in agent.fallbacks),
-                instructions=agent.instructions if isinstance(agent.instructions, str) else "",
-                tools=belt.offered,
-                policy=belt.policy,
-                profile=agent.profile or "chat",
-                workspace=str(agent.workspace) if agent.workspace is not None else None,
-                injected_tool_args=dict(agent.injected_tool_args),
-                sandbox=agent.sandbox.as_dict(),
-                settings={name: value for name, value in agent.settings.items() if name != "stream"},
-                output_schema=agent.output_schema,
-                subtasks=agent.subtasks,
-                allow_parallel_subagents=agent.allow_parallel_subagents,
-                max_parallel_subagents=agent.max_parallel_subagents,
-            )
-        )
+        told = agent.instructions if isinstance(agent.instructions, str) else ""
+        config = as_child(config_of(agent, belt, told)).changed(context_window=window_of(models[0]))
         ref = await runtime.store.put_blob(config.model_dump_json().encode(), "application/json")
         others[AGENT_CALL + agent.name] = OtherAgent(config, ref, agent.output_schema, models, belt.tools)
     return others
-
-
-def _ref(choice: str | Model) -> str:
-    return choice if isinstance(choice, str) else choice.ref

@@ -46,6 +46,7 @@ from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, Store, TurnRow
 from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
+from wakeful.service.configuring import config_of, window_of
 from wakeful.service.node_agents import other_agents
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.toolbelt import Belt, toolbelt
@@ -96,7 +97,7 @@ async def prepare(
     planner = _apart(runtime, agent, "planning_model", agent.planning_model if agent.planning_enabled else None)
     summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
     await runtime.pricing.ready([*models, *planner, *summariser])
-    config = config.changed(context_window=_window(models[0]))
+    config = config.changed(context_window=window_of(models[0]))
     if share(config.budget_awareness) is not None and config.context_window is None:
         raise ContextWindowUnknown(
             f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
@@ -174,13 +175,6 @@ def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | N
         ) from error
 
 
-def _window(model: Model) -> int | None:
-    """How much the model can be shown, where it says so."""
-    profile = getattr(model, "profile", None)
-    found = getattr(profile, "context_window", None) if profile is not None else getattr(model, "context_window", None)
-    return found if isinstance(found, int) else None
-
-
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
     """Who is heard about the calls of this turn. Where nobody is, nothing waits."""
     gate = work.gate
@@ -239,39 +233,12 @@ async def _config(
             )
         )
         instructions = await told if inspect.isawaitable(told) else told
-    return TurnConfig(
-        agent_name=agent.name,
-        model_ref=_ref(agent.model),
-        fallbacks=tuple(_ref(choice) for choice in agent.fallbacks),
-        instructions=instructions,
-        tools=belt.offered,
-        policy=belt.policy,
-        profile=agent.profile or "chat",
-        workspace=str(agent.workspace) if agent.workspace is not None else None,
-        injected_tool_args=dict(agent.injected_tool_args),
-        sandbox=agent.sandbox.as_dict(),
-        settings={name: value for name, value in agent.settings.items() if name != "stream"},
-        output_schema=agent.output_schema,
-        emit_mcp_progress=agent.emit_mcp_progress,
-        planning_enabled=agent.planning_enabled,
-        planning_model=agent.planning_model,
-        planning_instructions=agent.planning_instructions,
-        budget_awareness=agent.budget_awareness,
-        allow_parallel_subagents=agent.allow_parallel_subagents,
-        max_parallel_subagents=agent.max_parallel_subagents,
-        subtasks=agent.subtasks,
-        collections=agent.collections,
-        compaction=agent.compaction,
-    )
+    return config_of(agent, belt, instructions)
 
 
 def _streams(request: RunRequest) -> bool:
     """Replies are streamed unless the caller or the agent's settings say no; the facts are the same."""
     return request.stream and request.agent.settings.get("stream", True) is not False
-
-
-def _ref(choice: str | Model) -> str:
-    return choice if isinstance(choice, str) else choice.ref
 
 
 async def opening(
