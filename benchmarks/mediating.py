@@ -21,9 +21,9 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import CallPart, UserItem
 from wakeful.contracts.policies import GatePolicy, Rule
+from wakeful.decisions.levels import Call
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.secret_values import keys_only
-from wakeful.decisions.levels import Call
 from wakeful.decisions.state import TurnState
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.locks import LockTable
