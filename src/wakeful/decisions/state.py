@@ -280,6 +280,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _child_ended(state, level, fact, event)
         case ScratchWritten():
             level.scratch[event.key] = level.written[event.key] = event.value
+            if (writer := state.calls.get(fact.call_id or "")) is not None:
+                writer.wrote[event.key] = event.value
         case PlanningStarted():
             _planning_started(state, event)
         case PlanningCompleted() | PlanningFailed():
@@ -414,7 +416,7 @@ def _limited(state: TurnState, fact: Fact, event: LimitChanged) -> None:
         state.stop = Stop(
             "incomplete",
             event.limit_name,
-            f"the limit {event.limit_name}={event.limit:g} was reached",
+            f"the limit {event.limit_name}={event.limit:g} was reached{f': {event.what}' if event.what else ''}",
             applied=event.limit_name != "wall_clock" and not state.levels,
             requested_at=fact.at,
         )
@@ -555,9 +557,10 @@ def _round_complete(state: TurnState, level: Level) -> None:
         level.items.extend(level.continuation)
         level.continuation = ()
     for call in level.batch:
-        if call.noted:  # what children wrote becomes visible when all of the round have settled, in model order
-            level.scratch.update(call.noted)
-            level.written.update(call.noted)
+        if call.wrote or call.children:  # visible when all of the round have settled; the later call wins
+            noted = call.noted
+            level.scratch.update(noted)
+            level.written.update(noted)
     if level is not state:
         _child_round_complete(level, goes_on)
     elif state.stop_rule == "single" or any(call.call_id == state.completed_by for call in level.batch):
@@ -735,9 +738,9 @@ def _child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentComp
     _close(state, level)
     job = next(job for job in call.children if job.started.level_id == level.id)
     job.end, job.ended_at = event, fact.at
-    call.noted.update(level.written)
+    job.noted = level.written
     if isinstance(event, SubagentCompleted):
-        call.noted[TASK_KEY + level.id] = event.output if event.output is not None else level.final_text
+        job.noted[TASK_KEY + level.id] = event.output if event.output is not None else level.final_text
     elif event.details.get("fatal") and state.stop is None:
         state.stop = Stop("failed", "provider_error", event.message, requested_at=fact.at)
 
