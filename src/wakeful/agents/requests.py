@@ -26,6 +26,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.models import ModelGlimpse
 from wakeful.contracts.values import unchecked
+from wakeful.decisions.awareness import advised
 from wakeful.decisions.context import frame_of
 from wakeful.decisions.injected import shown_tools
 from wakeful.decisions.ledger import Reservation
@@ -357,6 +358,8 @@ class Requests:
         self._begin_anew_after_compaction(level)
         items = level.items
         new: list[UserItem | AssistantItem | ToolItem] = items[self._seen :]
+        if level.advised and self._config.context_window is not None:
+            new = advised(new, self._seen, level.advised, self._config.context_window)
         self._seen = len(items)
         if any(refers(item) for item in new):
             new = [await resolve(item, self._work.store.get_blob) for item in new]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, assert_never
 
 from wakeful.agents.calls import Calls
 from wakeful.agents.delegating import Delegating
+from wakeful.agents.folding_history import Folding
 from wakeful.agents.requests import Requests
 from wakeful.agents.waiting import Waiting
 from wakeful.agents.work import TurnWork
@@ -40,6 +41,7 @@ from wakeful.decisions.turn import (
     CheckAnswer,
     EndLevel,
     Finish,
+    Fold,
     HitLimit,
     SkipCall,
     StartPlanning,
@@ -95,6 +97,7 @@ class Steps:
         """Of each level, made when it is first needed."""
         self.calls = Calls(work, post)
         self.delegating = Delegating(work, post)
+        self.folding = Folding(work)
         self.waiting = Waiting(work)
         self._at_gate: dict[str, asyncio.Task[None]] = {}
         """Calls for which somebody (a hook, a lock) is waited for."""
@@ -144,16 +147,19 @@ class Steps:
                     return []  # an approver is being asked: its word, or that it has none, will be an outcome
                 return [work.fact(TurnSuspended(reason=step.reason, waiting_for=step.waiting_for))]
             case HitLimit():
-                event = LimitChanged(limit_name=step.name, limit=step.limit, observed=step.observed)
+                event = LimitChanged(limit_name=step.name, limit=step.limit, observed=step.observed, what=step.what)
                 return [work.fact(event, work.state.step or None)]
             case StopWork():
                 return [self._stop_work(step, starts)]
             case EndLevel():
-                facts = self.delegating.end(step)
+                level = work.state.levels[step.level]
+                facts = self.folding.end(level, step) if level.kind == "summary" else self.delegating.end(step)
                 if facts:
                     self._requests.pop(step.level, None)
                     self._mediators.pop(step.level, None)
                 return facts
+            case Fold():
+                return self.folding.begin(step)
             case StartPlanning():
                 return self.delegating.plan()
             case CheckAnswer():

@@ -49,6 +49,8 @@ class TurnWork:
     """The turn's stored facts, as far as this process has seen them."""
     planner: Sequence[Model] = ()
     """Who plans, where that is somebody else."""
+    summariser: Sequence[Model] = ()
+    """Who folds conversations that grow too long, where that is somebody else."""
     deps: Any = None
     context: Mapping[str, Any] = field(default_factory=dict)
     principal: Principal | None = None
@@ -80,7 +82,9 @@ class TurnWork:
 
     def models_of(self, level: Level) -> Sequence[Model]:
         """Who is asked for a level: the agent's models, unless it is a phase with one of its own."""
-        return self.planner if level.kind == "planner" and self.planner else self.models
+        if level.kind == "planner" and self.planner:
+            return self.planner
+        return self.summariser if level.kind == "summary" and self.summariser else self.models
 
     # --- who sees it ------------------------------------------------------------------------------------------------
 

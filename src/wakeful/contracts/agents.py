@@ -31,6 +31,7 @@ class TurnConfig(Value):
     """Fields that every tool shows the model and no tool ever gets."""
     output_retries: int = 2
     """How often an answer that does not fit may be given again."""
+    emit_mcp_progress: bool = True
     planning_enabled: bool = False
     planning_model: str | None = None
     planning_instructions: str = ""
@@ -43,6 +44,15 @@ class TurnConfig(Value):
     """Sets of texts that it may search, by name."""
     compaction: CompactionPolicy = CompactionPolicy()
 
+    context_window: int | None = None
+    """How many tokens the model can be shown; None where nobody knows."""
+
+    @cached_property
+    def prompt_tokens(self) -> int:
+        """About how long everything before the conversation is."""
+        told = sum(len(tool.name) + len(tool.description) + len(str(tool.input_schema)) for tool in self.tools)
+        return -(-(len(self.instructions) + told) // 3)
+
     @cached_property
     def _by_name(self) -> dict[str, ToolDeclaration]:
         return {tool.name: tool for tool in self.tools}
@@ -53,7 +63,8 @@ class TurnConfig(Value):
     def changed(self, **changes: Any) -> "TurnConfig":
         """The same with some fields given anew."""
         copy = self.model_copy(update=changes)
-        copy.__dict__.pop("_by_name", None)  # what was worked out from the old ones
+        for worked_out in ("_by_name", "prompt_tokens"):
+            copy.__dict__.pop(worked_out, None)
         return copy
 
     def changes_from(self, before: "TurnConfig") -> tuple[str, ...]:
@@ -73,6 +84,7 @@ class TurnConfig(Value):
                 "sandbox",
                 "injected_tool_args",
                 "output_retries",
+                "emit_mcp_progress",
                 "planning_enabled",
                 "planning_model",
                 "planning_instructions",

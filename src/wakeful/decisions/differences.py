@@ -10,6 +10,7 @@ from wakeful.decisions.turn import (
     CheckAnswer,
     EndLevel,
     Finish,
+    Fold,
     HitLimit,
     SkipCall,
     StartPlanning,
@@ -84,6 +85,8 @@ def words(step: Step) -> str:
             return f"stop {', '.join(step.running) or 'nothing'}, skip {', '.join(step.waiting) or 'nothing'}"
         case StartPlanning():
             return "plan"
+        case Fold():
+            return f"fold {step.cut} items ({step.trigger})"
         case EndLevel():
             return f"end {step.level} ({step.error or 'completed'})"
         case CheckAnswer():

@@ -18,6 +18,9 @@ from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
     AnyEvent,
+    CompactionCompleted,
+    CompactionFailed,
+    CompactionStarted,
     ContinuationDecided,
     CostEstimated,
     HookCompleted,
@@ -53,6 +56,7 @@ from wakeful.contracts.tools import BY_DANGER
 from wakeful.decisions.delegation import Refusal, child_of, jobs_of
 from wakeful.decisions.differences import Difference, compared, spelled, words
 from wakeful.decisions.ending import ending
+from wakeful.decisions.folding import settled_fold
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.recovery import (
     CloseUnknown,
@@ -74,6 +78,7 @@ from wakeful.decisions.turn import (
     CheckAnswer,
     EndLevel,
     Finish,
+    Fold,
     HitLimit,
     SkipCall,
     StartPlanning,
@@ -176,6 +181,11 @@ class Replay:
                 return self._child_began(fact, event)
             case SubagentCompleted() | SubagentFailed():
                 return self._child_ended(fact, event)
+            case CompactionStarted():
+                fold = Fold(fact.level, event.trigger, event.cut, event.tokens_before)
+                return self._one_of(fact, fold)
+            case CompactionCompleted() | CompactionFailed():
+                return self._folded(fact, event)
             case PlanningStarted():
                 return self._one_of(fact, StartPlanning())
             case PlanningCompleted() | PlanningFailed():
@@ -389,12 +399,31 @@ class Replay:
             return Difference(event.kind, words(step))
         return self._same(fact)
 
+    def _folded(self, fact: Fact, event: CompactionCompleted | CompactionFailed) -> Difference | None:
+        """Who wrote the summary is outside the log; that nothing was lost that had to be kept is held to it."""
+        level = self._level(fact.level)
+        writer = next((each for each in self.state.levels.values() if each.fold_id == event.compaction_id), None)
+        if writer is None:
+            return Difference(f"fold {event.compaction_id}", "nothing is being folded here")
+        step = self._find(lambda each: isinstance(each, EndLevel) and each.level == writer.id)
+        if not isinstance(step, EndLevel):
+            return Difference(words(EndLevel(writer.id or "")), self._would())
+        expected = settled_fold(self.state, level, writer, step)
+        if isinstance(expected, CompactionCompleted) and isinstance(event, CompactionCompleted):
+            same = (expected.cut, expected.summary, expected.preserved_artifact_refs) == (
+                event.cut,
+                event.summary,
+                event.preserved_artifact_refs,
+            )
+            return self._same(fact) if same else Difference("a summary", "another summary")
+        return self._same(fact) if expected.kind == event.kind else Difference(event.kind, expected.kind)
+
     # --- limits, stops, answers -------------------------------------------------------------------------------------
 
     def _limited(self, fact: Fact, event: LimitChanged) -> Difference | None:
-        if event.limit_name in ("tokens", "cost", "subtasks", "bytes"):
+        if event.limit_name in ("tokens", "cost", "subtasks", "bytes") and event.what != "history":
             return self._weighed(fact, event)
-        step = HitLimit(event.limit_name, event.limit, event.observed)
+        step = HitLimit(event.limit_name, event.limit, event.observed, event.what)
         difference = self._one_of(fact, step)
         seconds = self.state.limits.seconds
         if difference is None or event.limit_name != "wall_clock" or seconds != event.limit or self.state.stop:

@@ -101,10 +101,11 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.models import ProviderAttemptRecord
+from wakeful.decisions.compaction import context_tokens, kept_by, measured, summary_config, transcript
 from wakeful.decisions.delegation import REMINDER, TASK_KEY, child_config
 from wakeful.decisions.ledger import Ledger
 from wakeful.decisions.level_ends import unsatisfied
-from wakeful.decisions.levels import Asked, Call, ChildEnd, Level, Pending, Phase
+from wakeful.decisions.levels import Asked, Call, ChildEnd, Heard, Level, Pending, Phase
 from wakeful.decisions.planning import planner_config
 from wakeful.decisions.policy.provenance import NOTHING_SEEN, Exposure, begun, exposed, merged, what_it_does
 from wakeful.decisions.retries import MAX_ATTEMPTS
@@ -184,6 +185,8 @@ class TurnState(Level):
     """The call with which a mediator declared the run complete."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Calls whose outcome nobody knows, and their tools."""
+    compaction_id: str | None = None
+    """The newest summary the conversation rests on."""
     plan: PlanArtifact | None = None
     planned: bool = False
     """Planning is behind it, with a plan or without."""
@@ -212,7 +215,17 @@ class TurnState(Level):
 
 def after(before: TurnState, configs: Mapping[str, TurnConfig]) -> TurnState:
     """The thread's next turn: it goes on with the same conversation, and with what that has seen."""
-    return TurnState(configs=configs, items=before.items, exposure=replace(before.exposure, acted=""))
+    return TurnState(
+        configs=configs,
+        items=before.items,
+        exposure=replace(before.exposure, acted=""),
+        heard=before.heard,
+        references=before.references,
+        conserved=before.conserved,
+        advised=before.advised,
+        compactions=before.compactions,
+        compaction_id=before.compaction_id,
+    )
 
 
 def evolve(state: TurnState, fact: Fact) -> None:
@@ -227,6 +240,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
         return  # about a level that has ended: nothing is decided from it any more
     match event:
         case ToolResult():
+            if event.artifact_refs or event.details:
+                _refers(level, fact, event)
             if event.tool_name == FINISH and level.output_schema is not None:
                 level.has_finished, level.payload = True, (event.details or {}).get("payload")
             _answered_call(state, level, fact, event.item)
@@ -263,12 +278,15 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case ToolDispatched():
             _dispatched_again(state, level, fact, event)
         case MessageAdmitted():
+            state.heard.append(Heard(len(state.items), event.message_id, event.authority_class, fact.turn_id or ""))
             state.items.append(event.item)
             state.derived_from = lowest((event.authority_class, event.derived_from or event.authority_class))
             state.exposure = merged(state.exposure, begun(state.derived_from))
         case HistoryImported():
             # The message opens its turn and is stored first; in the conversation it comes after what it follows.
             state.items[-1:-1] = event.items
+            newest = state.heard.pop()
+            state.heard.append(newest._replace(place=len(state.items) - 1))
         case TurnStarted():
             _started(state, fact, event)
         case TurnConfigChanged():
@@ -286,8 +304,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _planning_started(state, event)
         case PlanningCompleted() | PlanningFailed():
             _planning_ended(state, event)
-        case CompactionStarted() | CompactionCompleted() | CompactionFailed():
-            pass
+        case CompactionStarted():
+            _folding(state, level, event)
+        case CompactionCompleted() | CompactionFailed():
+            _folded(state, level, event)
         case TurnInterjected():
             _interjected(state, event)
         case TurnPauseRequested():
@@ -413,13 +433,22 @@ def _resumed(state: TurnState, fact: Fact) -> None:
 
 def _limited(state: TurnState, fact: Fact, event: LimitChanged) -> None:
     if state.stop is None:
+        if event.limit_name == "context_budget":
+            state.final_text = state.last_text = event.what  # a stop like this is a result, and says so in words
         state.stop = Stop(
             "incomplete",
             event.limit_name,
-            f"the limit {event.limit_name}={event.limit:g} was reached{f': {event.what}' if event.what else ''}",
+            _limit_words(event),
             applied=event.limit_name != "wall_clock" and not state.levels,
             requested_at=fact.at,
         )
+
+
+def _limit_words(event: LimitChanged) -> str:
+    if event.limit_name == "context_budget":
+        return event.what
+    of = f" ({event.what})" if event.what else ""
+    return f"the limit {event.limit_name}={event.limit:g} was reached{of}"
 
 
 def _interjected(state: TurnState, event: TurnInterjected) -> None:
@@ -465,7 +494,7 @@ def _round_of(level: Level, step: int) -> None:
 def _model_answered(state: TurnState, level: Level, event: ModelCompleted) -> None:
     level.answered += 1
     state.tree_answered += 1
-    usage = event.token_usage
+    usage = level.last_usage = event.token_usage
     if usage is not None:
         level.usage = level.usage + usage
         level.usage_reported = True
@@ -530,6 +559,8 @@ def _recorded(state: TurnState, level: Level, fact: Fact, event: AssistantRecord
     if text:
         level.last_text = text
     level.final_text = text
+    measured(level, level.last_usage)
+    _advise(level)
     level.continuation = event.continuation
     for call in level.batch:
         state.calls.pop(call.call_id, None)
@@ -687,6 +718,7 @@ def _answered_call(state: TurnState, level: Level, fact: Fact, answer: ToolItem)
     front = level.front
     while front < len(batch) and (ready := batch[front].answer) is not None:
         level.items.append(ready)
+        _advise(level)
         front += 1
     level.front = front
     if front == len(batch):
@@ -779,6 +811,71 @@ def _planning_ended(state: TurnState, event: PlanningCompleted | PlanningFailed)
     if state.phase == "apart":
         state.phase = "ready"
     _touched(state, state)
+
+
+# --- what is folded --------------------------------------------------------------------------------------------------
+
+
+def _refers(level: Level, fact: Fact, event: ToolResult) -> None:
+    """A result that names artifacts or evidence: neither may be lost with its place in the conversation."""
+    cited = event.details.get("citations") if event.details else None
+    evidence = tuple(
+        str(link)
+        for citation in (cited if isinstance(cited, list | tuple) else ())
+        if isinstance(citation, dict) and (link := citation.get("url") or citation.get("id") or citation.get("ref"))
+    )
+    if event.artifact_refs or evidence:
+        level.references[fact.call_id or ""] = event.artifact_refs, evidence
+
+
+def _advise(level: Level) -> None:
+    """The model is told how full its context is with what was just added; worked out once."""
+    config = level.config
+    if config is not None and config.budget_awareness == "per-message" and config.context_window is not None:
+        level.advised[len(level.items) - 1] = context_tokens(level)
+
+
+def _folding(state: TurnState, level: Level, event: CompactionStarted) -> None:
+    level.folds_for = level.step + 1
+    if event.level_id is None:
+        return
+    assert level.config is not None
+    level.phase = "apart"
+    folded = level.items[: event.cut]
+    writer = Level(
+        id=event.level_id,
+        kind="summary",
+        parent=level,
+        depth=level.depth,
+        config=summary_config(level.config),
+        items=[UserItem(parts=(Text(transcript(folded, level.config.context_window)),), origin="runtime")],
+        phase="ready",
+        cut=event.cut,
+        trigger=event.trigger,
+        began_at=state.now,
+        fold_id=event.compaction_id,
+    )
+    state.levels[event.level_id] = state.able[event.level_id] = writer
+
+
+def _folded(state: TurnState, level: Level, event: CompactionCompleted | CompactionFailed) -> None:
+    """From here on the model is shown the summary; the log keeps what it stands for."""
+    writer = next((each for each in state.levels.values() if each.fold_id == event.compaction_id), None)
+    if writer is not None:
+        _close(state, writer)
+    if level.phase == "apart":
+        level.phase = "ready"
+    if isinstance(event, CompactionFailed) or event.summary is None:
+        return
+    cut = event.cut
+    level.conserved = kept_by(level, cut, (), ())
+    level.items[:cut] = [event.summary]
+    level.heard = [heard._replace(place=heard.place - cut + 1) for heard in level.heard if heard.place >= cut]
+    level.advised = {place - cut + 1: used for place, used in level.advised.items() if place >= cut}
+    level.known_tokens = level.known_at = 0
+    level.compactions += 1
+    if level is state:
+        state.compaction_id = event.compaction_id
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------

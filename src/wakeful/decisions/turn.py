@@ -15,7 +15,9 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.events import ActionRequired, LimitName, RuntimeToolRequested, StopCause
+from wakeful.contracts.events.context import CompactionTrigger
 from wakeful.contracts.tools import MAX_PARALLEL_PER_TURN
+from wakeful.decisions.compaction import context_tokens, cut_of, due, share, stop_words
 from wakeful.decisions.level_ends import too_many_rounds
 from wakeful.decisions.levels import Call, Level, Pending
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
@@ -69,6 +71,7 @@ class HitLimit:
     name: LimitName
     limit: float
     observed: float
+    what: str = ""
 
 
 @dataclass(slots=True, frozen=True)
@@ -82,6 +85,16 @@ class StopWork:
 @dataclass(slots=True, frozen=True)
 class StartPlanning:
     """Have a planner look at the task first."""
+
+
+@dataclass(slots=True, frozen=True)
+class Fold:
+    """Fold the beginning of a level's conversation into a summary."""
+
+    level: str | None
+    trigger: CompactionTrigger
+    cut: int
+    tokens_before: int
 
 
 @dataclass(slots=True, frozen=True)
@@ -122,6 +135,7 @@ Step: TypeAlias = (
     | HitLimit
     | StopWork
     | StartPlanning
+    | Fold
     | EndLevel
     | CheckAnswer
     | AskCaller
@@ -204,7 +218,27 @@ def _next_round(state: TurnState, level: Level, room: _Room) -> list[Step]:
         if level.id is not None:
             return [_ended(level, *too_many_rounds(level, most))]
         return [HitLimit("max_steps", most, level.step + 1)]
+    if (shorten := _too_long(state, level)) is not None:
+        return [shorten]
     return _ask(state, level, room, AskModel(level.step + 1, 0, 1, level=level.id), last_round=level.step + 1 == most)
+
+
+def _too_long(state: TurnState, level: Level) -> Fold | HitLimit | None:
+    """What has to be done about a conversation that has grown too long for the next request; tried once for each."""
+    found = due(level, state.limits.history_tokens)
+    if found is None:
+        return None
+    percent = share(level.config.budget_awareness) if level.config is not None else None
+    if level.folds_for != level.step + 1 and (percent is None or percent > 0):
+        cut = cut_of(level, found.window)
+        if cut:
+            return Fold(level.id, found.trigger, cut, found.used)
+    if found.trigger == "context_budget" and percent is not None:
+        words = stop_words(found.used, found.window, percent)
+        return HitLimit("context_budget", percent, found.used * 100 // found.window, words)
+    if state.limits.history_tokens is not None and found.used > state.limits.history_tokens:
+        return HitLimit("tokens", state.limits.history_tokens, found.used, "history")
+    return None  # the provider may still take it; if it does not, it says so
 
 
 def _ask(state: TurnState, level: Level, room: _Room, step: AskModel, *, last_round: bool = False) -> list[Step]:
@@ -260,6 +294,12 @@ def _lost(state: TurnState, level: Level, room: _Room) -> list[Step]:
         return _ask(state, level, room, AskModel(asked.step, asked.candidate, asked.attempt + 1, wait, at))
     if failure.disposition == "fallback":
         return _ask(state, level, room, AskModel(asked.step, asked.candidate + 1, 1, level=at))
+    if failure.failure_kind == "context_length_exceeded" and level.folds_for != level.step and level.kind != "summary":
+        window = level.config.context_window if level.config is not None else None
+        used = context_tokens(level)
+        cut = cut_of(level, window or used)
+        if cut:
+            return [Fold(level.id, "context_exceeded", cut, used)]
     tried = len(level.attempts)
     spent = " (retries exhausted)" if failure.attempt >= MAX_ATTEMPTS else ""
     again = f" after {tried} attempts{spent}" if tried > 1 else ""

@@ -21,7 +21,7 @@ from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import InvalidConfig, ToolMissing, WakefulError
+from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, ToolMissing, WakefulError
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
@@ -34,6 +34,7 @@ from wakeful.contracts.events import (
     TurnSuspended,
 )
 from wakeful.contracts.tools import Principal
+from wakeful.decisions.compaction import share
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.mediation.consulting import Consulting
@@ -76,8 +77,16 @@ async def prepare(
     belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
     config = await _config(request, row, deps, context, principal, folded, belt)
     models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
-    planner = _planner(runtime, agent)
-    await runtime.pricing.ready([*models, *planner])
+    planner = _apart(runtime, agent, "planning_model", agent.planning_model if agent.planning_enabled else None)
+    summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
+    await runtime.pricing.ready([*models, *planner, *summariser])
+    config = config.changed(context_window=_window(models[0]))
+    if share(config.budget_awareness) is not None and config.context_window is None:
+        raise ContextWindowUnknown(
+            f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
+            f"{models[0].ref}, which nobody knows",
+            "name a model whose window is known, give its profile a context_window, or leave budget_awareness out",
+        )
     work = TurnWork(
         store=store,
         claim=claim,
@@ -86,6 +95,7 @@ async def prepare(
         config=config,
         models=models,
         planner=planner,
+        summariser=summariser,
         tools=belt.tools,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
@@ -135,17 +145,24 @@ async def prepare(
     return work, folded
 
 
-def _planner(runtime: Runtime, agent: Agent[Any, Any]) -> list[Model]:
-    """Who plans, where that is not the executor. Refused before anything is asked when there is no such model."""
-    if not agent.planning_enabled or agent.planning_model is None:
+def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
+    """A model for one phase alone. Refused before anything is asked when there is no such model."""
+    if choice is None:
         return []
     try:
-        return [runtime.resolve_model(agent.planning_model)]
+        return [runtime.resolve_model(choice)]
     except WakefulError as error:
         raise InvalidConfig(
-            f"Agent {agent.name!r}: planning_model={agent.planning_model!r} cannot be used: {error.message}",
-            error.hint or "name another model, or leave planning_model out to plan with the agent's own",
+            f"Agent {agent.name!r}: {field}={choice!r} cannot be used: {error.message}",
+            error.hint or f"name another model, or leave {field} out to use the agent's own",
         ) from error
+
+
+def _window(model: Model) -> int | None:
+    """How much the model can be shown, where it says so."""
+    profile = getattr(model, "profile", None)
+    found = getattr(profile, "context_window", None) if profile is not None else getattr(model, "context_window", None)
+    return found if isinstance(found, int) else None
 
 
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
@@ -219,6 +236,7 @@ async def _config(
         sandbox=agent.sandbox.as_dict(),
         settings={name: value for name, value in agent.settings.items() if name != "stream"},
         output_schema=agent.output_schema,
+        emit_mcp_progress=agent.emit_mcp_progress,
         planning_enabled=agent.planning_enabled,
         planning_model=agent.planning_model,
         planning_instructions=agent.planning_instructions,

@@ -11,8 +11,8 @@ from typing import Any, cast
 from wakeful.agents.config import find_tool
 from wakeful.agents.definition import Agent
 from wakeful.agents.folding import fold
+from wakeful.agents.gating import tools_of_the_runtime
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.controls import tools_of_the_runtime
 from wakeful.contracts.errors import AgentMissing, ToolMissing, WakefulError
 from wakeful.contracts.policies import GatePolicy
 from wakeful.ports import Store, TurnRow
@@ -73,6 +73,7 @@ async def rebuilt_agent(
         sandbox=config.sandbox,
         policy=_policy(config),
         injected_tool_args=config.injected_tool_args,
+        emit_mcp_progress=config.emit_mcp_progress,
         planning_enabled=config.planning_enabled,
         planning_model=config.planning_model,
         planning_instructions=config.planning_instructions,
