@@ -439,6 +439,21 @@ class TranscriptPersister(Protocol):
         ...
 
 
+class CompletionPolicy(Protocol):
+    """Says when a host's work is done."""
+
+    def record_tool_result(
+        self,
+        tool_name: str,
+        declaration: "RuntimeToolDeclaration | None",
+        tool_result: dict[str, Any],
+        context: dict[str, Any],
+        turn_count: int,
+    ) -> Any:
+        """Called with every result: `{complete, message?, context?}`. Raising, or anything else, says nothing."""
+        ...
+
+
 # --- what waits for somebody outside ---------------------------------------------------------------------------------
 # Methods may be plain or async, like the others that hosts bring.
 
