@@ -412,7 +412,8 @@ class ToolExecutor(Protocol):
     def execute(self, call: "ToolCall", declaration: "RuntimeToolDeclaration", context: dict[str, Any]) -> Any:
         """An object: `{success, result | error, metadata?, runtime?}`, or a bare result. Raising fails this one call.
 
-        `context["cancelled"]` is set when nobody waits for the call any more.
+        `context["cancelled"]` is set when nobody waits for the call any more; `context["deadline"]`, where it is there,
+        is when that will be.
         """
         ...
 

@@ -6,6 +6,7 @@ calls that run together do not use one unit twice.
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from wakeful.contracts.iteration_budgets import TOOL_CALLS, TURNS, WALL_CLOCK, IterationBudget
 
@@ -89,6 +90,13 @@ class RunBudgets:
         self.turns.increment()
         if self._host_turns is not None and self._host_turns is not self.turns:
             self._host_turns.increment()
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When the wall clock allows no more."""
+        if self._began is None or self.seconds_allowed is None:
+            return None
+        return datetime.fromtimestamp(self._began[0] / SECOND + self.seconds_allowed, UTC)
 
     def at(self, moment: int) -> None:
         """The time of a fact, in microseconds."""

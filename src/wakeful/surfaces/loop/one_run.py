@@ -385,7 +385,8 @@ class OneRun:
         context = {**self._context(self._view.turn), "cancelled": ctx.cancelled}
         if ctx.approval is not None:
             context["approval"] = ctx.approval
-        return context if ctx.deadline is None else {**context, "deadline": ctx.deadline}
+        deadlines = [each for each in (ctx.deadline, self._budgets.deadline) if each is not None]
+        return {**context, "deadline": min(deadlines)} if deadlines else context
 
     async def _prepared(
         self, tool: RuntimeToolDeclaration, call_id: str, arguments: dict[str, Any]
