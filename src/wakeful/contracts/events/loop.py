@@ -126,7 +126,7 @@ class LoopStalled(LoopFact):
     """The same call was made too often in a row: the run ends."""
 
     kind: ClassVar[str] = "transcript.stalled"
-    aliases: ClassVar[tuple[str, ...]] = ("transcript.stalled",)
+    aliases: ClassVar[tuple[str, ...]] = ("loop_stalled",)
 
     tool_name: str
     parameters_hash: str
@@ -141,7 +141,7 @@ class IdenticalFailureNudged(LoopFact):
     """The same call failed in the same way too often in a row: the model is told so."""
 
     kind: ClassVar[str] = "transcript.failure.nudged"
-    aliases: ClassVar[tuple[str, ...]] = ("transcript.failure.nudged",)
+    aliases: ClassVar[tuple[str, ...]] = ("identical_failure_nudged",)
 
     tool_name: str
     parameters_hash: str
@@ -182,7 +182,7 @@ class InterruptReceived(LoopFact):
     """Somebody had something to say between two turns."""
 
     kind: ClassVar[str] = "transcript.interrupt.received"
-    aliases: ClassVar[tuple[str, ...]] = ("transcript.interrupt.received",)
+    aliases: ClassVar[tuple[str, ...]] = ("interrupt_received",)
 
     turn: int
     action: Literal["cancel", "redirect", "message"]
@@ -196,7 +196,7 @@ class InterruptIgnored(LoopFact):
     """What an interrupt source answered is no message."""
 
     kind: ClassVar[str] = "transcript.interrupt.ignored"
-    aliases: ClassVar[tuple[str, ...]] = ("transcript.interrupt.ignored",)
+    aliases: ClassVar[tuple[str, ...]] = ("interrupt_ignored",)
 
     reason: Literal["invalid_message"]
     turn: int
