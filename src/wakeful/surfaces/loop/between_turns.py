@@ -2,7 +2,7 @@
 
 1. budgets              one that a call would have passed, or that its owner has passed: the run stops
 2. the spin detector    the same call too often in a row: the run stops
-3. what is pending      a turn that rests on a person or a client never comes here
+3. what is pending      a person or a client: the run rests, and nothing of the following is asked
 4. completion           the host's policy has seen every result; complete: the run is done
 5. the interrupt        the host's source is asked; cancel: the run stops, anything else goes on
 6. the turn limit       the runner's own
@@ -114,16 +114,11 @@ class BetweenTurns:
         new = self._new()
         await self._diagnose(new)
         nudges = self._guard(new)
-        passed = self._budgets.passed()
-        if passed is not None and view.exceeded is None:
-            await teller.record(exceeded(passed))
-        stalled = self._spin.repeated if self._spin is not None else None
-        if stalled is not None:
-            await teller.record(LoopStalled(**asdict(stalled), turn=view.turn))
+        await self._stopping()
         decisions = await self._decisions(new)
         await teller.catch_up()
-        if stalled is not None or view.exceeded is not None:
-            return Found(SPIN if stalled is not None else BUDGET)
+        if view.stalled is not None or view.exceeded is not None:
+            return Found(SPIN if view.stalled is not None else BUDGET)
         if await self._heed(decisions):
             return Found(complete=True)
         for nudge in nudges:
@@ -132,11 +127,24 @@ class BetweenTurns:
         return await self._interrupted() if polls else Found()
 
     async def over(self) -> None:
-        """The run is over for another reason: whoever sees every result sees the last ones."""
+        """The run is over, or rests. Whoever sees every result sees the last ones."""
         new = self._new()
         await self._diagnose(new)
+        self._guard(new)
+        if self._view.terminal is None:
+            await self._stopping()
         await self._decisions(new)
         await self._teller.catch_up()
+
+    async def _stopping(self) -> None:
+        """Budgets, then the spin detector: what stops a run is a fact, each once."""
+        view = self._view
+        passed = self._budgets.passed()
+        if passed is not None and view.exceeded is None:
+            await self._teller.record(exceeded(passed))
+        stalled = self._spin.repeated if self._spin is not None else None
+        if stalled is not None and view.stalled is None:
+            await self._teller.record(LoopStalled(**asdict(stalled), turn=view.turn))
 
     def _new(self) -> list[_Result]:
         view = self._view

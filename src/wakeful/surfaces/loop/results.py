@@ -35,6 +35,7 @@ class Stop:
     failure: RunFailure | None = None
 
 
+PENDING = ("runtime_tool_pending", "approval_required")
 COMPLETED = Stop(RunOutcome.of("completed"))
 
 
@@ -100,7 +101,7 @@ def conversation_result(
 ) -> ConversationResult:
     """The result as it leaves the process."""
     messages = tuple(safe_message(message, declarations) for message in view.messages)
-    if len(view.approvals) > 1 and stop.status == "approval_required":
+    if len(view.approvals) > (stop.status == "approval_required") and stop.status in PENDING:
         metadata = {**metadata, "approvals_required": [each.envelope.to_wire() for each in view.approvals]}
     if view.completed_by is not None:
         metadata = {**metadata, "completed_by": view.completed_by}
