@@ -107,6 +107,8 @@ class CompletionBlocked(LoopFact):
     rule_id: str
     reason: str
     counters: dict[str, int] = {}
+    rule: JsonDict = {}
+    """What the rule says, by its own fields."""
 
 
 class IterationBudgetExceeded(LoopFact):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from wakeful.contracts.conversation_result import ResultEvent
 from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso
 from wakeful.contracts.events import (
+    CompletionBlocked,
     InterruptReceived,
     LimitChanged,
     LoopFact,
@@ -81,6 +82,8 @@ def noted(event: LoopFact) -> LoopEvent:
     match event:
         case TranscriptLockContended():
             payload = {"session_id": event.session_id}
+        case CompletionBlocked():
+            payload = {**payload.pop("rule"), **payload}
         case ToolResultDiagnosed():
             payload = {**payload.pop("diagnostics"), **payload}
         case InterruptReceived():

@@ -288,6 +288,7 @@ class OneRun:
             rule_id=blocked.rule_id,
             reason=blocked.reason,
             counters=dict(blocked.counters),
+            rule=dict(blocked.rule),
         )
         await self._teller.record(event)
         return (transcript.text("user", blocked.reason),)
