@@ -33,7 +33,13 @@ def test_an_item_has_its_shape_and_an_id_that_follows_from_it() -> None:
     digits = item.id.removeprefix("item-")
     assert len(digits) == 16 and set(digits) <= set("0123456789abcdef")
     assert normalise_item(given, 3).id == item.id
-    changes = [{"content": "x"}, {"type": "x"}, {"metadata": {}}, {"group": "x"}, {"boundary": "x"}]
+    changes: list[dict[str, Any]] = [
+        {"content": "x"},
+        {"type": "x"},
+        {"metadata": {}},
+        {"group": "x"},
+        {"boundary": "x"},
+    ]
     ids = {normalise_item({**given, **change}, 3).id for change in changes} | {normalise_item(given, 4).id}
     assert len(ids) == 6 and item.id not in ids
     assert normalise_item(wire, 9) == item, "what has an id keeps it"

@@ -22,12 +22,10 @@ from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.conversation_result import ConversationResult
-from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.envelope import MAIN_THREAD
 from wakeful.contracts.errors import KeyReused
 from wakeful.contracts.events import (
     CompletionBlocked,
-    ObserverFailed,
     SessionStarted,
     StopRule,
     ToolDeclarationsRejected,
@@ -38,9 +36,7 @@ from wakeful.contracts.events import (
     TranscriptPersistFailed,
 )
 from wakeful.contracts.outcomes import RunFailure
-from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.requests import ConversationRequest
-from wakeful.contracts.tool_calls import ToolCall
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.ports import ToolExecutor
@@ -63,6 +59,7 @@ from wakeful.surfaces.loop.host_policy import visible_tools
 from wakeful.surfaces.loop.locks import HeldLock, acquire
 from wakeful.surfaces.loop.loop_events import HostIds
 from wakeful.surfaces.loop.options import LoopOptions
+from wakeful.surfaces.loop.preparing import Preparer
 from wakeful.surfaces.loop.provider_turns import ProviderTurns
 from wakeful.surfaces.loop.results import (
     Stop,
@@ -80,8 +77,6 @@ from wakeful.surfaces.loop.turn_runner_model import TurnRunnerModel
 from wakeful.surfaces.loop.view import LoopView, Sources
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
-
-DENIED_HOOK = "tool_capability_denied"
 
 
 class OneRun:
@@ -114,11 +109,12 @@ class OneRun:
         self._budgets = RunBudgets(options.budgets, options.max_turns if options.has_turn_limit else None)
         self._view = LoopView(messages, self._sources, self._budgets, HostIds(options.run_id, options.session_id))
         self._teller = Teller(runtime.store, runtime.clock, self._agent_id, self._view, options.on_event, hooks)
+        self._tools = Preparer(self._core, options, self._sources, hooks, self._teller)
         self._model = TurnRunnerModel(
             turn_runner if turn_runner is not None else self._provider_turns(),
             self._transcript,
             self._context,
-            self._canonical,
+            self._tools.canonical,
             self._sources.taken,
             self._used_ids(),
             self._at_natural_end,
@@ -130,13 +126,13 @@ class OneRun:
         )
         self._auditor = Auditor(hooks, self._view, self._sources, self._teller, self._context)
         around = Around(
-            *(hooks, self._view, self._sources, self._teller, self._declared, self._prepared, self._context),
+            *(hooks, self._view, self._sources, self._teller, self._tools.find, self._tools.prepare, self._context),
             self._budgets,
             self._bounded,
         )
         self._gate = LoopGate(around, options.pre_tool_mediator, mediator_seconds)
         self._between = BetweenTurns(
-            *(options, self._view, self._teller, self._budgets, self._sources.declarations, self._declared),
+            *(options, self._view, self._teller, self._budgets, self._sources.declarations, self._tools.find),
             self._context,
             self._current_request,
         )
@@ -155,7 +151,7 @@ class OneRun:
             stop = await self._turns()
             await self._teller.catch_up()
             audits = await self._auditor.entries()
-            if self._turn_id:
+            if self._turn_id or stop.budget is not None:
                 await self._persist(self._result(stop, audits))
             await self._let_go(held)
             return await self._end(stop, audits)
@@ -219,8 +215,8 @@ class OneRun:
             self._runtime,
             self._hooks,
             options.request_store,
-            lambda name: self._core.find(name) if self._core is not None else None,
-            self._prepared,
+            self._tools.find,
+            self._tools.prepare,
             lambda: self._context(self._view.turn),
         )
 
@@ -238,10 +234,10 @@ class OneRun:
     def _request(self, key: str | None) -> RunRequest:
         options, core = self._options, self._core
         tools: list[Tool[Any]] = [
-            LoopClientTool(tool, self._assembled, options.run_id)
+            LoopClientTool(tool, self._tools.assemble, options.run_id)
             if tool.is_clients
             else ExecutorTool(
-                *(tool, core, self._call_context, self._prepared, self._bounded),
+                *(tool, core, self._call_context, self._tools.prepare, self._bounded),
                 self._sources.returned,
                 self._sources.asked,
             )
@@ -388,62 +384,6 @@ class OneRun:
             context["approval"] = ctx.approval
         deadlines = [each for each in (ctx.deadline, self._budgets.deadline) if each is not None]
         return {**context, "deadline": min(deadlines)} if deadlines else context
-
-    async def _prepared(
-        self, tool: RuntimeToolDeclaration, call_id: str, arguments: dict[str, Any]
-    ) -> ToolCall | dict[str, Any]:
-        """The call with everybody's parameters in it, or why it is not made."""
-        call = self._assembled(tool, call_id, arguments)
-        if isinstance(call, dict) and call["metadata"]["error_type"] == "capability_denied":
-            await self._tell_denied(tool, call_id, self._principal())
-        return call
-
-    def _principal(self) -> ExecutionPrincipal | None:
-        request = self._options.request
-        return request.principal if request is not None else None
-
-    def _assembled(
-        self, tool: RuntimeToolDeclaration, call_id: str, arguments: dict[str, Any]
-    ) -> ToolCall | dict[str, Any]:
-        assert self._core is not None
-        context, request, principal = self._options.context, self._options.request, self._principal()
-        client = context.get("client_context")
-        return self._core.prepared(
-            tool,
-            self._called_as(call_id) or tool.name,
-            arguments,
-            call_id,
-            contexts={
-                "context": context,
-                "client_context": client if isinstance(client, Mapping) else None,
-                "caller_context": principal.caller_context if principal is not None else None,
-                "runtime_context": request.runtime_context if request is not None else None,
-            },
-            principal=principal,
-        )
-
-    async def _tell_denied(
-        self, tool: RuntimeToolDeclaration, call_id: str, principal: ExecutionPrincipal | None
-    ) -> None:
-        payload = {
-            "tool_name": tool.name,
-            "tool_call_id": call_id,
-            "required_capability": tool.required_capability,
-            "principal": principal.to_safe_metadata() if principal is not None else None,
-        }
-        for error in await self._hooks.observe(DENIED_HOOK, payload):
-            await self._teller.record(ObserverFailed(surface=DENIED_HOOK, error=describe(error)))
-
-    def _declared(self, name: str) -> RuntimeToolDeclaration | None:
-        return self._core.find(name) if self._core is not None else None
-
-    def _canonical(self, name: str) -> str:
-        tool = self._declared(name)
-        return tool.name if tool is not None else name
-
-    def _called_as(self, call_id: str) -> str:
-        calls = (call for taken in self._sources.taken.values() for call in taken.calls)
-        return next((call.called_as for call in calls if call.call_id == call_id), "")
 
     def _known(self) -> Sources:
         accepted, core = self._options.declarations.accepted, self._core

@@ -200,7 +200,10 @@ async def test_a_call_that_a_mediator_turns_down_uses_nothing() -> None:
 
     async def mediator(context: dict[str, Any]) -> dict[str, Any]:
         await asyncio.sleep(0)
-        answers = {"a": {"action": "reject", "error": "no"}, "b": {"action": "replace_result", "result": {"result": 1}}}
+        answers: dict[str, dict[str, Any]] = {
+            "a": {"action": "reject", "error": "no"},
+            "b": {"action": "replace_result", "result": {"result": 1}},
+        }
         return answers.get(context["parameters"]["q"], {"action": "proceed"})
 
     result = await host.mediated(budgets=[budget], pre_tool_mediator=mediator, tool_declarations=PURE)

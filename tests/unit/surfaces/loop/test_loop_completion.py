@@ -131,7 +131,11 @@ async def test_what_a_policy_says_is_nowhere_but_in_transcript_result_and_log() 
             kept.append((messages, request, result))
             return "t1"
 
-    host.hooks.register("tool_audit_parameters", lambda safe, *_: kept.append(safe) or safe)
+    def audited(safe: Any, *_: Any) -> Any:
+        kept.append(safe)
+        return safe
+
+    host.hooks.register("tool_audit_parameters", audited)
     policy = Policy(n1={"complete": False, "message": "MARK", "context": {"note": "MARK"}})
     result = await host.mediated(completion_policy=policy, transcript_persister=Persister())
     wire = result.to_wire()

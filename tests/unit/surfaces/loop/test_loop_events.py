@@ -153,17 +153,17 @@ async def test_every_event_there_is_has_its_name_and_keys() -> None:
 
 @pytest.mark.spec("API-RES-11")
 async def test_the_result_lists_every_lifecycle_event_with_its_place_in_the_log() -> None:
-    cut = {"tool_result_truncator": {"max_bytes": 10}, "completion_policy": Policy()}
-    fold = {"compaction_policy": {"enabled": True, "max_messages": 2, "recent_messages": 1}}
     answers: list[Any] = [{"content": "hey"}]
     host = Host(*[calling(search("x"))] * 2, {"content": "done"})
     host.answers["x"] = {"success": True, "result": "x" * 99}
+    given = [{"role": "user", "content": str(number)} for number in range(3)]
     result = await host.mediated(
-        *([{"role": "user", "content": str(number)} for number in range(3)],),
+        given,
         interrupt_source=lambda *_: answers.pop(0) if answers else None,
+        tool_result_truncator={"max_bytes": 10},
+        completion_policy=Policy(),
+        compaction_policy={"enabled": True, "max_messages": 2, "recent_messages": 1},
         summarizer=lambda *_: "s",
-        **cut,
-        **fold,
     )
     listed = [(event.type, event.metadata) for event in result.events]
     assert listed == host.told[:-1], "everything that was told, but `completed`"
