@@ -15,14 +15,14 @@ from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
 from wakeful.agents.runner import TurnRunner
-from wakeful.agents.work import CheckAnswer, TurnWork
+from wakeful.agents.work import CheckAnswer, OtherAgent, TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
-from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import BlobRef, Text
+from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import ToolMissing
+from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, ToolMissing, WakefulError
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
@@ -33,19 +33,26 @@ from wakeful.contracts.events import (
     TurnConfigChanged,
     TurnStarted,
     TurnSuspended,
+    WorkflowStarted,
 )
 from wakeful.contracts.tools import Principal
+from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.secret_values import SecretValues, keys_only
+from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, Store, TurnRow
-from wakeful.service.admission import check_deps
+from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
+from wakeful.service.configuring import config_of, window_of
+from wakeful.service.node_agents import other_agents
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.toolbelt import Belt, toolbelt
+from wakeful.tools.answered_here import AnsweredHere
 from wakeful.tools.context import RunContext
+from wakeful.tools.person import ask_person
 
 MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
@@ -65,6 +72,9 @@ async def prepare(
     claim.seen = max(claim.seen, folded.last_seq)
     of_turn = turn_facts(recorded, row.turn_id)
     admitted = next(entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted))
+    workflow = await _workflow(store, admitted)
+    if workflow is not None and any(node.kind == "approval" for node in workflow.graph.nodes):
+        agent = _with_person(agent)
     context = admitted.context
     principal = _principal(request, admitted.principal)
     deps = request.deps
@@ -76,8 +86,24 @@ async def prepare(
     now = runtime.clock.now() / 1_000_000
     belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
     config = await _config(request, row, deps, context, principal, folded, belt)
+    others: dict[str, OtherAgent] = {}
+    tools = belt.tools
+    if workflow is not None:
+        others = await other_agents(runtime, workflow.graph, request.agents, stack)
+        called = [agent_declaration(other.config.agent_name) for other in others.values()]
+        config = config.changed(workflow=workflow, tools=(*config.tools, *called))
+        tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
     models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
-    await runtime.pricing.ready(models)
+    planner = _apart(runtime, agent, "planning_model", agent.planning_model if agent.planning_enabled else None)
+    summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
+    await runtime.pricing.ready([*models, *planner, *summariser])
+    config = config.changed(context_window=window_of(models[0]))
+    if awareness_limit(config.budget_awareness) is not None and config.context_window is None:
+        raise ContextWindowUnknown(
+            f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
+            f"{models[0].ref}, which nobody knows",
+            "name a model whose window is known, give its profile a context_window, or leave budget_awareness out",
+        )
     work = TurnWork(
         store=store,
         claim=claim,
@@ -85,7 +111,10 @@ async def prepare(
         state=folded.state,
         config=config,
         models=models,
-        tools=belt.tools,
+        planner=planner,
+        tools=tools,
+        others=others,
+        summariser=summariser,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
         clock=runtime.clock,
@@ -131,6 +160,19 @@ async def prepare(
     work.recatalog = _recataloger(runtime, work, belt)
     _with_hooks(runtime, request, work)
     return work, folded
+
+
+def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
+    """A model for one phase alone. Refused before anything is asked when there is no such model."""
+    if choice is None:
+        return []
+    try:
+        return [runtime.resolve_model(choice)]
+    except WakefulError as error:
+        raise InvalidConfig(
+            f"Agent {agent.name!r}: {field}={choice!r} cannot be used: {error.message}",
+            error.hint or f"name another model, or leave {field} out to use the agent's own",
+        ) from error
 
 
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
@@ -191,29 +233,12 @@ async def _config(
             )
         )
         instructions = await told if inspect.isawaitable(told) else told
-    return TurnConfig(
-        agent_name=agent.name,
-        model_ref=_ref(agent.model),
-        fallbacks=tuple(_ref(choice) for choice in agent.fallbacks),
-        instructions=instructions,
-        tools=belt.offered,
-        policy=belt.policy,
-        profile=agent.profile or "chat",
-        workspace=str(agent.workspace) if agent.workspace is not None else None,
-        injected_tool_args=dict(agent.injected_tool_args),
-        sandbox=agent.sandbox.as_dict(),
-        settings={name: value for name, value in agent.settings.items() if name != "stream"},
-        output_schema=agent.output_schema,
-    )
+    return config_of(agent, belt, instructions)
 
 
 def _streams(request: RunRequest) -> bool:
     """Replies are streamed unless the caller or the agent's settings say no; the facts are the same."""
     return request.stream and request.agent.settings.get("stream", True) is not False
-
-
-def _ref(choice: str | Model) -> str:
-    return choice if isinstance(choice, str) else choice.ref
 
 
 async def opening(
@@ -226,7 +251,7 @@ async def opening(
     if folded.started is None:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
-        return [*_begun(request, work, folded, ref), *await _cataloged(work)]
+        return [*_begun(runtime, request, work, folded, ref), *await _cataloged(work), *_taken_on(work)]
     missing = missing_tools(work)
     if missing:
         await _suspend(work, missing)
@@ -248,6 +273,28 @@ async def opening(
     else:
         facts[1:1] = catalogued
     return facts
+
+
+async def _workflow(store: Store, admitted: MessageAdmitted) -> WorkflowRun | None:
+    ref = admitted.workflow_ref
+    return WorkflowRun.model_validate_json(await store.get_blob(ref.digest)) if ref is not None else None
+
+
+def _with_person(agent: Agent[Any, Any]) -> Agent[Any, Any]:
+    """The agent, able to ask a person: an approval of a workflow is such a question."""
+    if any(tool.name == ask_person.name for tool in agent.tools):
+        return agent
+    return agent.changed(tools=(*agent.tools, *agent.given_sources, ask_person))
+
+
+def _taken_on(work: TurnWork) -> list[Fact]:
+    """The workflow that the turn runs, as a fact: from there on its nodes are calls."""
+    run = work.config.workflow
+    if run is None:
+        return []
+    graph = run.graph
+    event = WorkflowStarted(name=graph.name, workflow_id=graph.id, revision=run.revision, nodes=len(graph.nodes))
+    return [work.fact(event)]
 
 
 def _recataloger(runtime: Runtime, work: TurnWork, belt: Belt) -> Callable[[], Awaitable[list[Fact]]]:
@@ -279,11 +326,10 @@ async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]
     return [work.fact(event)]
 
 
-def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: BlobRef) -> list[Fact]:
+def _begun(runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded, config_ref: BlobRef) -> list[Fact]:
     agent, config = request.agent, work.config
     began = time.perf_counter()
     messages = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, MessageAdmitted)]
-    allowed = messages[0].limits or (request.budget or agent.budget or Budget()).limits(agent.max_steps)
     instructions = config.instructions.encode()
     words = len(instructions) + sum(
         len(part.text) for item in work.state.items for part in item.parts if isinstance(part, Text)
@@ -295,7 +341,7 @@ def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: Blob
         config_ref=config_ref,
         model_ref=config.model_ref,
         fallbacks=config.fallbacks,
-        limits=allowed,
+        limits=messages[0].limits or allowed(runtime, request),
         stop_rule=request.stop_rule,
         structured=config.output_schema is not None,
         window_from=work.row.window_from,

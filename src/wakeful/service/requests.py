@@ -8,10 +8,11 @@ from wakeful.agents.definition import Agent
 from wakeful.agents.watching import Watcher
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.authority import Authority
-from wakeful.contracts.budgets import Budget
+from wakeful.contracts.budgets import Budget, LimitOverrides
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
+from wakeful.contracts.workflows import WorkflowRun
 from wakeful.mediation.gate import Consult, ConsultUnfit
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
@@ -37,6 +38,8 @@ class Runtime:
     """Asked about every call of every agent."""
     linger: Callable[[Coroutine[Any, Any, None]], None]
     """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
+    limit_overrides: LimitOverrides
+    """What the owner says instead of the numbers of a budget's profile."""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,10 @@ class RunRequest:
     surface: str = "run_once"
     authority: Authority = "operator_instruction"
     """Whose word the prompt is. Nothing public sets it: whoever takes messages in from outside does."""
+    agents: "tuple[Agent[Any, Any], ...]" = ()
+    """Others that the turn may run: those that a workflow's nodes name."""
+    workflow: WorkflowRun | None = None
+    """What the turn is to run, when it is no conversation. It is kept with the message."""
     derived_from: Authority | None = None
     """The lowest authority in the chain of causes behind it; None: its own."""
     stop_rule: StopRule = "natural"

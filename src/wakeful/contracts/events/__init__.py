@@ -127,6 +127,7 @@ from wakeful.contracts.events.turns import (
     TurnSuspended,
 )
 from wakeful.contracts.events.unknown import Unrecognised
+from wakeful.contracts.events.workflows import WorkflowNodeResolved, WorkflowStarted
 
 AnyEvent: TypeAlias = (
     SessionStarted
@@ -195,6 +196,8 @@ AnyEvent: TypeAlias = (
     | TurnInterjected
     | TurnPauseRequested
     | TurnPauseLifted
+    | WorkflowStarted
+    | WorkflowNodeResolved
     | ObserverFailed
     | TranscriptPersistFailed
     | TranscriptLockContended
@@ -342,4 +345,6 @@ __all__ = [
     "UnknownResolved",
     "Unrecognised",
     "WarningIssued",
+    "WorkflowNodeResolved",
+    "WorkflowStarted",
 ]
