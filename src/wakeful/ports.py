@@ -456,7 +456,8 @@ class ToolExecutor(Protocol):
     def execute(self, call: "ToolCall", declaration: "RuntimeToolDeclaration", context: dict[str, Any]) -> Any:
         """An object: `{success, result | error, metadata?, runtime?}`, or a bare result. Raising fails this one call.
 
-        `context["cancelled"]` is set when nobody waits for the call any more.
+        `context["cancelled"]` is set when nobody waits for the call any more; `context["deadline"]`, where it is there,
+        is when that will be.
         """
         ...
 
@@ -480,6 +481,21 @@ class TranscriptPersister(Protocol):
         self, messages: "Sequence[Message]", request: "ConversationRequest", result: "ConversationResult"
     ) -> Any:
         """The transcript's id, or an empty text. Called once a run, however it ended; raising changes nothing."""
+        ...
+
+
+class CompletionPolicy(Protocol):
+    """Says when a host's work is done."""
+
+    def record_tool_result(
+        self,
+        tool_name: str,
+        declaration: "RuntimeToolDeclaration | None",
+        tool_result: dict[str, Any],
+        context: dict[str, Any],
+        turn_count: int,
+    ) -> Any:
+        """Called with every result: `{complete, message?, context?}`. Raising, or anything else, says nothing."""
         ...
 
 

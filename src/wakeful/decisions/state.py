@@ -31,7 +31,6 @@ from wakeful.contracts.events import (
     CompactionCompleted,
     CompactionFailed,
     CompactionStarted,
-    CompletionBlocked,
     ContextResolved,
     ContinuationDecided,
     CostEstimated,
@@ -41,13 +40,13 @@ from wakeful.contracts.events import (
     HookFailed,
     HookStarted,
     LimitChanged,
+    LoopFact,
     MessageAdmitted,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
     ModelResponseAccepted,
     ModelResponseReattached,
-    ObserverFailed,
     OutputSpilled,
     OutputTruncated,
     PermissionEvaluated,
@@ -72,18 +71,11 @@ from wakeful.contracts.events import (
     SubagentStarted,
     ToolArgs,
     ToolCatalogResolved,
-    ToolDeclarationsRejected,
     ToolDispatched,
     ToolFailed,
-    ToolMediationDisabled,
-    ToolMediationFailed,
     ToolProgress,
     ToolResult,
     ToolStarted,
-    TranscriptClosed,
-    TranscriptLockContended,
-    TranscriptLockReleaseFailed,
-    TranscriptPersistFailed,
     TurnCompleted,
     TurnConfigChanged,
     TurnFailed,
@@ -368,15 +360,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.revoked_rules.add(event.rule_id)
         case (
             SessionStarted()
-            | ObserverFailed()
-            | TranscriptPersistFailed()
-            | TranscriptLockContended()
-            | TranscriptLockReleaseFailed()
-            | ToolDeclarationsRejected()
-            | ToolMediationDisabled()
-            | ToolMediationFailed()
-            | CompletionBlocked()
-            | TranscriptClosed()
+            | LoopFact()
             | ToolCatalogResolved()
             | RuntimeToolContinued()
             | ActionStaged()

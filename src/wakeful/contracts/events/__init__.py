@@ -52,14 +52,28 @@ from wakeful.contracts.events.levels import (
 )
 from wakeful.contracts.events.loop import (
     CompletionBlocked,
+    CompletionPolicyContinued,
+    CompletionPolicyStopped,
+    IdenticalFailureNudged,
+    InterruptIgnored,
+    InterruptReceived,
+    IterationBudgetExceeded,
+    LoopFact,
+    LoopStalled,
     ObserverFailed,
     RejectedDeclaration,
     ToolDeclarationsRejected,
     ToolMediationDisabled,
     ToolMediationFailed,
+    ToolResultDiagnosed,
+    ToolResultTruncated,
     TranscriptClosed,
+    TranscriptCompactionCompleted,
+    TranscriptCompactionFailed,
+    TranscriptCompactionStarted,
     TranscriptLockContended,
     TranscriptLockReleaseFailed,
+    TranscriptOverflowArchived,
     TranscriptPersistFailed,
 )
 from wakeful.contracts.events.models import (
@@ -192,6 +206,19 @@ AnyEvent: TypeAlias = (
     | ToolMediationDisabled
     | ToolMediationFailed
     | CompletionBlocked
+    | IterationBudgetExceeded
+    | LoopStalled
+    | IdenticalFailureNudged
+    | CompletionPolicyStopped
+    | CompletionPolicyContinued
+    | InterruptReceived
+    | InterruptIgnored
+    | ToolResultTruncated
+    | ToolResultDiagnosed
+    | TranscriptCompactionStarted
+    | TranscriptCompactionCompleted
+    | TranscriptCompactionFailed
+    | TranscriptOverflowArchived
     | TranscriptClosed
     | Unrecognised
 )
@@ -225,6 +252,8 @@ __all__ = [
     "CompactionFailed",
     "CompactionStarted",
     "CompletionBlocked",
+    "CompletionPolicyContinued",
+    "CompletionPolicyStopped",
     "ContextItem",
     "ContextOmission",
     "ContextResolved",
@@ -238,10 +267,16 @@ __all__ = [
     "HookCompleted",
     "HookFailed",
     "HookStarted",
+    "IdenticalFailureNudged",
+    "InterruptIgnored",
+    "InterruptReceived",
+    "IterationBudgetExceeded",
     "KINDS_BY_NAME",
     "LimitChanged",
     "LimitName",
     "LimitState",
+    "LoopFact",
+    "LoopStalled",
     "MessageAdmitted",
     "MissingFact",
     "ModelCompleted",
@@ -284,10 +319,16 @@ __all__ = [
     "ToolMediationFailed",
     "ToolProgress",
     "ToolResult",
+    "ToolResultDiagnosed",
+    "ToolResultTruncated",
     "ToolStarted",
     "TranscriptClosed",
+    "TranscriptCompactionCompleted",
+    "TranscriptCompactionFailed",
+    "TranscriptCompactionStarted",
     "TranscriptLockContended",
     "TranscriptLockReleaseFailed",
+    "TranscriptOverflowArchived",
     "TranscriptPersistFailed",
     "TurnCompleted",
     "TurnConfigChanged",
