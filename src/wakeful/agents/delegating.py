@@ -82,7 +82,7 @@ class Delegating:
         work, level = self._work, call.level
         assert level.config is not None
         state = work.state
-        refusal = refused(dispatch.declaration.name, [NO_JOB], level, level.config, state.limits, state.ledger.subtasks)
+        refusal = refused([NO_JOB], level, level.config, state.limits, state.ledger.subtasks)
         if refusal is not None:
             return [self._refused(call, dispatch, refusal)]
         state.configs = {**state.configs, other.config_ref.digest: other.config}
