@@ -4,6 +4,8 @@ from functools import cached_property
 from typing import Any
 
 from wakeful.contracts.policies import GatePolicy
+from wakeful.contracts.prompts import PromptBlock
+from wakeful.contracts.skills import SkillEntry
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import Value
 
@@ -15,6 +17,11 @@ class TurnConfig(Value):
     model_ref: str
     fallbacks: tuple[str, ...] = ()
     instructions: str = ""
+    """The whole system prompt, as it was worked out when the turn began."""
+    prompt_blocks: tuple[PromptBlock, ...] = ()
+    """What it is made of; none: it is the agent's own instructions and nothing else."""
+    skills: tuple[SkillEntry, ...] = ()
+    """What the model may open: the catalogue of the turn."""
     tools: tuple[ToolDeclaration, ...] = ()
     settings: dict[str, Any] = {}
     output_schema: dict[str, Any] | None = None

@@ -8,6 +8,8 @@ import json
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.frames import PromptContentBlock, ProviderPromptCache, ProviderPromptFrame
+from wakeful.contracts.prompts import BLOCK_SEPARATOR
+from wakeful.decisions.prompting import STABILITY, cut
 
 
 def frame_of(config: TurnConfig, agent_id: str, log_position: int) -> ProviderPromptFrame:
@@ -17,14 +19,38 @@ def frame_of(config: TurnConfig, agent_id: str, log_position: int) -> ProviderPr
     """
     key = prompt_cache_key(config)
     context = hashlib.sha256(f"{key}\n{agent_id}\n{log_position}".encode())
-    block = PromptContentBlock(text=config.instructions, stability="agent_scoped", cache_breakpoint=True)
+    lasting, of_turn = _blocks(config)
     return ProviderPromptFrame(
-        system_prompt=config.instructions,
-        system_blocks=(block,) if config.instructions else (),
+        system_prompt=_lasting(config),
+        system_blocks=lasting,
+        context_blocks=of_turn,
         cache=ProviderPromptCache(
             agent_id=agent_id, prompt_cache_key=key, context_fingerprint=f"sha256:{context.hexdigest()}"
         ),
     )
+
+
+def _blocks(config: TurnConfig) -> tuple[tuple[PromptContentBlock, ...], tuple[PromptContentBlock, ...]]:
+    """What outlives the turn, and what is the turn's own. A cache may end where the next block is less stable."""
+    found = [(STABILITY[block.kind], block.text) for block in cut(config)]
+    after = [stability for stability, _ in found[1:]] + ["end"]
+    blocks = [
+        PromptContentBlock(
+            text=text, stability=stability, cache_breakpoint=stability != "turn_scoped" and stability != following
+        )
+        for (stability, text), following in zip(found, after, strict=True)
+    ]
+    return (
+        tuple(block for block in blocks if block.stability != "turn_scoped"),
+        tuple(block for block in blocks if block.stability == "turn_scoped"),
+    )
+
+
+def _lasting(config: TurnConfig) -> str:
+    """The prompt without what belongs to one turn alone, which comes last."""
+    if not config.prompt_blocks:
+        return config.instructions
+    return BLOCK_SEPARATOR.join(block.text for block in cut(config) if STABILITY[block.kind] != "turn_scoped")
 
 
 def prompt_cache_key(config: TurnConfig) -> str:
@@ -32,7 +58,7 @@ def prompt_cache_key(config: TurnConfig) -> str:
     surface = json.dumps(
         [
             config.agent_name,
-            config.instructions,
+            _lasting(config),
             [[tool.name, tool.description, tool.input_schema] for tool in config.tools],
             config.injected_tool_args,
         ],

@@ -37,6 +37,7 @@ from wakeful.contracts.events import (
     HookCompleted,
     HookFailed,
     HookStarted,
+    KnowledgeRetrieved,
     LimitChanged,
     MessageAdmitted,
     ModelCompleted,
@@ -61,6 +62,7 @@ from wakeful.contracts.events import (
     SandboxViolation,
     ScratchWritten,
     SessionStarted,
+    SkillActivated,
     StopCause,
     StopRule,
     SubagentCompleted,
@@ -337,6 +339,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case HistoryImported():
             # The message opens its turn and is stored first; in the conversation it comes after what it follows.
             state.items[-1:-1] = event.items
+        case KnowledgeRetrieved():
+            state.items.append(event.item)
+            if event.untrusted:
+                state.exposure = merged(state.exposure, Exposure(untrusted=", ".join(event.collections)))
         case TurnStarted():
             _started(state, fact, event)
         case TurnConfigChanged():
@@ -417,6 +423,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | CompactionStarted()
             | CompactionCompleted()
             | CompactionFailed()
+            | SkillActivated()
             | SubagentStarted()
             | SubagentCompleted()
             | SubagentFailed()

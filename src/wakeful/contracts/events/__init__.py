@@ -14,7 +14,9 @@ from wakeful.contracts.events.context import (
     ContextItem,
     ContextOmission,
     ContextResolved,
+    KnowledgeRetrieved,
     MissingFact,
+    SkillActivated,
 )
 from wakeful.contracts.events.gate import (
     ActionRequired,
@@ -171,6 +173,8 @@ AnyEvent: TypeAlias = (
     | CompactionStarted
     | CompactionCompleted
     | CompactionFailed
+    | KnowledgeRetrieved
+    | SkillActivated
     | SubagentStarted
     | SubagentCompleted
     | SubagentFailed
@@ -236,6 +240,7 @@ __all__ = [
     "HookFailed",
     "HookStarted",
     "KINDS_BY_NAME",
+    "KnowledgeRetrieved",
     "LimitChanged",
     "LimitName",
     "LimitState",
@@ -266,6 +271,7 @@ __all__ = [
     "SandboxViolation",
     "ScratchWritten",
     "SessionStarted",
+    "SkillActivated",
     "StopCause",
     "StopRule",
     "SubagentCompleted",
