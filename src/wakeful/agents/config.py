@@ -43,8 +43,18 @@ WRITTEN = (
     "hitl_tools",
     "injected_tool_args",
     "emit_mcp_progress",
+    "skills",
 )
-GATE = ("profile", "workspace", "sandbox", "approval_expiry", "hitl_tools", "injected_tool_args", "emit_mcp_progress")
+GATE = (
+    "profile",
+    "workspace",
+    "sandbox",
+    "approval_expiry",
+    "hitl_tools",
+    "injected_tool_args",
+    "emit_mcp_progress",
+    "skills",
+)
 """What an agent says about its own gate; the agent checks it, whoever made it."""
 CONTROLS = (
     "planning_enabled",
@@ -54,11 +64,10 @@ CONTROLS = (
     "allow_parallel_subagents",
     "max_parallel_subagents",
     "hooks",
-    "skills",
 )
 """Fields the agent itself refuses until something keeps their promise, or that are code; defaults are accepted."""
 LATER = ("instructions_file", "wake", "notify")
-ARGUMENTS = (*(field for field in WRITTEN if field not in SAMPLING), "deps", "deps_type", "output_type")
+ARGUMENTS = (*(field for field in WRITTEN if field not in SAMPLING), "deps", "deps_type", "output_type", "collections")
 """What a program gives to `Agent(...)`."""
 
 
@@ -118,6 +127,8 @@ def to_dict(agent: "Agent[Any, Any]") -> dict[str, Any]:
         raise _cannot_travel(agent, "output_type", "it is a class")
     if agent.hooks:
         raise _cannot_travel(agent, "hooks", "they are functions")
+    if agent.collections:
+        raise _cannot_travel(agent, "collections", "they are live objects")
     for source in agent.given_sources:
         raise _cannot_travel(agent, "tools", f"{source.name} is a live source of tools")
     written: dict[str, Any] = {
@@ -150,6 +161,7 @@ def _gate(agent: "Agent[Any, Any]") -> dict[str, Any]:
         "hitl_tools": list(agent.hitl_tools) or None,
         "injected_tool_args": dict(agent.injected_tool_args) or None,
         "emit_mcp_progress": None if agent.emit_mcp_progress else False,
+        "skills": [str(folder) for folder in agent.skills] or None,
     }
     return {name: value for name, value in said.items() if value is not None}
 

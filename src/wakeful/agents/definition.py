@@ -33,7 +33,7 @@ from wakeful.tools.local.source import LocalTools
 from wakeful.tools.source import ToolSource
 
 if TYPE_CHECKING:
-    from wakeful.ports import Model
+    from wakeful.ports import Collection, Model
 
 Deps_contra = TypeVar("Deps_contra", contravariant=True, default=None)
 Out_co = TypeVar("Out_co", covariant=True, default=str)
@@ -53,6 +53,8 @@ _SAME = (
     "fallbacks",
     "budget",
     "hooks",
+    "skills",
+    "collections",
     "profile",
     "workspace",
     "sandbox",
@@ -75,7 +77,8 @@ class AgentOptions(TypedDict, total=False):
     fallbacks: Sequence[ModelChoice]
     budget: Budget | None
     hooks: Sequence[Any]
-    skills: Sequence[Any]
+    skills: "Sequence[str | PathLike[str]]"
+    collections: "Sequence[Collection]"
     profile: Profile | None
     workspace: "str | PathLike[str] | None"
     sandbox: "SandboxSettings | Mapping[str, Any] | None"
@@ -112,6 +115,10 @@ class Agent(Generic[Deps_contra, Out_co]):
     sources: tuple[ToolSource, ...]
     """Where further tools come from when a turn is taken up."""
     hooks: tuple[Any, ...]
+    skills: tuple[Path, ...]
+    """Folders with skills, or skills, beside those that are found by scope."""
+    collections: "tuple[Collection, ...]"
+    """What is searched for each message."""
     profile: Profile | None
     workspace: Path | None
     sandbox: SandboxSettings
@@ -188,7 +195,8 @@ class Agent(Generic[Deps_contra, Out_co]):
         fallbacks: Sequence[ModelChoice] = (),
         budget: Budget | None = None,
         hooks: Sequence[Any] = (),
-        skills: Sequence[Any] = (),
+        skills: "Sequence[str | PathLike[str]]" = (),
+        collections: "Sequence[Collection]" = (),
         profile: Profile | None = None,
         workspace: "str | PathLike[str] | None" = None,
         sandbox: SandboxSettings | Mapping[str, Any] | None = None,
@@ -209,7 +217,6 @@ class Agent(Generic[Deps_contra, Out_co]):
         for field in unknown:
             raise config.UnknownField(field, "Agent()", config.ARGUMENTS)
         _refuse_later(
-            skills=bool(skills),
             planning_enabled=planning_enabled,
             planning_model=planning_model is not None,
             planning_instructions=planning_instructions != "",
@@ -252,6 +259,8 @@ class Agent(Generic[Deps_contra, Out_co]):
             "fallbacks": tuple(_model(who, "fallbacks", choice) for choice in _listed(who, "fallbacks", fallbacks)),
             "budget": budget,
             "hooks": gating.checked_hooks(who, hooks),
+            "skills": gating.checked_skills(who, skills),
+            "collections": gating.checked_collections(who, collections),
             "profile": chosen,
             "workspace": root,
             "sandbox": held,

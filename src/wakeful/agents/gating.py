@@ -28,6 +28,37 @@ def checked_workspace(who: str, workspace: "str | PathLike[str] | None") -> Path
     return root
 
 
+def checked_skills(who: str, skills: Any) -> tuple[Path, ...]:
+    """Folders that are there, as absolute paths: skills, or roots of skills."""
+    if isinstance(skills, str | PathLike) or not isinstance(skills, Iterable):
+        raise InvalidConfig(f"{who}: skills={skills!r}", "give a list of folders: skills=['skills']")
+    found = []
+    for each in skills:
+        try:
+            folder = Path(each).expanduser().absolute()
+        except TypeError:
+            raise InvalidConfig(f"{who}: skills has {each!r}", "give the paths of folders") from None
+        if not folder.is_dir():
+            raise InvalidConfig(f"{who}: skills names {folder}, which is not a folder", "give a folder with a SKILL.md")
+        found.append(folder)
+    return tuple(found)
+
+
+def checked_collections(who: str, collections: Any) -> tuple[Any, ...]:
+    """What can be searched, each under a name of its own."""
+    if isinstance(collections, str) or not isinstance(collections, Iterable):
+        raise InvalidConfig(f"{who}: collections={collections!r}", "give a list: collections=[TextFiles(...)]")
+    listed = tuple(collections)
+    names: set[str] = set()
+    for each in listed:
+        if not callable(getattr(each, "search", None)) or not isinstance(getattr(each, "name", None), str):
+            raise InvalidConfig(f"{who}: collections has {each!r}", "give a TextFiles, or what has a name and a search")
+        if each.name in names:
+            raise InvalidConfig(f"{who}: two collections are called {each.name!r}", "give one of them another name")
+        names.add(each.name)
+    return listed
+
+
 def default_profile(workspace: Path | None) -> Profile:
     """`chat` unless there is a workspace, then `coding`."""
     return "coding" if workspace is not None else "chat"

@@ -15,7 +15,7 @@ _CONTRACT = """\
 # How you work here
 You work inside a runtime that records every step and carries out your tool calls. Its rules:
 - Act through tools, and wait for their results. Never say that something was done which no result shows.
-- A call may be refused or may need a person. The result says so and why; take it as it is and go on with what you can do.
+- A call may be refused or may need a person. The result says so and why; accept it, and go on with what you can do.
 - When a result says that the outcome of a call is unknown, find out before you do it again.
 - When you are done, say what you did, how it was checked, and what is left open.
 
@@ -36,8 +36,8 @@ where such a mend is there to be had.
 scratch checks of your own.
 - Your final patch holds no temporary file, no binary output and no throwaway test.
 - An example that you add compiles, and fits the public contract it is about.
-- Where it is reasonable, shape internal data like the contract that users see: do not split one value with one meaning \
-over parallel fields."""
+- Where it is reasonable, shape internal data like the contract that users see: do not split one value with one \
+meaning over parallel fields."""
 
 _SHELL_FIRST = """\
 - Look into a repository with the shell first: `rg --files`, `rg -n`, `sed -n`, `head`, `tail`. Do not dump whole \
@@ -108,7 +108,9 @@ def subtask(belt: Collection[str], *, depth: int, max_depth: int, structured: bo
     if has(belt, "scratch_write", "memory_write"):
         writes = "scratch_write" if has(belt, "scratch_write") else "memory_write"
         lines.append(f"- With {writes} leave behind what later steps need, under a key that says what it is.")
-    lines.append("- Where a structure is asked for, give exactly that structure: every field, no other, no text around.")
+    lines.append(
+        "- Where a structure is asked for, give exactly that structure: every field, no other, no text around."
+    )
     if structured and has(belt, "finish_subtask"):
         lines.append("- You must end by calling finish_subtask. A plain text does not end this task.")
     if depth < max_depth and has(belt, "run_subtask"):
@@ -128,8 +130,8 @@ def skills(catalogue: Sequence[SkillEntry]) -> str:
         return ""
     lines = [
         "# Skills",
-        "These skills are at hand. When one matches the task, open its SKILL.md before you follow its workflow; what is "
-        "listed here is not the workflow.",
+        "These skills are at hand. When one matches the task, open its SKILL.md before you follow its workflow; what "
+        "is listed here is not the workflow.",
     ]
     for skill in catalogue:
         about = " ".join(skill.description.split())

@@ -81,7 +81,7 @@ def _uses(
 def _completed(ended: Any, place: int, result: ToolResult) -> bool:
     """Did this item of a batch succeed? Where that is not known item by item, the whole batch has to have."""
     if isinstance(ended, Sequence) and place < len(ended) and isinstance(ended[place], Mapping):
-        return ended[place].get("status") == "completed"
+        return bool(ended[place].get("status") == "completed")
     return result.status == "succeeded"
 
 
@@ -135,7 +135,7 @@ def active_skills(facts: Iterable[Recorded], turn_id: str | None = None) -> list
         event, turn = fact.event, fact.turn_id or ""
         if isinstance(event, SkillActivated):
             of_turn.setdefault(turn, {}).setdefault(event.entrypoint_path, event)
-        elif isinstance(event, TurnCompleted) and event.status == "completed" and turn != turn_id:
+        elif isinstance(event, TurnCompleted) and turn != turn_id:
             kept.update(of_turn.pop(turn, {}))
     own = of_turn.get(turn_id or "", {}) if turn_id is not None else {}
     resting = "session_active" if turn_id is None else "restored"

@@ -5,7 +5,7 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import to_jsonable_python
 
@@ -26,7 +26,6 @@ from wakeful.contracts.errors import ToolMissing
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
-    ContextItem,
     ContextResolved,
     MessageAdmitted,
     ToolCatalogResolved,
@@ -36,6 +35,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.conversation_export import turn_facts
+from wakeful.decisions.prompting import own_instructions
 from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
@@ -43,7 +43,9 @@ from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, Store, TurnRow
 from wakeful.service.admission import check_deps
 from wakeful.service.approvals import Outcome, decide
+from wakeful.service.context import TurnContext, around, gather, prompt_of, resolved, watching_skills
 from wakeful.service.requests import RunRequest, Runtime
+from wakeful.service.retrieving import retrieve
 from wakeful.service.toolbelt import Belt, toolbelt
 from wakeful.tools.context import RunContext
 
@@ -51,9 +53,15 @@ MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
 
 
-async def prepare(
-    runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequest, stack: AsyncExitStack
-) -> tuple[TurnWork, Folded]:
+class Prepared(NamedTuple):
+    """A turn that can be run, what the log knows of it, and what was found for it."""
+
+    work: TurnWork
+    folded: Folded
+    context: TurnContext
+
+
+async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequest, stack: AsyncExitStack) -> Prepared:
     """The turn, ready to be run. What was opened for it stays open until the stack is left."""
     store, agent = runtime.store, request.agent
     thread = await store.turns_of_thread(row.agent_id, row.thread_id)
@@ -74,8 +82,10 @@ async def prepare(
             deps = await deps
     check_deps(agent, deps, f"turn {row.turn_id}")
     now = runtime.clock.now() / 1_000_000
-    belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
-    config = await _config(request, row, deps, context, principal, folded, belt)
+    found = await gather(agent, folded.state.config, recorded, folded.state.configs, row.turn_id)
+    surroundings = around(runtime.surroundings, found)
+    belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack)
+    config = await _config(request, row, deps, context, principal, folded, belt, found)
     models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
     await runtime.pricing.ready(models)
     work = TurnWork(
@@ -130,7 +140,8 @@ async def prepare(
     )
     work.recatalog = _recataloger(runtime, work, belt)
     _with_hooks(runtime, request, work)
-    return work, folded
+    work.after_call = watching_skills(work, work.after_call)
+    return Prepared(work, folded, found)
 
 
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
@@ -172,11 +183,12 @@ async def _config(
     principal: Principal | None,
     folded: Folded,
     belt: Belt,
+    found: TurnContext,
 ) -> TurnConfig:
     """What holds for the turn: what it was begun with, and for tools and model what the code says today."""
     agent, before = request.agent, folded.state.config
     if before is not None and not isinstance(agent.instructions, str):
-        instructions = before.instructions  # they were worked out when the turn began
+        instructions = own_instructions(before)  # they were worked out when the turn began
     elif isinstance(agent.instructions, str):
         instructions = agent.instructions
     else:
@@ -191,11 +203,14 @@ async def _config(
             )
         )
         instructions = await told if inspect.isawaitable(told) else told
+    prompt = prompt_of(agent, found, before, instructions, [tool.name for tool in belt.offered])
     return TurnConfig(
         agent_name=agent.name,
         model_ref=_ref(agent.model),
         fallbacks=tuple(_ref(choice) for choice in agent.fallbacks),
-        instructions=instructions,
+        instructions=prompt.text,
+        prompt_blocks=prompt.blocks,
+        skills=found.skills,
         tools=belt.offered,
         policy=belt.policy,
         profile=agent.profile or "chat",
@@ -216,17 +231,16 @@ def _ref(choice: str | Model) -> str:
     return choice if isinstance(choice, str) else choice.ref
 
 
-async def opening(
-    runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded, runner: TurnRunner
-) -> list[Fact]:
+async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, runner: TurnRunner) -> list[Fact]:
     """The facts a turn is taken up with: its beginning, or its recovery."""
+    work, folded, found = prepared
     store, state, config = runtime.store, work.state, work.config
     encoded = config.model_dump_json().encode()
     digest = "sha256:" + hashlib.sha256(encoded).hexdigest()
     if folded.started is None:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
-        return [*_begun(request, work, folded, ref), *await _cataloged(work)]
+        return [*await _begun(request, work, folded, found, ref), *await _cataloged(work)]
     missing = missing_tools(work)
     if missing:
         await _suspend(work, missing)
@@ -244,7 +258,7 @@ async def opening(
             limits=state.limits,
         )
         facts.insert(1, work.fact(changed))
-        facts[2:2] = catalogued
+        facts[2:2] = [*_resolved_again(work, found, before, ref), *catalogued]
     else:
         facts[1:1] = catalogued
     return facts
@@ -279,15 +293,21 @@ async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]
     return [work.fact(event)]
 
 
-def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: BlobRef) -> list[Fact]:
+def _resolved_again(work: TurnWork, found: TurnContext, before: TurnConfig, config_ref: BlobRef) -> list[Fact]:
+    """What the turn rests on, where the code that goes on with it says something else than before."""
+    if work.config.instructions == before.instructions:
+        return []
+    earlier = sum(1 for entry in work.known() if isinstance(entry.fact.event, ContextResolved))
+    return [work.fact(resolved(work, found, config_ref, revision=earlier + 1, before=before))]
+
+
+async def _begun(
+    request: RunRequest, work: TurnWork, folded: Folded, found: TurnContext, config_ref: BlobRef
+) -> list[Fact]:
     agent, config = request.agent, work.config
     began = time.perf_counter()
     messages = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, MessageAdmitted)]
     allowed = messages[0].limits or (request.budget or agent.budget or Budget()).limits(agent.max_steps)
-    instructions = config.instructions.encode()
-    words = len(instructions) + sum(
-        len(part.text) for item in work.state.items for part in item.parts if isinstance(part, Text)
-    )
     started = TurnStarted(
         turn_index=folded.turns_before + 1,
         message_ids=tuple(message.message_id for message in messages),
@@ -303,21 +323,21 @@ def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: Blob
         principal=messages[0].principal,
         stream=_streams(request),
     )
-    resolved = ContextResolved(
-        context_id=f"ctx_{work.row.turn_id}",
-        instruction_refs=(
-            (ContextItem(ref=config_ref.digest, kind="instruction", tokens=len(instructions) // 3),)
-            if instructions
-            else ()
-        ),
-        history_refs=(
-            ContextItem(ref=f"{work.row.agent_id}:{work.row.window_from}", kind="history", tokens=words // 3),
-        ),
-        tokens_used=words // 3,
-        tokens_are_estimate=True,
-        context_build_ms=round((time.perf_counter() - began) * 1000, 3),
+    question = "\n".join(message.item.text or message.prompt_preview for message in messages)
+    names = messages[0].collections
+    knowledge = await retrieve(agent.collections, names, question, lambda text: work.gate.keys().hide_keys(text))
+    context = resolved(
+        work,
+        found,
+        config_ref,
+        knowledge=knowledge.items,
+        knowledge_tokens=knowledge.tokens,
+        omitted=knowledge.omissions,
+        missing=knowledge.missing,
+        took_ms=(time.perf_counter() - began) * 1000,
     )
-    return [work.fact(started), work.fact(resolved)]
+    facts = [work.fact(started), work.fact(context)]
+    return facts if knowledge.event is None else [*facts, work.fact(knowledge.event)]
 
 
 async def _suspend(work: TurnWork, missing: list[str]) -> None:

@@ -14,6 +14,7 @@ from wakeful.agents.folding import fold
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.errors import AgentMissing, ToolMissing, WakefulError
 from wakeful.contracts.policies import GatePolicy
+from wakeful.decisions.prompting import own_instructions
 from wakeful.ports import Store, TurnRow
 from wakeful.service.requests import Runtime
 from wakeful.tools.client import ClientTool
@@ -63,7 +64,7 @@ async def rebuilt_agent(
     return Agent(
         row.agent_name,
         model or _reference(runtime, who, config),
-        config.instructions,
+        own_instructions(config),
         _tools(who, config, tools),
         settings=config.settings,
         fallbacks=config.fallbacks if model is None else (),

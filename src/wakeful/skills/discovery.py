@@ -74,8 +74,7 @@ def _in_root(
             root=str(folder),
             entrypoint_path=str(path),
         )
-    for folder in folders[MAX_SKILLS:]:
-        omissions.append(ContextOmission(ref=str(folder / SKILL_MD), reason="budget_limit"))
+    omissions += [ContextOmission(ref=str(folder / SKILL_MD), reason="budget_limit") for folder in folders[MAX_SKILLS:]]
 
 
 def _folders(root: Path) -> list[Path]:

@@ -23,7 +23,9 @@ SCOPES: dict[AgentKind, Sequence[SkillScope]] = {
 
 def roots(of: ExecutionRoots, kind: AgentKind) -> list[tuple[SkillScope, Path]]:
     """The roots that exist, at most one a scope, the scope that wins first."""
-    folders = {"workspace": of.workspace_anchor, "agent": of.agent_home, "user": of.user_home}
+    # An agent that works in its own home has one set of skills there, and it is the agent's.
+    anchor = of.workspace_anchor if of.workspace_anchor != of.agent_home else None
+    folders = {"workspace": anchor, "agent": of.agent_home, "user": of.user_home}
     found: list[tuple[SkillScope, Path]] = []
     for scope in SCOPES[kind]:
         folder = folders[scope]

@@ -87,6 +87,8 @@ class MessageAdmitted(Event):
     principal: str | None = None
     limits: Limits | None = None
     """What the caller allowed the turn; None: whatever holds where it is run."""
+    collections: tuple[str, ...] | None = None
+    """Which of the agent's collections are searched for it; None: all of them."""
 
 
 class HistoryImported(Event):
