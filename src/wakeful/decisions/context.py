@@ -33,12 +33,12 @@ def frame_of(config: TurnConfig, agent_id: str, log_position: int) -> ProviderPr
 def _blocks(config: TurnConfig) -> tuple[tuple[PromptContentBlock, ...], tuple[PromptContentBlock, ...]]:
     """What outlives the turn, and what is the turn's own. A cache may end where the next block is less stable."""
     found = [(STABILITY[block.kind], block.text) for block in cut(config)]
-    after = [stability for stability, _ in found[1:]] + ["end"]
+    after = [*(stability for stability, _ in found[1:]), "end"]
     blocks = [
         PromptContentBlock(
             text=text, stability=stability, cache_breakpoint=stability != "turn_scoped" and stability != following
         )
-        for (stability, text), following in zip(found, after, strict=True)
+        for (stability, text), following in zip(found, after, strict=False)
     ]
     return (
         tuple(block for block in blocks if block.stability != "turn_scoped"),

@@ -6,7 +6,8 @@ private file of this machine into a prompt. What is too large is cut at a line, 
 """
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wakeful.contracts.errors import InvalidConfig, ToolReported
@@ -48,8 +49,11 @@ class LoadedGuidance:
         )
 
 
-def load_guidance(roots: ExecutionRoots) -> LoadedGuidance:
-    """The guidance that holds for these roots. Does not raise: what cannot be read is an omission."""
+def load_guidance(roots: ExecutionRoots, hide: Callable[[str], str] = str) -> LoadedGuidance:
+    """The guidance that holds for these roots. Does not raise: what cannot be read is an omission.
+
+    `hide` takes out of a text what no model may be told.
+    """
     omissions: list[ContextOmission] = []
     home, anchor = roots.agent_home, roots.workspace_anchor
     agent = _first(home, "agent", (AGENTS_MD,), omissions) if home is not None else None
@@ -58,6 +62,9 @@ def load_guidance(roots: ExecutionRoots) -> LoadedGuidance:
     workspace = None
     if anchor is not None and not is_home:
         workspace = _first(anchor, "workspace", (AGENTS_MD, CLAUDE_MD), omissions)
+    agent, workspace = (
+        replace(file, text=hide(file.text)) if file is not None else None for file in (agent, workspace)
+    )
     return LoadedGuidance(agent, workspace, tuple(omissions))
 
 

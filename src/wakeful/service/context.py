@@ -9,12 +9,13 @@ import asyncio
 import hashlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from wakeful.agents.definition import Agent
+from wakeful.agents.folding import Folded
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.content import BlobRef
@@ -98,17 +99,18 @@ def looks_around(agent: Agent[Any, Any]) -> bool:
 
 
 async def gather(
-    agent: Agent[Any, Any], before: TurnConfig | None, recorded: Sequence[Recorded], configs: Any, turn_id: str
+    agent: Agent[Any, Any], folded: Folded, recorded: Sequence[Recorded], turn_id: str, hide: Callable[[str], str]
 ) -> TurnContext:
-    """What there is for a turn. `before` is its own configuration when it was begun already: then nothing is read."""
+    """What there is for a turn. For one that was begun already nothing is read again."""
     began = time.perf_counter()
-    previous, compaction_id = _earlier(recorded, configs, turn_id)
+    before = folded.state.config
+    previous, compaction_id = _earlier(recorded, folded.state.configs, turn_id)
     if before is not None:
         roots = ExecutionRoots(execution_root=before.workspace, cwd=before.workspace)
         return TurnContext(roots, skills=before.skills, previous=previous, compaction_id=compaction_id)
     if not looks_around(agent):
         return TurnContext(ExecutionRoots(), previous=previous, compaction_id=compaction_id)
-    found = await asyncio.to_thread(look_around, agent)
+    found = await asyncio.to_thread(look_around, agent, hide)
     active = [skill for skill in active_skills(recorded, turn_id) if skill.state == "restored"]
     return replace(
         found,
@@ -119,15 +121,17 @@ async def gather(
     )
 
 
-def look_around(agent: Agent[Any, Any]) -> TurnContext:
-    """Read what there is for an agent now. Blocks on the disk."""
+def look_around(agent: Agent[Any, Any], hide: Callable[[str], str]) -> TurnContext:
+    """Read what there is for an agent now. Blocks on the disk. `hide` takes the runtime's own keys out of a text."""
     roots = roots_of(agent)
-    guidance = load_guidance(roots)
+    guidance = load_guidance(roots, hide)
     skills = discover(roots, kind_of(agent), agent.skills)
     return TurnContext(roots, guidance, skills.skills, (*guidance.omissions, *skills.omissions))
 
 
-def _earlier(recorded: Sequence[Recorded], configs: Any, turn_id: str) -> tuple[TurnConfig | None, str | None]:
+def _earlier(
+    recorded: Sequence[Recorded], configs: Mapping[str, TurnConfig], turn_id: str
+) -> tuple[TurnConfig | None, str | None]:
     """The configuration of the turn before, and the newest summary that the conversation rests on."""
     config: TurnConfig | None = None
     compaction_id: str | None = None

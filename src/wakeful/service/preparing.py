@@ -82,7 +82,11 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
             deps = await deps
     check_deps(agent, deps, f"turn {row.turn_id}")
     now = runtime.clock.now() / 1_000_000
-    found = await gather(agent, folded.state.config, recorded, folded.state.configs, row.turn_id)
+
+    def keys() -> SecretValues:
+        return keys_only(runtime.surroundings.secrets() | {store.secret.hex()})
+
+    found = await gather(agent, folded, recorded, row.turn_id, lambda text: keys().hide_keys(text))
     surroundings = around(runtime.surroundings, found)
     belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack)
     config = await _config(request, row, deps, context, principal, folded, belt, found)
@@ -114,10 +118,6 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         approver=request.approver,
         decide_action=_decider(runtime),
     )
-
-    def keys() -> SecretValues:
-        return keys_only(runtime.surroundings.secrets() | {store.secret.hex()})
-
     work.gate = GateParts(
         TurnPolicy(lambda: work.state, lambda: config, store.secret),
         locks=runtime.locks,

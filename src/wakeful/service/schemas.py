@@ -111,6 +111,8 @@ class AgentFile(Value):
     injected_tool_args: dict[str, str] = {}
     """Fields that every tool is shown with: name to description. The model fills them, no tool gets them."""
     emit_mcp_progress: bool = True
+    skills: list[str] = []
+    """Folders with skills, beside those that are found by scope."""
 
 
 def run_result_schema() -> dict[str, Any]:

@@ -79,7 +79,6 @@ def test_a_tool_is_found_by_the_last_part_of_its_name_where_only_one_has_it() ->
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        ({"skills": ["x"]}, "skills"),
         ({"planning_enabled": True}, "planning_enabled"),
         ({"planning_model": "a:b"}, "planning_model"),
         ({"planning_instructions": "plan"}, "planning_instructions"),
