@@ -70,18 +70,19 @@ def _uses(
                 full = _full(path, cwd)
                 yield from (Use(skill, "read_skill_md", full) for skill in skills if skill.entrypoint_path == full)
         case "exec_command":
-            yield from _of_command(skills, arguments, cwd)
+            if not result.details.get("exit_status"):
+                yield from _of_command(skills, arguments, cwd)
         case "exec_command_batch":
-            ended = result.details.get("items")
             for place, item in enumerate(arguments.get("items") or ()):
-                if isinstance(item, Mapping) and _completed(ended, place, result):
+                if isinstance(item, Mapping) and _succeeded(place, result):
                     yield from _of_command(skills, item, cwd)
 
 
-def _completed(ended: Any, place: int, result: ToolResult) -> bool:
+def _succeeded(place: int, result: ToolResult) -> bool:
     """Did this item of a batch succeed? Where that is not known item by item, the whole batch has to have."""
+    ended: Any = result.details.get("items")
     if isinstance(ended, Sequence) and place < len(ended) and isinstance(ended[place], Mapping):
-        return bool(ended[place].get("status") == "completed")
+        return ended[place].get("status") == "completed" and not ended[place].get("exit_status")
     return result.status == "succeeded"
 
 
