@@ -1,5 +1,6 @@
 """The frame a turn's requests begin with."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from wakeful import Agent, run, tool
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.frames import ProviderPromptFrame
+from wakeful.contracts.skills import ActiveSkill
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.context import frame_of, prompt_cache_key
+from wakeful.decisions.prompting import PromptParts, assembled, root_blocks
 from wakeful.ports import ModelRequest
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
@@ -85,3 +88,25 @@ async def test_runs_of_one_agent_share_their_cache_key_also_without_a_thread() -
     for _ in range(2):
         await run(Agent("a", scripted(answer), "Be brief."), "go")
     assert seen[0] == seen[1]
+
+
+def test_what_is_a_turns_own_comes_last_and_turns_no_key() -> None:
+    parts = PromptParts(instructions="Be brief.", belt=("wakeful/exec_command",), works_on_files=True)
+    used = ActiveSkill(name="notes", entrypoint_path="/s/SKILL.md", state="restored", load_reason="read_skill_md")
+
+    def config(parts: PromptParts) -> TurnConfig:
+        prompt = assembled(root_blocks(parts))
+        return CONFIG.model_copy(update={"instructions": prompt.text, "prompt_blocks": prompt.blocks})
+
+    before, after = config(parts), config(replace(parts, active=(used,)))
+    one, two = frame_of(before, "a", 7), frame_of(after, "a", 7)
+    assert one.context_blocks == () and [block.stability for block in two.context_blocks] == ["turn_scoped"]
+    assert one.system_blocks == two.system_blocks and one.system_prompt == two.system_prompt == before.instructions
+    assert [(block.stability, block.cache_breakpoint) for block in two.system_blocks] == [
+        ("stable", True),
+        ("agent_scoped", False),
+        ("agent_scoped", True),
+    ]
+    assert after.instructions == f"{two.system_prompt}\n\n{two.context_blocks[0].text}"
+    assert prompt_cache_key(before) == prompt_cache_key(after)
+    assert prompt_cache_key(before) != prompt_cache_key(config(replace(parts, instructions="Be long.")))

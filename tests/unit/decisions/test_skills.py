@@ -112,7 +112,7 @@ def states(*facts: tuple[str, AnyEvent], turn: str | None = None) -> dict[str, s
 
 @pytest.mark.spec("HOL-SKILL-15", "HOL-SKILL-16")
 def test_what_a_completed_turn_used_stays_with_the_session_and_comes_back_with_it() -> None:
-    first = [("one", use(NOTES)), ("one", COMPLETED)]
+    first: list[tuple[str, AnyEvent]] = [("one", use(NOTES)), ("one", COMPLETED)]
     assert states(*first[:1], turn="one") == {"notes": "turn_active"}
     assert states(*first) == {"notes": "session_active"}, "and no event of its own said so"
     assert states(*first, turn="two") == {"notes": "restored"}

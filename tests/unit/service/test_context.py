@@ -3,24 +3,30 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from pydantic import ValidationError
 
 from engine_runs import calls, cut, folded, kinds, of_kind
 from wakeful import Agent, TextFiles, resume, run, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import (
+    ContextOmission,
     ContextResolved,
     KnowledgeRetrieved,
+    MissingFact,
     ModelRequested,
     SkillActivated,
     ToolResult,
     TurnStarted,
 )
+from wakeful.contracts.events.context import MissingStatus, OmissionReason
 from wakeful.contracts.knowledge import Passage
+from wakeful.contracts.prompts import ExecutionRoots
 from wakeful.decisions.skills import active_skills
+from wakeful.guidance import load_guidance
 from wakeful.ports import ModelRequest
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.prompt_reports import loaded_agents_md, prompt_of_agent, prompt_of_turn
@@ -239,14 +245,15 @@ async def test_what_a_turn_rests_on_is_a_fact(place: Place) -> None:
     assert all(item.digest and item.tokens for item in context.instruction_refs)
 
 
-@pytest.mark.spec("STD-CTX-09", "STD-CTX-12")
-async def test_it_is_told_once_before_the_first_request_by_reference_and_with_its_size(place: Place) -> None:
+@pytest.mark.spec("STD-CTX-05", "STD-CTX-12")
+async def test_it_is_told_once_before_the_first_request_with_the_session_and_its_size(place: Place) -> None:
     told = Told(calls(("wakeful/read_file", {"path": "AGENTS.md"})), "done")
-    result = await run(Agent("coder", told.model, "Be brief.", workspace=place.repo), "go", store=MemoryStore())
+    agent = Agent("coder", told.model, "Be brief.", workspace=place.repo)
+    result = await run(agent, "go", store=MemoryStore(), thread="t")
     order = kinds(result.facts())
     assert order.count("context.resolved") == 1 and order.index("context.resolved") < order.index("model.requested")
     (context,) = of_kind(result, ContextResolved)
-    assert "Use tabs." not in context.model_dump_json() and "Be brief." not in context.model_dump_json()
+    assert [(item.ref, item.kind) for item in context.browser_refs] == [("t", "session")]
     sections = [*context.instruction_refs, *context.history_refs]
     assert context.tokens_are_estimate and all(item.tokens is not None for item in sections)
     assert context.tokens_used == sum(item.tokens or 0 for item in sections)
@@ -259,7 +266,7 @@ async def test_it_is_told_once_before_the_first_request_by_reference_and_with_it
     assert of_kind(await run(sized, "go", store=MemoryStore()), ContextResolved)[0].token_limit == 200_000
 
 
-@pytest.mark.spec("STD-CTX-08", "STD-CTX-10")
+@pytest.mark.spec("STD-CTX-08", "STD-CTX-10", "STD-CTX-11")
 async def test_what_was_left_out_is_named_with_a_reason(place: Place) -> None:
     (place.repo / "AGENTS.md").write_text("line\n" * 20_000)
     twin = place.add_skill(place.home / "agents/coder/skills/notes")
@@ -272,6 +279,17 @@ async def test_what_was_left_out_is_named_with_a_reason(place: Place) -> None:
     ]
     (missing,) = context.missing
     assert missing.status == "blocked" and "far" in missing.fact and "no line" in missing.fact
+    reasons = (
+        "budget_limit low_relevance duplicate stale policy_blocked permission_missing unsupported_media too_large "
+    )
+    reasons += "sensitive superseded_by_summary not_visible_to_target custom"
+    assert get_args(OmissionReason) == tuple(reasons.split())
+    assert get_args(MissingStatus) == tuple(
+        ["open", "requested", "waiting", "resolved", "declined", "blocked", "expired"]
+    )
+    for wrong in ({"ref": "a", "reason": "because"}, {"fact": "a", "status": "gone"}):
+        with pytest.raises(ValidationError):
+            (ContextOmission if "ref" in wrong else MissingFact).model_validate(wrong)
 
 
 async def test_guidance_that_changed_between_turns_is_said_and_within_a_turn_it_does_not_change(place: Place) -> None:
@@ -295,6 +313,24 @@ async def test_guidance_that_changed_between_turns_is_said_and_within_a_turn_it_
     assert "changed" in of_kind(third, ContextResolved)[0].reason
 
 
+@pytest.mark.spec("HOL-GUIDE-06")
+async def test_guidance_follows_the_workspace_that_is_active_now(place: Place, tmp_path: Path) -> None:
+    other, store = tmp_path / "other", MemoryStore()
+    other.mkdir()
+    (other / "CLAUDE.md").write_text("Use nothing.")
+    prompts = []
+    for workspace in (place.repo, other, place.repo):
+        told = Told()
+        await run(Agent("coder", told.model, workspace=workspace), "go", store=store, thread="t")
+        prompts += told.prompts
+    assert [("Use tabs." in words, "Use nothing." in words) for words in prompts] == [
+        (True, False),
+        (False, True),
+        (True, False),
+    ]
+
+
+@pytest.mark.spec("STD-CTX-09")
 async def test_a_turn_that_goes_on_after_a_crash_keeps_the_guidance_it_began_with(place: Place) -> None:
     memory = Memory()
     begun = Agent("coder", Told().model, "Be brief.", workspace=place.repo)
@@ -312,6 +348,10 @@ async def test_a_turn_that_goes_on_after_a_crash_keeps_the_guidance_it_began_wit
     assert "Be longer." in prompt, "what the code says is what it says today"
     contexts = of_kind(result, ContextResolved)
     assert [(each.revision, each.reason) for each in contexts] == [(1, ""), (2, "agent instructions changed")]
+    order = [kind for kind in kinds(result.facts()) if kind in ("context.resolved", "model.requested")]
+    assert order == ["context.resolved", "model.requested"] * 2, "before the first request, and before what changed"
+    told = "".join(each.model_dump_json() for each in contexts)
+    assert not any(words in told for words in ("Use tabs.", "Be brief.", "Be longer.")), "referred to, not copied"
 
 
 # --- collections ------------------------------------------------------------------------------------------------------
@@ -388,7 +428,8 @@ async def test_a_collection_that_nobody_has_is_refused_before_the_message_is_saf
     with pytest.raises(InvalidConfig, match="has no collection 'two'"):
         await run_turn(runtime(store), RunRequest(agent, "go", collections=("two",)))
     assert list(await store.turns()) == []
-    for wrong, words in (([Fixed("one"), Fixed("one")], "two collections"), ([7], "collections has 7")):
+    refused: list[tuple[Any, str]] = [([Fixed("one"), Fixed("one")], "two collections"), ([7], "collections has 7")]
+    for wrong, words in refused:
         with pytest.raises(InvalidConfig, match=words):
             Agent("clerk", Told().model, collections=wrong)
 
@@ -449,3 +490,5 @@ async def test_a_key_of_the_runtime_in_a_guidance_file_is_told_to_nobody(
     told = Told()
     await run(Agent("coder", told.model, workspace=place.repo), "go", store=MemoryStore())
     assert "export OPENAI_API_KEY=" in told.prompts[0] and "sk-this-is" not in told.prompts[0]
+    bare = load_guidance(ExecutionRoots(workspace_anchor=str(place.repo)))
+    assert bare.workspace is not None and "sk-this-is" in bare.workspace.text, "unless nobody takes it out"
