@@ -284,9 +284,7 @@ async def test_what_was_left_out_is_named_with_a_reason(place: Place) -> None:
     )
     reasons += "sensitive superseded_by_summary not_visible_to_target custom"
     assert get_args(OmissionReason) == tuple(reasons.split())
-    assert get_args(MissingStatus) == tuple(
-        ["open", "requested", "waiting", "resolved", "declined", "blocked", "expired"]
-    )
+    assert get_args(MissingStatus) == ("open", "requested", "waiting", "resolved", "declined", "blocked", "expired")
     for wrong in ({"ref": "a", "reason": "because"}, {"fact": "a", "status": "gone"}):
         with pytest.raises(ValidationError):
             (ContextOmission if "ref" in wrong else MissingFact).model_validate(wrong)
