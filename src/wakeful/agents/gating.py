@@ -1,11 +1,14 @@
-"""What an agent says about its own gate, checked when the agent is made: workspace, profile, policy, people, hooks."""
+"""What an agent says about its surroundings, checked when the agent is made: folders, policy, people, hooks, spending.
+
+The fields that need no look at anything else are checked in `contracts/controls`."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
+from wakeful.contracts.budgets import SpendWindow
 from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.decisions.policy.patterns import any_named
@@ -13,6 +16,9 @@ from wakeful.sandbox.settings import SandboxSettings
 from wakeful.tools.function import Tool
 from wakeful.tools.hooks import Hook, hook_of
 from wakeful.tools.local.names import Profile
+
+if TYPE_CHECKING:
+    from wakeful.ports import Collection
 
 
 def checked_workspace(who: str, workspace: "str | PathLike[str] | None") -> Path | None:
@@ -28,34 +34,22 @@ def checked_workspace(who: str, workspace: "str | PathLike[str] | None") -> Path
     return root
 
 
-def checked_skills(who: str, skills: Any) -> tuple[Path, ...]:
-    """Folders that are there, as absolute paths: skills, or roots of skills."""
-    if isinstance(skills, str | PathLike) or not isinstance(skills, Iterable):
-        raise InvalidConfig(f"{who}: skills={skills!r}", "give a list of folders: skills=['skills']")
-    found = []
-    for each in skills:
-        try:
-            folder = Path(each).expanduser().absolute()
-        except TypeError:
-            raise InvalidConfig(f"{who}: skills has {each!r}", "give the paths of folders") from None
-        if not folder.is_dir():
-            raise InvalidConfig(f"{who}: skills names {folder}, which is not a folder", "give a folder with a SKILL.md")
-        found.append(folder)
-    return tuple(found)
-
-
-def checked_collections(who: str, collections: Any) -> tuple[Any, ...]:
-    """What can be searched, each under a name of its own."""
-    if isinstance(collections, str) or not isinstance(collections, Iterable):
+def checked_collections(who: str, collections: Any) -> "tuple[str | Collection, ...]":
+    """What can be searched, by name or as it is; each name once."""
+    if isinstance(collections, str | bytes | Mapping) or not isinstance(collections, Iterable):
         raise InvalidConfig(f"{who}: collections={collections!r}", "give a list: collections=[TextFiles(...)]")
     listed = tuple(collections)
     names: set[str] = set()
     for each in listed:
-        if not callable(getattr(each, "search", None)) or not isinstance(getattr(each, "name", None), str):
-            raise InvalidConfig(f"{who}: collections has {each!r}", "give a TextFiles, or what has a name and a search")
-        if each.name in names:
-            raise InvalidConfig(f"{who}: two collections are called {each.name!r}", "give one of them another name")
-        names.add(each.name)
+        name = each if isinstance(each, str) else getattr(each, "name", None)
+        searches = isinstance(each, str) or callable(getattr(each, "search", None))
+        if not searches or not isinstance(name, str) or not name.strip():
+            raise InvalidConfig(
+                f"{who}: collections has {each!r}", "give a TextFiles, what has a name and a search, or a name"
+            )
+        if name in names:
+            raise InvalidConfig(f"{who}: two collections are called {name!r}", "give one of them another name")
+        names.add(name)
     return listed
 
 
@@ -103,25 +97,48 @@ def checked_expiry(who: str, seconds: Any) -> float:
     return float(seconds)
 
 
-def checked_flag(who: str, field: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidConfig(f"{who}: {field}={value!r}", "give True or False")
-    return value
+def check_hitl(
+    who: str, names: Sequence[str], tools: Sequence[Tool[Any]], given: Sequence[str], *, has_sources: bool
+) -> None:
+    """What never runs without a person has to be there: among the tools, or among those the configuration gives.
 
-
-def checked_hitl(who: str, names: Any, tools: Sequence[Tool[Any]], *, has_sources: bool) -> tuple[str, ...]:
-    """Names of tools that never run without a person. What a source has is known only when a turn is taken up."""
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InvalidConfig(f"{who}: hitl_tools={names!r}", "give a list of names")
-    listed = tuple(names)
-    for name in listed:
-        if not isinstance(name, str) or not name:
-            raise InvalidConfig(f"{who}: hitl_tools has {name!r}", "give names of tools")
-        if not has_sources and not any(any_named((name,), tool.name) for tool in tools):
-            known = ", ".join(tool.name for tool in tools) or "none"
+    What a source has is known only when a turn is taken up, and checked then.
+    """
+    there = [*(tool.name for tool in tools), *given]
+    for name in names:
+        if not has_sources and not any(any_named((name,), known) for known in there):
             raise UnknownTool(
-                f"{who}: hitl_tools names {name!r}, which is not among its tools", f"its tools are: {known}"
+                f"{who}: hitl_tools names {name!r}, which is not among its tools",
+                f"its tools are: {', '.join(there) or 'none'}",
             )
+
+
+def checked_skills(who: str, skills: Any) -> tuple[str, ...]:
+    """Folders in which skills are looked for, as absolute paths; each has to be there."""
+    if isinstance(skills, str | bytes | PathLike) or not isinstance(skills, Iterable):
+        raise InvalidConfig(f"{who}: skills={skills!r}", "give a list of folders")
+    found = []
+    for each in skills:
+        try:
+            folder = Path(each).expanduser().absolute()
+        except TypeError:
+            raise InvalidConfig(f"{who}: skills has {each!r}", "give the paths of folders") from None
+        if not folder.is_dir():
+            raise InvalidConfig(f"{who}: skills: {folder} is not a folder", "make it first, or leave it out")
+        found.append(str(folder))
+    return tuple(found)
+
+
+def checked_windows(who: str, windows: Any) -> tuple[SpendWindow, ...]:
+    """What the agent may spend over all its runs, one window for each period."""
+    if not isinstance(windows, Iterable) or isinstance(windows, str | Mapping):
+        raise InvalidConfig(f"{who}: spend_windows={windows!r}", 'give a list: [SpendWindow("day", 2)]')
+    listed = tuple(windows)
+    for each in listed:
+        if not isinstance(each, SpendWindow):
+            raise InvalidConfig(f"{who}: spend_windows has {each!r}", 'give SpendWindow("day", 2) or the like')
+    if len({each.period for each in listed}) < len(listed):
+        raise InvalidConfig(f"{who}: spend_windows has two windows of one period", "give one for each period")
     return listed
 
 

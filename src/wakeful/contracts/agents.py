@@ -3,6 +3,7 @@
 from functools import cached_property
 from typing import Any
 
+from wakeful.contracts.controls import CompactionPolicy
 from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.prompts import PromptBlock
 from wakeful.contracts.skills import SkillEntry
@@ -37,6 +38,17 @@ class TurnConfig(Value):
     """Fields that every tool shows the model and no tool ever gets."""
     output_retries: int = 2
     """How often an answer that does not fit may be given again."""
+    planning_enabled: bool = False
+    planning_model: str | None = None
+    planning_instructions: str = ""
+    budget_awareness: str | None = None
+    allow_parallel_subagents: bool = False
+    max_parallel_subagents: int = 3
+    subtasks: bool = False
+    """It may split its work into children."""
+    collections: tuple[str, ...] = ()
+    """Sets of texts that it may search, by name."""
+    compaction: CompactionPolicy = CompactionPolicy()
 
     @cached_property
     def _by_name(self) -> dict[str, ToolDeclaration]:
@@ -44,6 +56,14 @@ class TurnConfig(Value):
 
     def tool(self, name: str) -> ToolDeclaration | None:
         return self._by_name.get(name)
+
+    def changed(self, **changes: Any) -> "TurnConfig":
+        """The same with some fields given anew. Blocks go with the prompt they are of."""
+        if "instructions" in changes:
+            changes.setdefault("prompt_blocks", ())
+        copy = self.model_copy(update=changes)
+        copy.__dict__.pop("_by_name", None)  # what was worked out from the old ones
+        return copy
 
     def changes_from(self, before: "TurnConfig") -> tuple[str, ...]:
         """What differs, in words a person reads."""
@@ -59,6 +79,18 @@ class TurnConfig(Value):
                 "policy",
                 "profile",
                 "workspace",
+                "sandbox",
+                "injected_tool_args",
+                "output_retries",
+                "planning_enabled",
+                "planning_model",
+                "planning_instructions",
+                "budget_awareness",
+                "allow_parallel_subagents",
+                "max_parallel_subagents",
+                "subtasks",
+                "collections",
+                "compaction",
             )
             if getattr(self, name) != getattr(before, name)
         ]

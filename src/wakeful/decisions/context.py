@@ -12,37 +12,34 @@ from wakeful.contracts.prompts import BLOCK_SEPARATOR
 from wakeful.decisions.prompting import STABILITY, cut
 
 
-def frame_of(config: TurnConfig, agent_id: str, log_position: int) -> ProviderPromptFrame:
-    """The frame of a turn that begins at this position of the agent's log.
+def frame_of(config: TurnConfig, agent_id: str, log_position: int, section: str = "") -> ProviderPromptFrame:
+    """The frame of a turn that begins at this position of the agent's log; `section` is of this run alone.
 
     The log is chained: a position in it stands for everything before, and the conversation is not hashed again.
     """
     key = prompt_cache_key(config)
     context = hashlib.sha256(f"{key}\n{agent_id}\n{log_position}".encode())
-    lasting, of_turn = _blocks(config)
+    blocks = _blocks(config, section)
     return ProviderPromptFrame(
-        system_prompt=_lasting(config),
-        system_blocks=lasting,
-        context_blocks=of_turn,
+        system_prompt=BLOCK_SEPARATOR.join(block.text for block in blocks),
+        system_blocks=blocks,
         cache=ProviderPromptCache(
             agent_id=agent_id, prompt_cache_key=key, context_fingerprint=f"sha256:{context.hexdigest()}"
         ),
     )
 
 
-def _blocks(config: TurnConfig) -> tuple[tuple[PromptContentBlock, ...], tuple[PromptContentBlock, ...]]:
-    """What outlives the turn, and what is the turn's own. A cache may end where the next block is less stable."""
+def _blocks(config: TurnConfig, section: str) -> tuple[PromptContentBlock, ...]:
+    """The prompt, and what is of this run alone after it. A cache may end where the next block is less stable."""
     found = [(STABILITY[block.kind], block.text) for block in cut(config)]
+    if section:
+        found.append(("turn_scoped", section))
     after = [*(stability for stability, _ in found[1:]), "end"]
-    blocks = [
+    return tuple(
         PromptContentBlock(
             text=text, stability=stability, cache_breakpoint=stability != "turn_scoped" and stability != following
         )
         for (stability, text), following in zip(found, after, strict=False)
-    ]
-    return (
-        tuple(block for block in blocks if block.stability != "turn_scoped"),
-        tuple(block for block in blocks if block.stability == "turn_scoped"),
     )
 
 

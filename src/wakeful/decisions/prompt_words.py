@@ -55,7 +55,7 @@ def policy(belt: Collection[str]) -> str:
     return f"{_CONTRACT}\n\n{_WORK}{shell}"
 
 
-def root(belt: Collection[str], *, long_term_memory: bool = False, max_depth: int = 3) -> str:
+def root(belt: Collection[str], *, long_term_memory: bool = False, max_depth: int | None = 3) -> str:
     """The mode of a root turn that may delegate, build workflows or remember; nothing for any other."""
     lines: list[str] = []
     if has(belt, "run_subtask"):
@@ -64,7 +64,7 @@ def root(belt: Collection[str], *, long_term_memory: bool = False, max_depth: in
             "in one turn: they run concurrently.",
             "- Siblings started in the same turn cannot read each other's results. Put subtasks that depend on one "
             "another into successive turns.",
-            f"- A subtask may split further, down to depth {max_depth}.",
+            f"- A subtask may split further{'' if max_depth is None else f', down to depth {max_depth}'}.",
         ]
     if has(belt, "spawn_self"):
         lines.append("- Use spawn_self to hand one whole task, with the context it needs, to a copy of yourself.")
@@ -93,7 +93,7 @@ def root(belt: Collection[str], *, long_term_memory: bool = False, max_depth: in
     return "\n".join(said)
 
 
-def subtask(belt: Collection[str], *, depth: int, max_depth: int, structured: bool) -> str:
+def subtask(belt: Collection[str], *, splits: bool, structured: bool) -> str:
     """The mode of a child: it carries out one step, and reports to whoever asked for it."""
     lines = [
         "# Your task",
@@ -112,8 +112,11 @@ def subtask(belt: Collection[str], *, depth: int, max_depth: int, structured: bo
         "- Where a structure is asked for, give exactly that structure: every field, no other, no text around."
     )
     if structured and has(belt, "finish_subtask"):
-        lines.append("- You must end by calling finish_subtask. A plain text does not end this task.")
-    if depth < max_depth and has(belt, "run_subtask"):
+        lines.append(
+            "- You must end by calling finish_subtask. A plain text does not end this task. When it is refused, "
+            "correct the fields it names and call it again."
+        )
+    if splits and has(belt, "run_subtask"):
         lines.append("- Use run_subtask for a part that is work of several steps by itself.")
     return "\n".join(lines)
 

@@ -50,8 +50,8 @@ class PromptParts:
     skills: Sequence[SkillEntry] = ()
     active: Sequence[ActiveSkill] = ()
     long_term_memory: bool = False
-    max_depth: int = 3
-    """How deep subtasks may split."""
+    max_depth: int | None = 3
+    """How deep subtasks may split; None: as deep as they like."""
 
 
 class Block(NamedTuple):
@@ -143,31 +143,22 @@ def taken_up(before: TurnConfig, parts: PromptParts) -> Assembled:
 
 
 def level_prompt(
-    config: TurnConfig,
-    belt: Collection[str],
-    *,
-    depth: int,
-    max_depth: int,
-    structured: bool = False,
-    system_prompt: str = "",
-) -> str:
-    """The whole system prompt of a child level: its own mode, and of the root's prompt what holds for it too.
+    parent: TurnConfig, belt: Collection[str], *, splits: bool, structured: bool = False, system_prompt: str = ""
+) -> Assembled:
+    """The system prompt of a child: its own mode, and of its parent's prompt what holds for it too.
 
     The agent's own instructions are for whoever talks to the user and stay with the root; `system_prompt` is what the
-    parent said in their place. No line names a tool that the level does not have.
+    parent said in their place. `splits`: there is room for children of its own. No line names a tool that it has not.
     """
-    has = {block.kind for block in cut(config)}
-    inherited = {block.kind: block.text for block in cut(config)}
-    said = [
-        prompt_words.policy(belt) if "runtime_policy" in has else "",
-        prompt_words.subtask(belt, depth=depth, max_depth=max_depth, structured=structured),
-        system_prompt,
-        inherited.get("agent_guidance", ""),
-        inherited.get("workspace_guidance", ""),
-        inherited.get("skills", ""),
-        prompt_words.tools(belt) if "tools" in has else "",
+    inherited = {block.kind: block for block in cut(parent)}
+    blocks = [
+        Block("runtime_policy", prompt_words.policy(belt) if "runtime_policy" in inherited else ""),
+        Block("mode", prompt_words.subtask(belt, splits=splits, structured=structured)),
+        Block("agent_instructions", system_prompt),
+        *(inherited[kind] for kind in ("agent_guidance", "workspace_guidance", "skills") if kind in inherited),
+        Block("tools", prompt_words.tools(belt) if "tools" in inherited else ""),
     ]
-    return BLOCK_SEPARATOR.join(text for text in said if text)
+    return assembled(blocks)
 
 
 def changes(before: Sequence[PromptBlock], now: Sequence[PromptBlock]) -> list[str]:

@@ -95,7 +95,7 @@ def kind_of(agent: Agent[Any, Any]) -> AgentKind:
 
 def looks_around(agent: Agent[Any, Any]) -> bool:
     """Does this agent get guidance and skills at all?"""
-    return agent.workspace is not None or bool(agent.skills)
+    return agent.workspace is not None or agent.subtasks or bool(agent.skills)
 
 
 async def gather(
@@ -125,7 +125,7 @@ def look_around(agent: Agent[Any, Any], hide: Callable[[str], str]) -> TurnConte
     """Read what there is for an agent now. Blocks on the disk. `hide` takes the runtime's own keys out of a text."""
     roots = roots_of(agent)
     guidance = load_guidance(roots, hide)
-    skills = discover(roots, kind_of(agent), agent.skills)
+    skills = discover(roots, kind_of(agent), [Path(folder) for folder in agent.skills])
     return TurnContext(roots, guidance, skills.skills, (*guidance.omissions, *skills.omissions))
 
 
@@ -154,7 +154,12 @@ def around(surroundings: Surroundings, found: TurnContext) -> Surroundings:
 
 
 def prompt_of(
-    agent: Agent[Any, Any], found: TurnContext, before: TurnConfig | None, instructions: str, belt: Sequence[str]
+    agent: Agent[Any, Any],
+    found: TurnContext,
+    before: TurnConfig | None,
+    instructions: str,
+    belt: Sequence[str],
+    max_depth: int | None,
 ) -> Assembled:
     """The system prompt of a turn."""
     parts = PromptParts(
@@ -165,6 +170,7 @@ def prompt_of(
         workspace_guidance=_guidance(found.guidance.workspace),
         skills=found.skills,
         active=found.active,
+        max_depth=max_depth,
     )
     return assembled(root_blocks(parts)) if before is None else taken_up(before, parts)
 

@@ -18,11 +18,11 @@ from wakeful.agents.runner import TurnRunner
 from wakeful.agents.work import CheckAnswer, TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
-from wakeful.contracts.budgets import Budget
+from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import ToolMissing
+from wakeful.contracts.errors import InvalidConfig, ToolMissing, WakefulError
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
@@ -41,7 +41,7 @@ from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, Store, TurnRow
-from wakeful.service.admission import check_deps
+from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
 from wakeful.service.context import TurnContext, around, gather, prompt_of, resolved, watching_skills
 from wakeful.service.requests import RunRequest, Runtime
@@ -89,9 +89,11 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     found = await gather(agent, folded, recorded, row.turn_id, lambda text: keys().hide_keys(text))
     surroundings = around(runtime.surroundings, found)
     belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack)
-    config = await _config(request, row, deps, context, principal, folded, belt, found)
+    limits = admitted.limits or allowed(runtime, request)
+    config = await _config(request, row, deps, context, principal, folded, belt, found, limits)
     models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
-    await runtime.pricing.ready(models)
+    planner = _planner(runtime, agent)
+    await runtime.pricing.ready([*models, *planner])
     work = TurnWork(
         store=store,
         claim=claim,
@@ -99,6 +101,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         state=folded.state,
         config=config,
         models=models,
+        planner=planner,
         tools=belt.tools,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
@@ -144,6 +147,19 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     return Prepared(work, folded, found)
 
 
+def _planner(runtime: Runtime, agent: Agent[Any, Any]) -> list[Model]:
+    """Who plans, where that is not the executor. Refused before anything is asked when there is no such model."""
+    if not agent.planning_enabled or agent.planning_model is None:
+        return []
+    try:
+        return [runtime.resolve_model(agent.planning_model)]
+    except WakefulError as error:
+        raise InvalidConfig(
+            f"Agent {agent.name!r}: planning_model={agent.planning_model!r} cannot be used: {error.message}",
+            error.hint or "name another model, or leave planning_model out to plan with the agent's own",
+        ) from error
+
+
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
     """Who is heard about the calls of this turn. Where nobody is, nothing waits."""
     gate = work.gate
@@ -184,6 +200,7 @@ async def _config(
     folded: Folded,
     belt: Belt,
     found: TurnContext,
+    limits: Limits,
 ) -> TurnConfig:
     """What holds for the turn: what it was begun with, and for tools and model what the code says today."""
     agent, before = request.agent, folded.state.config
@@ -203,7 +220,8 @@ async def _config(
             )
         )
         instructions = await told if inspect.isawaitable(told) else told
-    prompt = prompt_of(agent, found, before, instructions, [tool.name for tool in belt.offered])
+    names = [tool.name for tool in belt.offered]
+    prompt = prompt_of(agent, found, before, instructions, names, limits.depth)
     return TurnConfig(
         agent_name=agent.name,
         model_ref=_ref(agent.model),
@@ -219,6 +237,15 @@ async def _config(
         sandbox=agent.sandbox.as_dict(),
         settings={name: value for name, value in agent.settings.items() if name != "stream"},
         output_schema=agent.output_schema,
+        planning_enabled=agent.planning_enabled,
+        planning_model=agent.planning_model,
+        planning_instructions=agent.planning_instructions,
+        budget_awareness=agent.budget_awareness,
+        allow_parallel_subagents=agent.allow_parallel_subagents,
+        max_parallel_subagents=agent.max_parallel_subagents,
+        subtasks=agent.subtasks,
+        collections=tuple(each if isinstance(each, str) else each.name for each in agent.collections),
+        compaction=agent.compaction,
     )
 
 
@@ -240,7 +267,7 @@ async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, run
     if folded.started is None:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
-        return [*await _begun(request, work, folded, found, ref), *await _cataloged(work)]
+        return [*await _begun(runtime, request, work, folded, found, ref), *await _cataloged(work)]
     missing = missing_tools(work)
     if missing:
         await _suspend(work, missing)
@@ -302,12 +329,11 @@ def _resolved_again(work: TurnWork, found: TurnContext, before: TurnConfig, conf
 
 
 async def _begun(
-    request: RunRequest, work: TurnWork, folded: Folded, found: TurnContext, config_ref: BlobRef
+    runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded, found: TurnContext, config_ref: BlobRef
 ) -> list[Fact]:
     agent, config = request.agent, work.config
     began = time.perf_counter()
     messages = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, MessageAdmitted)]
-    allowed = messages[0].limits or (request.budget or agent.budget or Budget()).limits(agent.max_steps)
     started = TurnStarted(
         turn_index=folded.turns_before + 1,
         message_ids=tuple(message.message_id for message in messages),
@@ -315,7 +341,7 @@ async def _begun(
         config_ref=config_ref,
         model_ref=config.model_ref,
         fallbacks=config.fallbacks,
-        limits=allowed,
+        limits=messages[0].limits or allowed(runtime, request),
         stop_rule=request.stop_rule,
         structured=config.output_schema is not None,
         window_from=work.row.window_from,

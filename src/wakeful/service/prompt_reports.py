@@ -18,8 +18,9 @@ from wakeful.decisions.secret_values import keys_only
 from wakeful.guidance import load_guidance
 from wakeful.guidance.loading import AGENTS_MD
 from wakeful.ports import Store, TurnRow
+from wakeful.service.admission import allowed
 from wakeful.service.context import TurnContext, around, look_around, looks_around, prompt_of, roots_of, workspace_id
-from wakeful.service.requests import Runtime
+from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.toolbelt import Belt, toolbelt
 from wakeful.tools.context import RunContext
 
@@ -34,7 +35,8 @@ async def prompt_of_agent(runtime: Runtime, agent: Agent[Any, Any]) -> PromptRep
         belt = await toolbelt(agent, await runtime.store.rules(agent.name), now, surroundings, stack)
         policy = _execution_policy(agent, belt)
     offered = [tool.name for tool in belt.offered]
-    prompt = prompt_of(agent, found, None, await _instructions(agent), offered)
+    limits = allowed(runtime, RunRequest(agent, ""))
+    prompt = prompt_of(agent, found, None, await _instructions(agent), offered, limits.depth)
     config = TurnConfig(
         agent_name=agent.name, model_ref="", instructions=prompt.text, prompt_blocks=prompt.blocks, skills=found.skills
     )

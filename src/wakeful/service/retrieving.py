@@ -39,28 +39,44 @@ class Retrieved:
     tokens: int = 0
 
 
-def chosen(has: Sequence[Collection], names: Sequence[str] | None) -> tuple[list[Collection], list[str]]:
-    """The collections to search: those that were named; all, where nobody said. And the names that nothing has."""
-    if names is None:
-        return list(has), []
-    by_name = {each.name: each for each in has}
-    asked = list(dict.fromkeys(names))
-    return [by_name[name] for name in asked if name in by_name], [name for name in asked if name not in by_name]
+def chosen(
+    has: Sequence[str | Collection], names: Sequence[str] | None
+) -> tuple[list[Collection], list[tuple[str, str]]]:
+    """The collections to search: those that were named; all, where nobody said. And the names of what is not there."""
+    by_name = {each if isinstance(each, str) else each.name: each for each in has}
+    found: list[Collection] = []
+    gone: list[tuple[str, str]] = []
+    for name in dict.fromkeys(names if names is not None else by_name):
+        each = by_name.get(name)
+        if each is None:
+            gone.append((name, f"the agent has {', '.join(by_name) or 'none'}"))
+        elif not isinstance(each, str):
+            found.append(each)
+        else:
+            from wakeful.retrieval.named import named_collection  # it loads the index, which few runs need
+
+            try:
+                found.append(named_collection(each))
+            except InvalidConfig as problem:
+                gone.append((name, problem.message))
+    return found, gone
 
 
-def check_collections(who: str, has: Sequence[Collection], names: Sequence[str] | None) -> None:
+def check_collections(who: str, has: Sequence[str | Collection], names: Sequence[str] | None) -> None:
     """Before a message is safe: is everything there that is to be searched for it? Raises InvalidConfig."""
-    for name in chosen(has, names)[1]:
-        known = ", ".join(each.name for each in has) or "none"
-        raise InvalidConfig(f"{who} has no collection {name!r}", f"it has: {known}; give Agent(collections=[...])")
+    for name, why in chosen(has, names)[1]:
+        raise InvalidConfig(
+            f"{who} has no collection {name!r}: {why}",
+            "give Agent(collections=[TextFiles(...)]), or write it into the settings file",
+        )
 
 
 async def retrieve(
-    has: Sequence[Collection], names: Sequence[str] | None, question: str, hide: Callable[[str], str]
+    has: Sequence[str | Collection], names: Sequence[str] | None, question: str, hide: Callable[[str], str]
 ) -> Retrieved:
     """Search those that are wanted, all at once. Does not raise. `hide` takes the runtime's keys out of a text."""
     collections, gone = chosen(has, names)
-    not_there = tuple(_missing(name, "the agent has it no more") for name in gone)
+    not_there = tuple(_missing(name, why) for name, why in gone)
     asked = question[-MAX_QUESTION:].strip()
     if not collections or not asked:
         return Retrieved(missing=not_there)

@@ -99,14 +99,22 @@ def test_what_is_a_turns_own_comes_last_and_turns_no_key() -> None:
         return CONFIG.model_copy(update={"instructions": prompt.text, "prompt_blocks": prompt.blocks})
 
     before, after = config(parts), config(replace(parts, active=(used,)))
-    one, two = frame_of(before, "a", 7), frame_of(after, "a", 7)
-    assert one.context_blocks == () and [block.stability for block in two.context_blocks] == ["turn_scoped"]
-    assert one.system_blocks == two.system_blocks and one.system_prompt == two.system_prompt == before.instructions
+    one, two = frame_of(before, "a", 7), frame_of(after, "a", 7, "# Plan")
     assert [(block.stability, block.cache_breakpoint) for block in two.system_blocks] == [
         ("stable", True),
         ("agent_scoped", False),
         ("agent_scoped", True),
+        ("turn_scoped", False),
+        ("turn_scoped", False),
     ]
-    assert after.instructions == f"{two.system_prompt}\n\n{two.context_blocks[0].text}"
+    assert one.system_blocks == two.system_blocks[:3] and two.system_blocks[4].text == "# Plan"
+    assert one.system_prompt == before.instructions and two.system_prompt == f"{after.instructions}\n\n# Plan"
     assert prompt_cache_key(before) == prompt_cache_key(after)
     assert prompt_cache_key(before) != prompt_cache_key(config(replace(parts, instructions="Be long.")))
+
+
+def test_a_configuration_with_other_instructions_has_no_blocks_of_the_old_ones() -> None:
+    prompt = assembled(root_blocks(PromptParts(instructions="Be brief.", works_on_files=True)))
+    config = CONFIG.changed(instructions=prompt.text, prompt_blocks=prompt.blocks)
+    assert config.prompt_blocks and config.changed(tools=()).prompt_blocks
+    assert config.changed(instructions="Plan.").prompt_blocks == ()

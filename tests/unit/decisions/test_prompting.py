@@ -40,6 +40,8 @@ EVERYTHING = PromptParts(
     skills=(NOTES,),
     active=(USED,),
 )
+CONFIG = TurnConfig(agent_name="a", model_ref="m:n", instructions="Be brief.")
+"""Of an agent that has nothing but its instructions."""
 
 
 def config_of(prompt: Assembled) -> TurnConfig:
@@ -142,6 +144,7 @@ def test_the_root_is_told_to_answer_and_how_to_delegate() -> None:
     assert "split further, down to depth 3" in words
     assert "scratch_list, scratch_read, scratch_write share state across the turns of this message and across" in words
     assert "down to depth 2" in prompt_words.root(("run_subtask",), max_depth=2)
+    assert "down to" not in prompt_words.root(("run_subtask",), max_depth=None)
 
 
 @pytest.mark.spec("LOOP-PROMPT-05", "LOOP-PROMPT-06")
@@ -156,13 +159,13 @@ def test_lines_about_workflows_and_memory_are_there_only_where_those_are() -> No
 def test_a_subtask_is_told_its_step_and_to_split_only_where_it_may() -> None:
     belt = ("run_subtask", "finish_subtask", *SCRATCH)
     for depth in (1, 2, 3):
-        words = prompt_words.subtask(belt, depth=depth, max_depth=3, structured=True)
+        words = level_prompt(CONFIG, belt, splits=depth < 3, structured=True).text
         assert "You carry out one step" in words
         assert "scratch_read gives you" in words and "With scratch_write leave behind" in words
         assert "give exactly that structure" in words
         assert len(re.findall("run_subtask", words)) == (1 if depth < 3 else 0)
         assert "You must end by calling finish_subtask." in words
-    assert "finish_subtask" not in prompt_words.subtask(belt, depth=1, max_depth=3, structured=False)
+    assert "finish_subtask" not in prompt_words.subtask(belt, splits=True, structured=False)
 
 
 NAMES = (
@@ -181,7 +184,7 @@ def test_no_line_names_a_tool_that_the_level_does_not_have(
     parts = PromptParts(belt=named, works_on_files=True, long_term_memory=remembers)
     root = assembled(root_blocks(parts)).text
     whole = config_of(assembled(root_blocks(PromptParts(belt=NAMES, works_on_files=True))))
-    child = level_prompt(whole, named, depth=depth, max_depth=3, structured=structured)
+    child = level_prompt(whole, named, splits=depth < 3, structured=structured).text
     for name in set(NAMES) - belt:
         for text in (root, child):
             assert re.search(rf"\b{name}\b", text) is None, f"{name} is named and not there"
@@ -189,13 +192,15 @@ def test_no_line_names_a_tool_that_the_level_does_not_have(
 
 def test_a_child_has_the_project_and_its_own_words_and_not_the_agents() -> None:
     config = config_of(assembled(root_blocks(EVERYTHING)))
-    words = level_prompt(config, CODING, depth=1, max_depth=3, system_prompt="You count words.")
+    child = level_prompt(config, CODING, splits=True, system_prompt="You count words.")
+    words = child.text
     for part in ("How you work here", "You carry out one step", "You count words.", "Use tabs.", "# Skills", "# Tools"):
         assert part in words
     assert "Be brief." not in words and "How to answer" not in words and "used earlier" not in words
-    plain = TurnConfig(agent_name="a", model_ref="m:n", instructions="Be brief.")
-    alone = level_prompt(plain, (), depth=1, max_depth=3)
-    assert alone == prompt_words.subtask((), depth=1, max_depth=3, structured=False)
+    grandchild = level_prompt(config_of(child), CODING, splits=True)
+    assert "Use tabs." in grandchild.text and "You count words." not in grandchild.text
+    alone = level_prompt(CONFIG, (), splits=True)
+    assert alone.text == prompt_words.subtask((), splits=True, structured=False)
 
 
 def test_a_turn_that_goes_on_keeps_what_was_read_for_it() -> None:
