@@ -39,6 +39,7 @@ from wakeful.contracts.events import (
     HookCompleted,
     HookFailed,
     HookStarted,
+    KnowledgeRetrieved,
     LimitChanged,
     LoopFact,
     MessageAdmitted,
@@ -64,6 +65,7 @@ from wakeful.contracts.events import (
     SandboxViolation,
     ScratchWritten,
     SessionStarted,
+    SkillActivated,
     StopCause,
     StopRule,
     SubagentCompleted,
@@ -284,6 +286,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.items[-1:-1] = event.items
             newest = state.heard.pop()
             state.heard.append(newest._replace(place=len(state.items) - 1))
+        case KnowledgeRetrieved():
+            state.items.append(event.item)
+            if event.untrusted:
+                state.exposure = merged(state.exposure, Exposure(untrusted=", ".join(event.collections)))
         case TurnStarted():
             _started(state, fact, event)
         case TurnConfigChanged():
@@ -374,6 +380,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | OutputSpilled()
             | OutputTruncated()
             | WarningIssued()
+            | SkillActivated()
             | Unrecognised()
         ):
             pass

@@ -14,7 +14,9 @@ from wakeful.contracts.events.context import (
     ContextItem,
     ContextOmission,
     ContextResolved,
+    KnowledgeRetrieved,
     MissingFact,
+    SkillActivated,
 )
 from wakeful.contracts.events.gate import (
     ActionRequired,
@@ -186,6 +188,8 @@ AnyEvent: TypeAlias = (
     | CompactionStarted
     | CompactionCompleted
     | CompactionFailed
+    | KnowledgeRetrieved
+    | SkillActivated
     | SubagentStarted
     | SubagentCompleted
     | SubagentFailed
@@ -272,6 +276,7 @@ __all__ = [
     "InterruptReceived",
     "IterationBudgetExceeded",
     "KINDS_BY_NAME",
+    "KnowledgeRetrieved",
     "LimitChanged",
     "LimitName",
     "LimitState",
@@ -304,6 +309,7 @@ __all__ = [
     "SandboxViolation",
     "ScratchWritten",
     "SessionStarted",
+    "SkillActivated",
     "StopCause",
     "StopRule",
     "SubagentCompleted",
