@@ -177,6 +177,9 @@ class HttpModel(ABC, Generic[EncoderT]):
             else:
                 reply = self._whole(await answer.read(), encoder.names, answer.peer)
             request_id = answer.headers.get(self.request_id_header)
+            limits = limits_of(answer.headers, server_time(answer.headers, None))
+        if limits:
+            reply = reply.model_copy(update={"limits": limits})
         yield self._given(reply, request, encoder, request_id)
 
     def _given(self, reply: Reply, request: ModelRequest, encoder: EncoderT, request_id: str | None) -> Reply:
