@@ -23,10 +23,12 @@ from wakeful.contracts.events import (
     RoutingNotPossible,
     RoutingSingleCandidate,
 )
-from wakeful.contracts.events.routing import ExclusionReason
+from wakeful.contracts.events.routing import ExclusionReason, RoutingMode
 from wakeful.decisions.retries import LONGEST_RETRY_AFTER_MS
 
 RoutingFact: TypeAlias = RoutingCandidatesResolved | RoutingSingleCandidate | RoutingDecided | RoutingNotPossible
+Source: TypeAlias = Literal["user", "agent_config", "host_policy", "runtime"]
+"""Who named the model: whoever asked for the run, the agent, or nobody."""
 CAPABILITIES = (
     "tools",
     "parallel_tool_calls",
@@ -112,7 +114,13 @@ def requirements(
 
 
 def route(
-    routing_id: str, models: Sequence[ModelFacts], needs: Requirements, money: Money, now_ms: int
+    routing_id: str,
+    models: Sequence[ModelFacts],
+    needs: Requirements,
+    money: Money,
+    now_ms: int,
+    *,
+    source: Source = "agent_config",
 ) -> Route:
     """Who is asked. `models` are the requested one and its fallbacks, in order."""
     against = [_against(model, needs, money, now_ms) for model in models]
@@ -140,8 +148,8 @@ def route(
     gap = tuple(name for name in CAPABILITIES if any(name in _lacks(model, needs) for model in free))
     decided = RoutingDecided(
         routing_id=routing_id,
-        mode="single_candidate" if len(free) == 1 else "explicit" if selected.ref == requested else "fallback",
-        decision_source="agent_config" if selected.ref == requested else "runtime",
+        mode=_mode(selected.ref == requested, len(free), source),
+        decision_source=source if selected.ref == requested else "runtime",
         decision_reason=_reason(selected, requested, free, excluded, gap),
         requested_provider=provider or None,
         requested_model=name or None,
@@ -266,6 +274,14 @@ def _resolved(
         candidates=candidates,
         excluded=excluded,
     )
+
+
+def _mode(is_requested: bool, count: int, source: Source) -> RoutingMode:
+    if count == 1:
+        return "single_candidate"
+    if not is_requested:
+        return "fallback"
+    return "default" if source == "runtime" else "explicit"
 
 
 def _reason(

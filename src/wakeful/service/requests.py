@@ -12,6 +12,7 @@ from wakeful.contracts.budgets import Budget, LimitOverrides
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
+from wakeful.decisions.routing import Source
 from wakeful.mediation.gate import Consult, ConsultUnfit
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
@@ -54,6 +55,8 @@ class RunRequest:
     key: str | None = None
     history: Any = None
     budget: Budget | None = None
+    model_from: Source = "agent_config"
+    """Who named the model."""
     stream: bool = True
     watcher: Watcher | None = None
     surface: str = "run_once"

@@ -68,10 +68,9 @@ class RoutingCandidatesResolved(Event):
     excluded: tuple[ExcludedModel, ...] = ()
 
 
-class RoutingDecided(Event):
+class RoutingDecision(Event):
     """Which model is asked, which follow when it fails, and why."""
 
-    kind: ClassVar[str] = "routing.decided"
     needs: ClassVar[tuple[Need, ...]] = TURN
 
     routing_id: str
@@ -92,7 +91,13 @@ class RoutingDecided(Event):
     limit_state: LimitState = LimitState()
 
 
-class RoutingSingleCandidate(RoutingDecided):
+class RoutingDecided(RoutingDecision):
+    """The turn's model is decided, before it is asked."""
+
+    kind: ClassVar[str] = "routing.decided"
+
+
+class RoutingSingleCandidate(RoutingDecision):
     """There is exactly one candidate: a normal path, said before the decision."""
 
     kind: ClassVar[str] = "routing.single_candidate"

@@ -17,8 +17,9 @@ from wakeful.ports import ModelRequest
 from wakeful.providers.endpoints import Endpoint, Key
 from wakeful.providers.prices import IN_CODE, Listed, Price
 from wakeful.providers.profiles import ModelProfile, known_models, profile_of
-from wakeful.providers.wire.failures import Peer
+from wakeful.providers.wire.failures import Peer, server_time
 from wakeful.providers.wire.http import HttpTransport, Timeouts
+from wakeful.providers.wire.limits import limits_of
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.redact import Secret, redact, secrets_of
 from wakeful.providers.wire.sse import SseEvent
