@@ -22,6 +22,7 @@ from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
 from wakeful.settings.limit_overrides import limit_overrides
+from wakeful.settings.model_rules import model_rules
 from wakeful.settings.owner_file import settings_path
 from wakeful.system import SystemClock, UniqueIds
 from wakeful.tools.hooks import Hook
@@ -201,6 +202,7 @@ def runtime(
         hooks=(*_owner_hooks(), *hooks),
         linger=partial(_linger, store),
         limit_overrides=limit_overrides(os.environ),
+        model_rules=model_rules(os.environ),
     )
 
 
