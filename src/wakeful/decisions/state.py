@@ -212,6 +212,8 @@ class TurnState:
     """The conversation, earlier turns of the thread included."""
     phase: Phase = "new"
     config: TurnConfig | None = None
+    chain: tuple[str, ...] = ()
+    """The models that were decided on, in the order they are tried; empty in a log of before there was routing."""
     limits: Limits = AUTONOMOUS
     stop_rule: StopRule = "natural"
     structured: bool = False
@@ -277,6 +279,17 @@ class TurnState:
         """Time spent working, up to the newest fact."""
         return (self.active_us + max(0, self.now - self.stretch_from)) / 1000
 
+    def model_at(self, candidate: int) -> str | None:
+        """The model at a place of the chain. A round that was cut off keeps its place when the chain gets shorter."""
+        config = self.config
+        chain = self.chain or ((config.model_ref, *config.fallbacks) if config is not None else ())
+        return chain[min(candidate, len(chain) - 1)] if chain else None
+
+    def has_model_after(self, candidate: int) -> bool:
+        """Whether another model follows it."""
+        fallbacks = self.config.fallbacks if self.config is not None else ()
+        return candidate + 1 < (len(self.chain) or 1 + len(fallbacks))
+
     def open_calls(self) -> list[Call]:
         """Calls of the round that have no answer yet, in model order."""
         return [call for call in self.batch[self.front :] if call.answer is None]
@@ -318,8 +331,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.priced += not event.lost
         case RoutingFallbackApplied() | RateLimitHit() | QuotaBlocked():
             pass  # says why; that it is so follows from the lost attempt beside it
-        case RoutingCandidatesResolved() | RoutingDecided() | RoutingSingleCandidate() | QuotaLow():
-            pass  # which models are there is told to whoever asks them
+        case RoutingCandidatesResolved() | RoutingSingleCandidate() | QuotaLow():
+            pass  # says why; the decision follows
+        case RoutingDecided():
+            state.chain = (event.selected_model_ref, *event.fallback_chain)
         case RoutingNotPossible():
             if state.stop is None:
                 state.stop = Stop("failed", "routing_not_possible", event.decision_reason, applied=True)

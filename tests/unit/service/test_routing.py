@@ -15,7 +15,13 @@ from wakeful.contracts.content import Image, Text
 from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.errors import InvalidConfig, KeyMissing, ModelFailure
 from wakeful.contracts.events import (
+    CostEstimated,
+    CostRecorded,
+    LimitChanged,
     ModelRequested,
+    QuotaBlocked,
+    QuotaLow,
+    RateLimitHit,
     RoutingCandidatesResolved,
     RoutingDecided,
     RoutingFallbackApplied,
@@ -23,7 +29,7 @@ from wakeful.contracts.events import (
     RoutingSingleCandidate,
     TurnFailed,
 )
-from wakeful.contracts.models import ModelGlimpse, ProviderLimit, Reply
+from wakeful.contracts.models import ModelGlimpse, ProviderLimit, Reply, TokenUsage
 from wakeful.ports import Model, ModelRequest
 from wakeful.providers.prices import IN_CODE, Listed, Price
 from wakeful.providers.profiles import ModelProfile
@@ -193,6 +199,44 @@ async def test_every_model_that_cannot_be_used_is_left_out_with_its_reason(
     (decided,) = of_kind(result, RoutingDecided)
     assert (decided.limit_state.budget_limit, decided.limit_state.budget_spent) == ("0.5", "0")
     assert await identical(store)
+
+
+@pytest.mark.spec("STD-ROUTE-15")
+async def test_what_requests_cost_and_what_limits_say_are_facts_in_their_place() -> None:
+    little = (ProviderLimit(name="tokens", limit=100, remaining=5, resets_at="2027-01-15T08:00:01Z"),)
+
+    class Limited(Answers):
+        def most_output(self, settings: Mapping[str, Any]) -> int:
+            return 10
+
+        async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
+            async for said in super().respond(request):
+                assert isinstance(said, Reply)
+                yield said.model_copy(update={"limits": little, "usage": TokenUsage(input_tokens=9, output_tokens=1)})
+
+    until = datetime(2027, 1, 15, tzinfo=UTC)
+    first = Limited("one:m", blocked(until), price=CHEAP)
+    second = Limited("two:m", limited(0), price=CHEAP)
+    script = scripted([{"calls": [{"name": "nobody"}]}])
+    result = await run(Agent("a", first, fallbacks=[second]), "go")
+    stopped = await run(Agent("a", script), "go", budget=Budget(model_calls=1))
+    told = [entry.fact.event for entry in result.facts()]
+    wanted = ("cost.", "rate_limit.", "quota.", "model.requested", "model.completed")
+    assert [event.kind for event in told if event.kind.startswith(wanted)] == [
+        "cost.estimated", "model.requested", "quota.blocked",
+        "cost.estimated", "model.requested", "rate_limit.hit",
+        "cost.estimated", "model.requested", "model.completed", "cost.recorded", "quota.low",
+    ]  # fmt: skip
+    estimated, recorded = of_kind(result, CostEstimated)[-1], of_kind(result, CostRecorded)[-1]
+    for cost in (estimated, recorded):
+        assert (cost.model_ref, cost.currency, cost.priced) == ("two:m", "USD", True)
+    assert Decimal(estimated.amount) >= Decimal(recorded.amount) == Decimal("0.00001")
+    (hit,), (low,), (none_left,) = (of_kind(result, kind) for kind in (RateLimitHit, QuotaLow, QuotaBlocked))
+    assert (hit.model_ref, hit.retry_after_ms) == ("two:m", 0)
+    assert (low.limit_name, low.limit, low.observed, low.resets_at) == ("tokens", 100, 95, "2027-01-15T08:00:01Z")
+    assert (none_left.model_ref, none_left.limit_name, none_left.observed) == ("one:m", "tokens", 100)
+    (reached,) = of_kind(stopped, LimitChanged)
+    assert (reached.limit_name, reached.limit, reached.observed) == ("llm_calls", 1, 2)
 
 
 async def test_what_a_provider_said_about_its_limits_holds_for_later_turns_until_the_time_it_named() -> None:
