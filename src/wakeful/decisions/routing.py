@@ -18,6 +18,7 @@ from wakeful.contracts.events import (
     ExcludedModel,
     LimitState,
     ModelCandidate,
+    ModelFailed,
     RoutingCandidatesResolved,
     RoutingDecided,
     RoutingNotPossible,
@@ -176,6 +177,17 @@ def limit_state(limit: KnownLimit | None, money: Money, now_ms: int) -> LimitSta
         rate_limit="limited" if state == "limited" else "unknown",
         retry_after_ms=max(0, limit.until_ms - now_ms) if limit is not None and state == "limited" else None,
         quota="low" if state == "low" else "blocked" if state == "blocked" else "unknown",
+    )
+
+
+def moved_limits(lost: ModelFailed, money: Money) -> LimitState:
+    """The same when a lost attempt ends a candidate: what it said, and what the turn has spent."""
+    return LimitState(
+        budget_limit=f"{money.limit:f}" if money.limit is not None else None,
+        budget_spent=f"{money.spent:f}" if money.limit is not None else None,
+        rate_limit="limited" if lost.failure_kind == "rate_limited" else "unknown",
+        retry_after_ms=lost.retry_after_ms,
+        quota="blocked" if lost.failure_kind == "quota_exhausted" else "unknown",
     )
 
 
