@@ -48,6 +48,10 @@ class ModelRules(NamedTuple):
         return None
 
 
+ANY_MODEL = ModelRules()
+"""Nobody has said anything."""
+
+
 def model_rules(environ: Mapping[str, str]) -> ModelRules:
     """What the owner's file and the environment say. Raises InvalidConfig with the place."""
     file = owner_file(environ)
