@@ -260,7 +260,9 @@ async def test_what_a_provider_said_about_its_limits_holds_for_later_turns_until
 
 
 @pytest.mark.spec("STD-ROUTE-10")
-async def test_the_decision_stands_before_the_request_once_a_turn_and_again_when_the_candidates_have_changed() -> None:
+async def test_the_decision_stands_before_the_request_once_a_turn_and_again_when_needs_or_candidates_have_changed() -> (
+    None
+):
     @tool(effect="pure")
     async def look() -> str:
         """Look."""
@@ -275,9 +277,13 @@ async def test_the_decision_stands_before_the_request_once_a_turn_and_again_when
     assert await identical(store)
 
     place = kinds(result.facts()).index("model.requested") + 1
-    for fallbacks, anew in ([Answers("two:m")], []), ([], ["single_candidate", "decided"]):
+    for fallbacks, settings, anew in (
+        ([Answers("two:m")], {}, []),
+        ([], {}, ["single_candidate", "decided"]),
+        ([Answers("two:m")], {"require": ["tools"]}, ["decided"]),
+    ):
         taken_up = MemoryStore(cut(memory, result.agent_id, result.facts()[place - 1].seq))
-        agent: Agent[Any, Any] = Agent("a", script, fallbacks=fallbacks, tools=[look])
+        agent: Agent[Any, Any] = Agent("a", script, fallbacks=fallbacks, tools=[look], settings=settings)
         finished = await resume_turn(runtime(taken_up), result.turn_id, [agent])
         assert finished.output == "done"
         after = kinds(finished.facts())[place:]
@@ -317,7 +323,6 @@ async def test_a_model_without_its_key_is_left_out_and_a_chain_without_any_key_i
     assert await store.turns() == before
 
 
-@pytest.mark.spec("LOOP-PROV-07")
 async def test_a_request_that_needs_tools_is_a_capability_gap_for_a_model_without_them() -> None:
     @tool(effect="pure")
     async def build_workflow(graph: str) -> str:
