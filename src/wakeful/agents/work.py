@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from wakeful.agents.facts import FactMaker
 from wakeful.agents.known_facts import KnownFacts
@@ -11,10 +11,13 @@ from wakeful.agents.watching import Glimpse, Watcher
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import BudgetLeft
+from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import AnswerAccepted, AnswerRejected, LimitChanged
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
+from wakeful.decisions.ledger import left_of
+from wakeful.decisions.levels import Level
 from wakeful.decisions.state import TurnState
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.running import AfterCall
@@ -23,6 +26,16 @@ from wakeful.tools.function import Tool
 
 CheckAnswer: TypeAlias = Callable[[str, int], AnswerAccepted | AnswerRejected]
 """The final text and how many answers were rejected before it, to the verdict on it."""
+
+
+class OtherAgent(NamedTuple):
+    """An agent that a call of this turn runs: what it is, and its code."""
+
+    config: TurnConfig
+    config_ref: BlobRef
+    output_schema: dict[str, Any] | None
+    models: Sequence[Model]
+    tools: Mapping[str, Tool[Any]]
 
 
 @dataclass(slots=True)
@@ -45,6 +58,12 @@ class TurnWork:
     """Every call id this conversation has seen."""
     known: KnownFacts
     """The turn's stored facts, as far as this process has seen them."""
+    others: Mapping[str, OtherAgent] = field(default_factory=dict)
+    """Agents that calls of this turn run, by the name of such a call."""
+    planner: Sequence[Model] = ()
+    """Who plans, where that is somebody else."""
+    summariser: Sequence[Model] = ()
+    """Who folds conversations that grow too long, where that is somebody else."""
     deps: Any = None
     context: Mapping[str, Any] = field(default_factory=dict)
     principal: Principal | None = None
@@ -73,6 +92,31 @@ class TurnWork:
 
     def __post_init__(self) -> None:
         self.fact = FactMaker(self.clock, self.row.thread_id, self.row.turn_id)
+
+    def models_of(self, level: Level) -> Sequence[Model]:
+        """Who is asked for a level: the agent's models, unless it is a phase with one of its own."""
+        if level.kind == "planner" and self.planner:
+            return self.planner
+        other = self.other_of(level)
+        if other is not None:
+            return other.models
+        return self.summariser if level.kind == "summary" and self.summariser else self.models
+
+    def tools_of(self, level: Level) -> Mapping[str, Tool[Any]]:
+        """The code of a level's tools."""
+        other = self.other_of(level)
+        return other.tools if other is not None else self.tools
+
+    def other_of(self, level: Level) -> OtherAgent | None:
+        """The agent that works at a level, where it is not the turn's own: a child's children are the child's."""
+        if not self.others:
+            return None
+        here: Level | None = level
+        while here is not None:
+            if here.started is not None and here.started.tool in self.others:
+                return self.others[here.started.tool]
+            here = here.parent
+        return None
 
     # --- who sees it ------------------------------------------------------------------------------------------------
 
@@ -124,18 +168,14 @@ class TurnWork:
         return self.clock.now() / 1_000_000
 
     def active_seconds(self) -> float:
+        """Seconds of work so far. While nothing works and somebody outside is waited for, none pass."""
         state = self.state
-        since = state.stretch_from or self.clock.now()
-        return (state.active_us + max(0, self.clock.now() - since)) / 1_000_000
+        now = state.now if state.idle else self.clock.now()
+        return (state.active_us + max(0, now - (state.stretch_from or now))) / 1_000_000
 
     def out_of_time(self, seconds: float) -> Fact:
         event = LimitChanged(limit_name="wall_clock", limit=seconds, observed=round(self.active_seconds(), 3))
         return self.fact(event, self.state.step or None)
 
     def budget_left(self) -> BudgetLeft:
-        limits, state = self.state.limits, self.state
-        return BudgetLeft(
-            model_calls=None if limits.model_calls is None else max(0, limits.model_calls - state.model_calls),
-            tool_calls=None if limits.tool_calls is None else max(0, limits.tool_calls - state.tool_calls),
-            seconds=None if limits.seconds is None else max(0.0, limits.seconds - self.active_seconds()),
-        )
+        return left_of(self.state.ledger, self.state.limits, self.active_seconds())

@@ -8,9 +8,13 @@ from wakeful.decisions.turn import (
     AskCaller,
     AskModel,
     CheckAnswer,
+    EndLevel,
     Finish,
+    Fold,
     HitLimit,
+    ResolveNode,
     SkipCall,
+    StartPlanning,
     Step,
     StopWork,
     Suspend,
@@ -68,17 +72,26 @@ def words(step: Step) -> str:
     """A step as the report spells it."""
     match step:
         case AskModel():
-            return f"ask model {step.candidate} in step {step.step}, attempt {step.attempt}"
+            where = f" of {step.level}" if step.level is not None else ""
+            return f"ask model {step.candidate} in step {step.step}{where}, attempt {step.attempt}"
         case TakeUp():
             return f"take up {step.call_id} ({step.scheduling})"
         case SkipCall():
             return f"skip {step.call_id} ({step.because})"
+        case ResolveNode():
+            return f"work out what {step.call_id} is given"
         case Suspend():
             return f"rest ({step.reason}): {', '.join(step.waiting_for)}"
         case HitLimit():
             return f"stop at {step.name}={step.limit:g}, observed {step.observed:g}"
         case StopWork():
             return f"stop {', '.join(step.running) or 'nothing'}, skip {', '.join(step.waiting) or 'nothing'}"
+        case StartPlanning():
+            return "plan"
+        case Fold():
+            return f"fold {step.cut} items ({step.trigger})"
+        case EndLevel():
+            return f"end {step.level} ({step.error or 'completed'})"
         case CheckAnswer():
             return "check the answer"
         case AskCaller():

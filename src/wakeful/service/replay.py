@@ -3,16 +3,25 @@
 Tools stand in as their stored declarations: they can be let through or refused, and never be run.
 """
 
+import json
 from typing import Any, Literal, NamedTuple
 
 from wakeful.agents.folding import hydrated, load_config, turn_after_turn
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.events import AnyEvent, AssistantRecorded, TurnConfigChanged, TurnStarted
+from wakeful.contracts.envelope import Recorded, step_id
+from wakeful.contracts.events import (
+    AnyEvent,
+    AssistantRecorded,
+    SubagentStarted,
+    TurnConfigChanged,
+    TurnStarted,
+    WorkflowNodeResolved,
+)
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import ToolDeclaration
+from wakeful.decisions.levels import Call
 from wakeful.decisions.replay import Divergence, Replay
-from wakeful.decisions.state import Call, TurnState, after, evolve
+from wakeful.decisions.state import TurnState, after, evolve
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.offloading import arguments_of
@@ -62,24 +71,27 @@ class _StoredGate:
         self._turn_id = turn_id
         self._secret = secret
         self._state = TurnState()
-        self._mediator: tuple[TurnConfig, Mediator] | None = None
+        self._mediators: dict[str | None, tuple[TurnConfig, Mediator]] = {}
+        """Of each level, and the configuration it was made of."""
         self.arguments: dict[str, dict[str, Any] | None] = {}
         """Of the calls whose arguments stand behind references."""
 
     def __call__(
         self, state: TurnState, call: Call, scheduling: Literal["parallel", "serial"], said: tuple[Said, ...]
     ) -> list[AnyEvent]:
-        self._state, config = state, state.config
+        self._state, config = state, call.level.config
         if config is None:
             raise ValueError(f"turn {self._turn_id} has no configuration to let {call.call_id} through with")
-        if self._mediator is None or self._mediator[0] is not config:
+        known = self._mediators.get(call.level.id)
+        if known is None or known[0] is not config:
             tools = {tool.name: _OnlyDeclared(tool) for tool in config.tools}
-            policy = TurnPolicy(lambda: self._state, lambda: config, self._secret)
+            # The turn's own configuration judges, also for an agent that works in it with another one.
+            policy = TurnPolicy(lambda: self._state, lambda: self._state.config or config, self._secret)
             parts = GateParts(policy, secret=self._secret, turn_id=self._turn_id, now=lambda: 0.0)
-            self._mediator = config, Mediator(config, tools, self._turn_id, parts)
+            known = self._mediators[call.level.id] = config, Mediator(config, tools, self._turn_id, parts)
         arguments = call.part.arguments if call.part.arguments is not None else self.arguments.get(call.call_id)
-        batch = f"{self._turn_id}/{call.step}"
-        admission = self._mediator[1].admit(call, arguments, now=0.0, batch_id=batch, scheduling=scheduling, said=said)
+        batch = step_id(self._turn_id, call.step, call.level.id)
+        admission = known[1].admit(call, arguments, now=0.0, batch_id=batch, scheduling=scheduling, said=said)
         return admission.events
 
 
@@ -93,7 +105,7 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
     """The same for facts that are at hand; earlier turns of the thread are what the conversation rests on."""
     configs: dict[str, TurnConfig] = {}
     earlier: dict[str, TurnState] = {}
-    newest = TurnState(configs)
+    newest = TurnState(configs=configs)
     replay: Replay | None = None
     gate = _StoredGate(row.turn_id, store.secret)
     count = 0
@@ -103,6 +115,8 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
         event = fact.event
         if isinstance(event, TurnStarted | TurnConfigChanged) and event.config_ref.digest not in configs:
             configs[event.config_ref.digest] = await load_config(store, event.config_ref.digest)
+        elif isinstance(event, SubagentStarted) and (own := event.config_ref) is not None and own.digest not in configs:
+            configs[own.digest] = await load_config(store, own.digest)
         if fact.turn_id != row.turn_id:
             state = earlier.get(fact.turn_id)
             if state is None and replay is None:
@@ -117,6 +131,9 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
             for part in event.item.calls:
                 if part.arguments_ref is not None:
                     gate.arguments[part.call_id] = await arguments_of(part, store.get_blob)
+        elif isinstance(event, WorkflowNodeResolved) and event.arguments_ref is not None:
+            loaded = json.loads(await store.get_blob(event.arguments_ref.digest))
+            gate.arguments[fact.call_id or ""] = loaded
         replay.feed(Recorded(entry.agent_id, entry.seq, await hydrated(store, fact)))
     if replay is None:
         return ReplayReport(row, 0, {}, None)

@@ -21,6 +21,7 @@ from wakeful.decisions.policy.judging import CompiledPolicy, compiled_once
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.ports import RuleRow
+from wakeful.tools.answered_here import runtime_tools
 from wakeful.tools.function import Tool
 from wakeful.tools.source import Offer, Surroundings, ToolSource, Withheld
 
@@ -51,9 +52,7 @@ async def toolbelt(
     stack: AsyncExitStack,
 ) -> Belt:
     """Put the belt together. Sources stay open until the stack is left."""
-    offers = await _offers([source.within(surroundings) for source in agent.sources], stack)
-    tools = _by_name(agent, offers)
-    withheld = [each for offer in offers for each in offer.withheld]
+    tools, withheld = await registered(agent, surroundings, stack)
     _check_hitl(agent, tools, withheld)
     check_collisions(f"Agent {agent.name!r}", agent.injected_tool_args, [tool.declaration for tool in tools.values()])
     policy = gate_policy(agent, rules, now)
@@ -73,6 +72,14 @@ async def toolbelt(
         catalog,
         lambda others, at: catalog_of(gate_policy(agent, others, at), at),
     )
+
+
+async def registered(
+    agent: Agent[Any, Any], surroundings: Surroundings, stack: AsyncExitStack
+) -> tuple[dict[str, Tool[Any]], list[Withheld]]:
+    """Every tool there is for an agent, whatever its policy leaves of them, and what its sources hold back."""
+    offers = await _offers([source.within(surroundings) for source in agent.sources], stack)
+    return _by_name(agent, offers), [each for offer in offers for each in offer.withheld]
 
 
 def gate_policy(agent: Agent[Any, Any], rules: Sequence[RuleRow], now: float) -> GatePolicy:
@@ -155,7 +162,10 @@ async def _give_back(source: ToolSource) -> None:
 
 def _by_name(agent: Agent[Any, Any], offers: Sequence[Offer]) -> dict[str, Tool[Any]]:
     tools: dict[str, Tool[Any]] = {}
-    for tool in (*agent.tools, *(tool for offer in offers for tool in offer.tools)):
+    own = runtime_tools(
+        subtasks=agent.subtasks, parallel=agent.max_parallel_subagents if agent.allow_parallel_subagents else None
+    )
+    for tool in (*agent.tools, *(tool for offer in offers for tool in offer.tools), *own):
         if tool.name in tools:
             raise InvalidConfig(
                 f"Agent {agent.name!r}: two tools are called {tool.name!r}", "give one of them another name"

@@ -24,6 +24,7 @@ StopCause: TypeAlias = Literal[
     "cost",
     "context_budget",
     "stalled",
+    "node_failed",
     "provider_error",
     "planner_error",
     "routing_not_possible",
@@ -87,6 +88,8 @@ class MessageAdmitted(Event):
     principal: str | None = None
     limits: Limits | None = None
     """What the caller allowed the turn; None: whatever holds where it is run."""
+    workflow_ref: BlobRef | None = None
+    """A workflow and its inputs, as JSON, when that is what the turn is to run."""
 
 
 class HistoryImported(Event):
@@ -174,6 +177,8 @@ class LimitChanged(Event):
     limit: float
     observed: float
     """The ordinal that was refused, or the seconds that have passed."""
+    what: str = ""
+    """What it is a limit of, where the name does not say it all."""
 
 
 class AnswerAccepted(Event):
@@ -209,7 +214,7 @@ class TurnSuspended(Event):
 
     kind: ClassVar[str] = "turn.suspended"
 
-    reason: Literal["tool_missing", "agent_missing", "approval_required", "runtime_tool_pending"]
+    reason: Literal["tool_missing", "agent_missing", "approval_required", "runtime_tool_pending", "paused"]
     waiting_for: tuple[str, ...]
     """Names: the tools that are missing, the approvals that are pending."""
 
