@@ -17,6 +17,8 @@ class ModelGlimpsed(NamedTuple):
     step: int
     attempt: int
     piece: ModelGlimpse
+    level: str | None = None
+    """Where it happened; None: the root."""
 
 
 class ProgressGlimpsed(NamedTuple):
@@ -28,6 +30,8 @@ class ProgressGlimpsed(NamedTuple):
     message: str
     done: float | None
     total: float | None
+    level: str | None = None
+    """Where it happened; None: the root."""
 
 
 class OutputGlimpsed(NamedTuple):
@@ -37,6 +41,8 @@ class OutputGlimpsed(NamedTuple):
     call_id: str
     tool_name: str
     text: str
+    level: str | None = None
+    """Where it happened; None: the root."""
 
 
 Glimpse: TypeAlias = ModelGlimpsed | ProgressGlimpsed | OutputGlimpsed

@@ -123,7 +123,7 @@ class StreamedRun(Generic[Out]):
 
     def glimpse(self, seen: Glimpse) -> None:
         if self._view is not None and isinstance(seen, ModelGlimpsed):
-            self._show(self._view.glimpse(seen.step, seen.piece))
+            self._show(self._view.glimpse(seen.step, seen.piece, seen.level))
 
     def _show(self, events: Sequence[RunEvent]) -> None:
         for event in events:
