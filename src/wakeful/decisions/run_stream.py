@@ -97,9 +97,7 @@ class RunStream:
             case TurnInterjected() as event:
                 said = self._safe(event.item.text)
                 return [
-                    MessageInjectedEvent(
-                        message_id=event.message_id, text=said, said_by=event.said_by, event_seq=seq
-                    )
+                    MessageInjectedEvent(message_id=event.message_id, text=said, said_by=event.said_by, event_seq=seq)
                 ]
             case ContextResolved() | CompactionStarted() | CompactionCompleted() | CompactionFailed():
                 return _context(seq, fact.event)

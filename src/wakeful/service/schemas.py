@@ -12,6 +12,7 @@ from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS, Approval
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.conversation import Item
 from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
+from wakeful.contracts.execution_tree import ExecutionTreeSnapshot
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.policies import GatePolicy
@@ -65,6 +66,8 @@ class RunResultDocument(Value):
     tool_execution_results: tuple[ToolExecution, ...]
     tool_audit_events: tuple[ToolAudit, ...]
     events: tuple[ResultEvent, ...]
+    execution_tree: ExecutionTreeSnapshot
+    """Every call of the turn, children's included."""
     request_metadata: dict[str, Any]
     history: tuple[Item, ...]
     failure_artifact: FailureArtifact | None = None

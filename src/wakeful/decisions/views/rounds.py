@@ -173,9 +173,7 @@ class Rounds:
         missing = _not_shown(event.item, step.glimpsed)
         if missing:
             words = self._safe(missing)
-            out.append(
-                TextEvent(step=step.number, attempt=step.attempt, text=words, event_seq=seq, phase=self._phase)
-            )
+            out.append(TextEvent(step=step.number, attempt=step.attempt, text=words, event_seq=seq, phase=self._phase))
         if step.usage is not None:
             out.append(step.usage)
         if not step.calls:

@@ -46,8 +46,9 @@ class _Node:
 class _Tree:
     """The fold. A call is listed when it is taken up; one that was refused before that, when it is refused."""
 
-    def __init__(self, secrets: RunSecrets) -> None:
+    def __init__(self, secrets: RunSecrets, most: int = MAX_TREE_NODES) -> None:
         self._secrets = secrets
+        self._most = most
         self._nodes: dict[str, _Node] = {}
         self._omitted: set[str] = set()
         self._now = 0
@@ -86,7 +87,7 @@ class _Tree:
         known = self._nodes.get(call_id)
         if known is not None:
             return known
-        if len(self._nodes) >= MAX_TREE_NODES:
+        if len(self._nodes) >= self._most:
             self._omitted.add(call_id)
             return None
         # What is inside a call that is not listed began after it, when the list was full already.
@@ -126,16 +127,20 @@ def makes_a_child(tool_name: str) -> bool:
 
 
 def execution_tree(
-    facts: Iterable[Recorded], turn_id: str | None = None, secrets: RunSecrets | None = None
+    facts: Iterable[Recorded],
+    turn_id: str | None = None,
+    secrets: RunSecrets | None = None,
+    *,
+    most: int = MAX_TREE_NODES,
 ) -> ExecutionTreeSnapshot:
     """The tree of one turn. `turn_id` picks its facts out of more; `secrets` is what is known to be one beforehand.
 
-    At most `MAX_TREE_NODES` calls are listed, the first ones; `omitted` counts the rest.
+    At most `most` calls are listed, the first ones; `omitted` counts the rest.
     """
     facts = [entry for entry in facts if turn_id is None or entry.fact.turn_id == turn_id]
     secrets = secrets if secrets is not None else RunSecrets()
     secrets.learn(facts)
-    tree = _Tree(secrets)
+    tree = _Tree(secrets, most)
     for entry in facts:
         tree.take(entry.fact)
     return tree.snapshot()

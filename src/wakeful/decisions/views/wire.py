@@ -25,7 +25,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.models import ModelGlimpse, TextDelta
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.wire import BudgetExceeded, BudgetReason, Chunk, ToolCallUpdate, TurnTerminal, WireMessage
-from wakeful.decisions.costs import CostTally
+from wakeful.decisions.costs import cost_summary
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.decisions.views.mapping import DELTA, TURN_STATUS, VIEWS, ended, is_conversations, is_turns, shown
 
@@ -48,25 +48,22 @@ class _Level:
 class WireView:
     """The wire messages of one turn. Feed it the turn's facts from the first, and glimpses as they come.
 
-    Facts of other turns, and facts that were fed before, are ignored.
+    Facts of other turns, and facts that were fed before, are ignored. `secrets` is what is known to be one beforehand.
     """
 
-    def __init__(self, turn_id: str, *, reveal: bool = False) -> None:
+    def __init__(self, turn_id: str, *, secrets: RunSecrets | None = None) -> None:
         self.turn_id = turn_id
         self.ended = False
-        self._secrets = None if reveal else RunSecrets()
-        self._costs = CostTally(turn_id)
+        self.secrets = secrets if secrets is not None else RunSecrets()
+        """Learned from the facts as they come; who has them all beforehand lets it learn them first."""
+        self._facts: list[Recorded] = []
+        """What the cost is summed up from."""
         self._seen = 0
         self._thread_id = ""
         self._levels: dict[str | None, _Level] = {}
         self._announced: set[str] = set()
         self._stopping = False
         """Somebody asked the turn to stop."""
-
-    def learn(self, facts: Iterable[Recorded]) -> None:
-        """Know the secrets of these facts before any of them is shown; who reads along learns them as they come."""
-        if self._secrets is not None:
-            self._secrets.learn(facts)
 
     def feed(self, recorded: Recorded) -> Messages:
         """What a stored fact is sent as."""
@@ -75,9 +72,8 @@ class WireView:
             return []
         self._seen = seq
         self._thread_id = fact.thread_id or self._thread_id
-        if self._secrets is not None:
-            self._secrets.take(fact)
-        self._costs.take(fact)
+        self.secrets.take(fact)
+        self._facts.append(recorded)
         if is_turns(fact) and (made := self._of_turn(seq, fact)):
             return made
         return self._of_level(seq, fact) if is_conversations(fact) else []
@@ -108,7 +104,7 @@ class WireView:
                 ]
             case Terminal() if shown(event).wire is not None:
                 self.ended = True
-                words = self._safe(event.message) if isinstance(event, TurnFailed) else ""
+                words = self.secrets.hide(event.message) if isinstance(event, TurnFailed) else ""
                 end = TurnTerminal(
                     **self._ids(seq),
                     status=TURN_STATUS[event.status],
@@ -116,7 +112,7 @@ class WireView:
                     retryable=event.retryable,
                     message=words or None,
                 )
-                return [self._costs.summary(), end]
+                return [cost_summary(self._facts), end]
         return []
 
     def _of_level(self, seq: int, fact: Fact) -> Messages:
@@ -138,7 +134,7 @@ class WireView:
                 glimpsed = "".join(at.glimpsed)
                 if not whole.startswith(glimpsed):
                     at.attempt, glimpsed = at.attempt + 1, ""  # what was shown is not what was said: all of it anew
-                return [self._chunk(at, self._safe(whole[len(glimpsed) :]), seq, done=True)]
+                return [self._chunk(at, self.secrets.hide(whole[len(glimpsed) :]), seq, done=True)]
             case ToolStarted() if shown(event).wire is not None and not self._stopping:
                 return self._start(seq, fact, event.tool_name, event.safe_args)
             case ToolResult() | ToolFailed() if shown(event).wire is not None:
@@ -173,7 +169,7 @@ class WireView:
             **self._ids(seq),
             tool_call_id=call_id,
             name=end.name,
-            result=self._safe(end.words)[:PREVIEW_CHARS],
+            result=self.secrets.hide(end.words)[:PREVIEW_CHARS],
             is_error=end.is_error,
             outcome=end.outcome,
             parent_id=fact.parent_call_id,
@@ -196,13 +192,10 @@ class WireView:
     def _ids(self, seq: int | None) -> dict[str, Any]:
         return {"thread_id": self._thread_id, "turn_id": self.turn_id, "event_seq": seq}
 
-    def _safe(self, text: str) -> str:
-        return text if self._secrets is None else self._secrets.hide(text)
-
 
 def wire_messages(turn_id: str, facts: Iterable[Recorded], after_seq: int = 0) -> Messages:
     """The messages of a turn, from its facts alone: those of what comes after `after_seq`."""
     facts = list(facts)
     view = WireView(turn_id)
-    view.learn(facts)
+    view.secrets.learn(facts)
     return [message for entry in facts for message in view.feed(entry) if entry.seq > after_seq]

@@ -91,9 +91,9 @@ class StreamedRun(Generic[Out]):
             await asyncio.shield(self._task)  # what went wrong is the caller's to see
 
     async def text(self) -> AsyncIterator[str]:
-        """Only the words, as they come."""
+        """Only the words of the answer, as they come."""
         async for event in self:
-            if isinstance(event, TextEvent):
+            if isinstance(event, TextEvent) and event.phase == "executor":
                 yield event.text
 
     async def result(self) -> RunResult[Out]:
