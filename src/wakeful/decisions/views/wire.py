@@ -151,7 +151,7 @@ class WireView:
                 **self._ids(seq),
                 tool_call_id=call_id,
                 name=name,
-                args=args,
+                args=self.secrets.hide_keys_in(args),
                 parent_id=fact.parent_call_id,
                 depth=fact.depth,
                 status="start",
