@@ -12,11 +12,13 @@ from typing import Any, TypeAlias, cast, get_args
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import (
     AssistantRecorded,
+    HistoryImported,
     LimitChanged,
     ModelFailed,
     ModelRequested,
     Terminal,
     ToolFailed,
+    ToolProgress,
     ToolResult,
     ToolStarted,
     TurnFailed,
@@ -31,6 +33,8 @@ from wakeful.decisions.views.mapping import DELTA, TURN_STATUS, VIEWS, ended, is
 
 Messages: TypeAlias = list[WireMessage]
 _REASONS = frozenset(get_args(BudgetReason))
+_COSTS_NOTHING = (AssistantRecorded, HistoryImported, ToolProgress, ToolResult, ToolFailed)
+"""Facts that hold texts, and nothing that a sum is made of: they are not kept."""
 
 
 @dataclass(slots=True)
@@ -73,7 +77,8 @@ class WireView:
         self._seen = seq
         self._thread_id = fact.thread_id or self._thread_id
         self.secrets.take(fact)
-        self._facts.append(recorded)
+        if not isinstance(fact.event, _COSTS_NOTHING):
+            self._facts.append(recorded)
         if is_turns(fact) and (made := self._of_turn(seq, fact)):
             return made
         return self._of_level(seq, fact) if is_conversations(fact) else []
@@ -112,7 +117,7 @@ class WireView:
                     retryable=event.retryable,
                     message=words or None,
                 )
-                return [cost_summary(self._facts), end]
+                return [cost_summary(self.turn_id, self._facts), end]
         return []
 
     def _of_level(self, seq: int, fact: Fact) -> Messages:

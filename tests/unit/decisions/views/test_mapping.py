@@ -38,7 +38,7 @@ from wakeful.contracts.wire import BudgetExceeded, Chunk, ToolCallUpdate, WireMe
 from wakeful.decisions.run_stream import RunStream, run_stream
 from wakeful.decisions.views.mapping import DELTA, METADATA_STATUS, NOWHERE, VIEWS, shown
 from wakeful.decisions.views.wire import WireView, wire_messages
-from wakeful.mediation.outcomes import METADATA_STATUS as USED_BY_THE_GATE
+from wakeful.mediation import outcomes
 
 START = (fact(message(), step=None), fact(turn_started(), step=None))
 KINDS = {event.kind for event in EVENTS}
@@ -206,7 +206,7 @@ def test_the_status_of_a_results_metadata_follows_from_how_the_call_ended() -> N
     assert {status for status, said in METADATA_STATUS.items() if said == "rejected"} == {"rejected", "denied"}
     assert METADATA_STATUS["timed_out"] == "timed_out"
     assert set(METADATA_STATUS) == set(get_args(FailedStatus))
-    assert USED_BY_THE_GATE is METADATA_STATUS, "it is what results are made with"
+    assert vars(outcomes)["METADATA_STATUS"] is METADATA_STATUS, "it is what results are made with"
 
 
 def test_context_is_shown_when_it_changes() -> None:
