@@ -25,8 +25,8 @@ def turn_latency(turn_id: str, facts: Iterable[Recorded]) -> TurnLatency:
     context_ms = 0.0
     rounds: list[RoundLatency] = []
     tools: list[ToolLatency] = []
-    lost: dict[str | None, list[int]] = {}
-    """Attempts of each level's running round that were lost."""
+    lost: dict[tuple[bool, str | None], list[int]] = {}
+    """Attempts of each level's running round that were lost, by whether it is inside a call."""
     end: Terminal | None = None
     admitted_at: int | None = None
     taken_up_at: int | None = None
@@ -41,9 +41,9 @@ def turn_latency(turn_id: str, facts: Iterable[Recorded]) -> TurnLatency:
             case ContextResolved() as event:
                 context_ms += event.context_build_ms
             case ModelFailed() as event:
-                lost.setdefault(fact.level, []).append(event.duration_ms or 0)
+                lost.setdefault((_is_inside_a_call(fact), fact.level), []).append(event.duration_ms or 0)
             case ModelCompleted() as event:
-                gone = lost.pop(fact.level, [])
+                gone = lost.pop((_is_inside_a_call(fact), fact.level), [])
                 if not _is_inside_a_call(fact):
                     context_ms += event.context_build_ms
                 rounds.append(
@@ -73,7 +73,9 @@ def turn_latency(turn_id: str, facts: Iterable[Recorded]) -> TurnLatency:
             case Terminal() as event:
                 end = event
     own = [one for one in rounds if one.depth == 0]
-    provider_ms = sum(one.provider_round_ms + one.lost_ms for one in own) + sum(lost.get(None, ()))
+    provider_ms = sum(one.provider_round_ms + one.lost_ms for one in own) + sum(
+        sum(each) for (inside, _), each in lost.items() if not inside
+    )
     tools_ms = sum(one.execution_ms for one in tools if one.depth == 0)
     # What was assembled before the loop began is no part of the time at work, and neither is the wait in the queue.
     in_loop = provider_ms + tools_ms + sum(one.context_build_ms for one in own)
