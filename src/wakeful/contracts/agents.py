@@ -28,6 +28,10 @@ class TurnConfig(Value):
     """What commands are held to, as far as it is not the default."""
     injected_tool_args: dict[str, str] = {}
     """Fields that every tool shows the model and no tool ever gets."""
+    require: tuple[str, ...] = ()
+    """Capabilities that the caller wants of whatever model is asked."""
+    accept_gap: tuple[str, ...] = ()
+    """Capabilities that may be missing, although the turn needs them: the caller's word."""
     output_retries: int = 2
     """How often an answer that does not fit may be given again."""
 
@@ -52,6 +56,8 @@ class TurnConfig(Value):
                 "policy",
                 "profile",
                 "workspace",
+                "require",
+                "accept_gap",
             )
             if getattr(self, name) != getattr(before, name)
         ]

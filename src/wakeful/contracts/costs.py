@@ -51,3 +51,31 @@ class CostSummary(Value):
     """False: some call has no known price, and the total is a lower bound."""
     usage_complete: bool = True
     """False: some call's tokens were not reported, and count as none."""
+
+
+class PriceListUsed(Value):
+    """A list that prices were taken from."""
+
+    name: str
+    """A package and its version; `settings` and `code` are prices of the owner's."""
+    date: str | None = None
+    """The day of the list, where it is known."""
+
+
+class CostReport(Value):
+    """What the turns of a store cost, in groups. `total` is the sum of the groups."""
+
+    by: str
+    """What the groups are: model, agent, day or depth."""
+    since: str | None = None
+    """Requests before this moment are left out."""
+    agent: str | None = None
+    turn_id: str | None = None
+    turns: int = 0
+    currency: str = "USD"
+    total: CostLine = CostLine()
+    groups: dict[str, CostLine] = {}
+    price_lists: tuple[PriceListUsed, ...] = ()
+    """Where the prices are from."""
+    cost_complete: bool = True
+    usage_complete: bool = True

@@ -52,8 +52,13 @@ from wakeful.contracts.events import (
     PlanningFailed,
     PlanningStarted,
     QuotaBlocked,
+    QuotaLow,
     RateLimitHit,
+    RoutingCandidatesResolved,
+    RoutingDecided,
     RoutingFallbackApplied,
+    RoutingNotPossible,
+    RoutingSingleCandidate,
     RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -313,6 +318,11 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.priced += not event.lost
         case RoutingFallbackApplied() | RateLimitHit() | QuotaBlocked():
             pass  # says why; that it is so follows from the lost attempt beside it
+        case RoutingCandidatesResolved() | RoutingDecided() | RoutingSingleCandidate() | QuotaLow():
+            pass  # which models are there is told to whoever asks them
+        case RoutingNotPossible():
+            if state.stop is None:
+                state.stop = Stop("failed", "routing_not_possible", event.decision_reason, applied=True)
         case ModelFailed():
             _lost(state, fact, event)
         case ModelResponseAccepted():

@@ -3,12 +3,13 @@
 import hashlib
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import to_jsonable_python
 
+from wakeful.agents.config import ABOUT_MODELS
 from wakeful.agents.definition import Agent
 from wakeful.agents.folding import Folded, fold
 from wakeful.agents.known_facts import KnownFacts
@@ -18,10 +19,9 @@ from wakeful.agents.runner import TurnRunner
 from wakeful.agents.work import CheckAnswer, TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
-from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Fact
+from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import ToolMissing
 from wakeful.contracts.events import (
     AnswerAccepted,
@@ -41,9 +41,10 @@ from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, Store, TurnRow
-from wakeful.service.admission import check_deps
+from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
 from wakeful.service.requests import RunRequest, Runtime
+from wakeful.service.routing import RECENT, Routed, Turn, choices_of, routed_models
 from wakeful.service.toolbelt import Belt, toolbelt
 from wakeful.tools.context import RunContext
 
@@ -51,9 +52,17 @@ MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
 
 
+class Prepared(NamedTuple):
+    """A turn, ready to be run."""
+
+    work: TurnWork
+    folded: Folded
+    routed: Routed
+
+
 async def prepare(
     runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequest, stack: AsyncExitStack
-) -> tuple[TurnWork, Folded]:
+) -> "Prepared":
     """The turn, ready to be run. What was opened for it stays open until the stack is left."""
     store, agent = runtime.store, request.agent
     thread = await store.turns_of_thread(row.agent_id, row.thread_id)
@@ -76,15 +85,14 @@ async def prepare(
     now = runtime.clock.now() / 1_000_000
     belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
     config = await _config(request, row, deps, context, principal, folded, belt)
-    models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
-    await runtime.pricing.ready(models)
+    routed = await _routed(runtime, request, claim, config, folded, recorded, of_turn)
     work = TurnWork(
         store=store,
         claim=claim,
         row=row,
         state=folded.state,
         config=config,
-        models=models,
+        models=routed.models,
         tools=belt.tools,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
@@ -130,7 +138,43 @@ async def prepare(
     )
     work.recatalog = _recataloger(runtime, work, belt)
     _with_hooks(runtime, request, work)
-    return work, folded
+    return Prepared(work, folded, routed)
+
+
+async def _routed(
+    runtime: Runtime,
+    request: RunRequest,
+    claim: Claim,
+    config: TurnConfig,
+    folded: Folded,
+    recorded: Sequence[Recorded],
+    of_turn: Sequence[Recorded],
+) -> Routed:
+    """The models that this turn may ask."""
+    choices = choices_of(runtime.resolve_model, request.agent)
+    models = [each.model for each in choices if each.model is not None]
+    await runtime.pricing.ready(models)
+    admitted = [entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted)]
+    recent = recorded[-RECENT:]
+    if any(hasattr(model, "profile") for model in models):  # others have no limits that anybody has told of
+        recent = await runtime.store.read(claim.agent_id, after=max(0, claim.seen - RECENT))
+    turn = Turn(
+        claim.turn_id,
+        config,
+        folded.state.limits if folded.started is not None else admitted[0].limits or allowed(runtime, request),
+        folded.state.cost,
+        [message.item for message in admitted],
+        of_turn,
+        recent,
+        request.model_from,
+    )
+    routed = routed_models(runtime, choices, turn)
+    asked = folded.state.asked
+    if asked is not None and routed.models and asked.candidate >= len(routed.models):
+        # A round that was cut off goes on at its place in the chain, also when the chain is shorter now.
+        missing = asked.candidate + 1 - len(routed.models)
+        routed = routed._replace(models=(*routed.models, *(routed.models[-1] for _ in range(missing))))
+    return routed
 
 
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
@@ -202,7 +246,9 @@ async def _config(
         workspace=str(agent.workspace) if agent.workspace is not None else None,
         injected_tool_args=dict(agent.injected_tool_args),
         sandbox=agent.sandbox.as_dict(),
-        settings={name: value for name, value in agent.settings.items() if name != "stream"},
+        settings={name: value for name, value in agent.settings.items() if name not in ("stream", *ABOUT_MODELS)},
+        require=tuple(agent.settings.get("require", ())),
+        accept_gap=tuple(agent.settings.get("accept_gap", ())),
         output_schema=agent.output_schema,
     )
 
@@ -216,17 +262,16 @@ def _ref(choice: str | Model) -> str:
     return choice if isinstance(choice, str) else choice.ref
 
 
-async def opening(
-    runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded, runner: TurnRunner
-) -> list[Fact]:
+async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, runner: TurnRunner) -> list[Fact]:
     """The facts a turn is taken up with: its beginning, or its recovery."""
+    work, folded, routed = prepared
     store, state, config = runtime.store, work.state, work.config
     encoded = config.model_dump_json().encode()
     digest = "sha256:" + hashlib.sha256(encoded).hexdigest()
     if folded.started is None:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
-        return [*_begun(request, work, folded, ref), *await _cataloged(work)]
+        return [*_begun(runtime, request, work, folded, ref), *map(work.fact, routed.facts), *await _cataloged(work)]
     missing = missing_tools(work)
     if missing:
         await _suspend(work, missing)
@@ -247,7 +292,8 @@ async def opening(
         facts[2:2] = catalogued
     else:
         facts[1:1] = catalogued
-    return facts
+    # After what was settled: the decision is about requests to come.
+    return [*facts, *map(work.fact, routed.facts)]
 
 
 def _recataloger(runtime: Runtime, work: TurnWork, belt: Belt) -> Callable[[], Awaitable[list[Fact]]]:
@@ -279,11 +325,10 @@ async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]
     return [work.fact(event)]
 
 
-def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: BlobRef) -> list[Fact]:
+def _begun(runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded, config_ref: BlobRef) -> list[Fact]:
     agent, config = request.agent, work.config
     began = time.perf_counter()
     messages = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, MessageAdmitted)]
-    allowed = messages[0].limits or (request.budget or agent.budget or Budget()).limits(agent.max_steps)
     instructions = config.instructions.encode()
     words = len(instructions) + sum(
         len(part.text) for item in work.state.items for part in item.parts if isinstance(part, Text)
@@ -295,7 +340,7 @@ def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: Blob
         config_ref=config_ref,
         model_ref=config.model_ref,
         fallbacks=config.fallbacks,
-        limits=allowed,
+        limits=messages[0].limits or allowed(runtime, request),
         stop_rule=request.stop_rule,
         structured=config.output_schema is not None,
         window_from=work.row.window_from,

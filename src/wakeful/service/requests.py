@@ -8,10 +8,11 @@ from wakeful.agents.definition import Agent
 from wakeful.agents.watching import Watcher
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.authority import Authority
-from wakeful.contracts.budgets import Budget
+from wakeful.contracts.budgets import Budget, LimitOverrides
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
+from wakeful.decisions.routing import Source
 from wakeful.mediation.gate import Consult, ConsultUnfit
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
@@ -37,6 +38,8 @@ class Runtime:
     """Asked about every call of every agent."""
     linger: Callable[[Coroutine[Any, Any, None]], None]
     """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
+    limit_overrides: LimitOverrides
+    """What the owner says instead of the numbers of a budget's profile."""
 
 
 @dataclass(slots=True)
@@ -52,6 +55,8 @@ class RunRequest:
     key: str | None = None
     history: Any = None
     budget: Budget | None = None
+    model_from: Source = "agent_config"
+    """Who named the model."""
     stream: bool = True
     watcher: Watcher | None = None
     surface: str = "run_once"

@@ -12,6 +12,7 @@ from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS, Approval
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.conversation import Item
 from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
+from wakeful.contracts.costs import CostSummary
 from wakeful.contracts.execution_tree import ExecutionTreeSnapshot
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import TokenUsage
@@ -52,6 +53,7 @@ class RunResultDocument(Value):
     token_usage: TokenUsage
     usage: UsageCounts
     cost_usd: float | None
+    cost_summary: CostSummary
     model_calls: int
     tool_calls: int
     turn_count: int

@@ -8,6 +8,7 @@ import pytest
 
 from engine_runs import calls, check_ends, kinds, of_kind
 from wakeful import Agent, Budget, RunContext, cancel, run, tool
+from wakeful.contracts.budgets import MAX_PARALLEL_PER_TURN
 from wakeful.contracts.events import (
     AssistantRecorded,
     ContextResolved,
@@ -22,7 +23,6 @@ from wakeful.contracts.events import (
     TurnFailed,
 )
 from wakeful.contracts.models import TokenUsage
-from wakeful.contracts.tools import MAX_PARALLEL_PER_TURN
 from wakeful.decisions.turn_record import terminal_record
 from wakeful.ports import ModelRequest
 from wakeful.store.memory import MemoryStore
@@ -395,8 +395,10 @@ async def test_the_facts_alone_explain_the_run() -> None:
     script = scripted([calls("whole_file"), calls("sends"), "I could not tell."])
     agent = Agent("any", script, "Be careful.", tools=[whole_file, sends])
     result = await run(agent, "go", store=store)
-    begun = ["message.admitted", "turn.started", "context.resolved", "tool.catalog.resolved", "model.requested"]
-    assert kinds(result.facts())[:5] == begun
+    begun = ["message.admitted", "turn.started", "context.resolved"]
+    begun += ["routing.candidates.resolved", "routing.single_candidate", "routing.decided"]
+    begun += ["tool.catalog.resolved", "model.requested"]
+    assert kinds(result.facts())[:8] == begun
     started = of_kind(result, ToolStarted)
     assert [(event.tool_name, event.effect, event.policy) for event in started] == [
         ("whole_file", "pure", "allowed"),

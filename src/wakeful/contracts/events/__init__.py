@@ -74,10 +74,17 @@ from wakeful.contracts.events.models import (
 from wakeful.contracts.events.routing import (
     CostEstimated,
     CostRecorded,
+    ExcludedModel,
     LimitState,
+    ModelCandidate,
     QuotaBlocked,
+    QuotaLow,
     RateLimitHit,
+    RoutingCandidatesResolved,
+    RoutingDecided,
     RoutingFallbackApplied,
+    RoutingNotPossible,
+    RoutingSingleCandidate,
 )
 from wakeful.contracts.events.tools import (
     ErrorCategory,
@@ -137,8 +144,13 @@ AnyEvent: TypeAlias = (
     | ModelFailed
     | ModelCompleted
     | AssistantRecorded
+    | RoutingCandidatesResolved
+    | RoutingSingleCandidate
+    | RoutingDecided
+    | RoutingNotPossible
     | RoutingFallbackApplied
     | RateLimitHit
+    | QuotaLow
     | QuotaBlocked
     | CostEstimated
     | CostRecorded
@@ -231,6 +243,7 @@ __all__ = [
     "EVENTS",
     "ErrorCategory",
     "Event",
+    "ExcludedModel",
     "HistoryImported",
     "HookCompleted",
     "HookFailed",
@@ -241,6 +254,7 @@ __all__ = [
     "LimitState",
     "MessageAdmitted",
     "MissingFact",
+    "ModelCandidate",
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",
@@ -256,9 +270,14 @@ __all__ = [
     "PlanningFailed",
     "PlanningStarted",
     "QuotaBlocked",
+    "QuotaLow",
     "RateLimitHit",
     "RejectedDeclaration",
+    "RoutingCandidatesResolved",
+    "RoutingDecided",
     "RoutingFallbackApplied",
+    "RoutingNotPossible",
+    "RoutingSingleCandidate",
     "RuntimeToolContinued",
     "RuntimeToolRequested",
     "RuntimeToolResolved",

@@ -17,8 +17,9 @@ from wakeful.ports import ModelRequest
 from wakeful.providers.endpoints import Endpoint, Key
 from wakeful.providers.prices import IN_CODE, Listed, Price
 from wakeful.providers.profiles import ModelProfile, known_models, profile_of
-from wakeful.providers.wire.failures import Peer
+from wakeful.providers.wire.failures import Peer, server_time
 from wakeful.providers.wire.http import HttpTransport, Timeouts
+from wakeful.providers.wire.limits import limits_of
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.redact import Secret, redact, secrets_of
 from wakeful.providers.wire.sse import SseEvent
@@ -177,6 +178,9 @@ class HttpModel(ABC, Generic[EncoderT]):
             else:
                 reply = self._whole(await answer.read(), encoder.names, answer.peer)
             request_id = answer.headers.get(self.request_id_header)
+            limits = limits_of(answer.headers, server_time(answer.headers, None))
+        if limits:
+            reply = reply.model_copy(update={"limits": limits})
         yield self._given(reply, request, encoder, request_id)
 
     def _given(self, reply: Reply, request: ModelRequest, encoder: EncoderT, request_id: str | None) -> Reply:

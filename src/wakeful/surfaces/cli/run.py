@@ -10,11 +10,13 @@ import typer
 
 from wakeful.agents.definition import Agent
 from wakeful.bootstrap import opened_store, resolve_model, runtime
+from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.errors import InvalidConfig, StoreProblem
 from wakeful.ports import UnknownRow
 from wakeful.service.requests import RunRequest
 from wakeful.service.results import RunResult
+from wakeful.service.routing import choices_of
 from wakeful.service.turns import run_turn
 from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for
 from wakeful.surfaces.cli.loading import code_options, load
@@ -97,8 +99,7 @@ def command(
         network=network,
         profile=profile,
     )
-    for choice in (one.model, *one.fallbacks):
-        resolve_model(choice)  # before anything is admitted: a model nobody has must not leave a turn behind
+    choices_of(resolve_model, one)  # before anything is admitted: a model nobody has must not leave a turn behind
     request = RunRequest(
         one,
         asked,
@@ -106,6 +107,7 @@ def command(
         key=key,
         budget=_budget(one, budget_calls, budget_seconds),
         stream=stream,
+        model_from="user" if model is not None else "agent_config" if agent is not None else "runtime",
         surface="cli_prompt",
     )
     progress = somebody_or_nobody(quiet=quiet)
@@ -138,15 +140,11 @@ async def _run(request: RunRequest, place: Place, progress: Silent) -> tuple[Run
 def _budget(agent: Agent[Any, Any], calls: int | None, seconds: float | None) -> Budget | None:
     if calls is None and seconds is None:
         return None
-    base = agent.budget or Budget()
+    asked = {"model_calls": calls, "seconds": seconds}
     try:
-        return Budget(
-            model_calls=calls if calls is not None else base.model_calls,
-            seconds=seconds if seconds is not None else base.seconds,
-            profile=base.profile,
-        )
-    except ValueError as error:
-        raise InvalidConfig(str(error), "for example: --budget-calls 8 --budget-seconds 60") from None
+        return (agent.budget or Budget()).changed(**{name: value for name, value in asked.items() if value is not None})
+    except InvalidBudget as error:
+        raise InvalidConfig(error.message, f"{error.hint}, as in --budget-calls 8 --budget-seconds 60") from None
 
 
 def _again(progress: Silent, place: Place, tools: list[str] | None, agent: Path | None) -> str:
