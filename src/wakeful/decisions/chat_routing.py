@@ -60,7 +60,7 @@ def route(message: Mapping[str, Any]) -> Route:
             f"media_generation.mode is {mode!r}, and media are not generated here",
             "leave media_generation out to chat",
         )
-    context = _context(message.get("chat_context"))
+    context = read_context(message.get("chat_context"))
     return context if isinstance(context, NotRouted) else ToChat(context, ignored)
 
 
@@ -75,7 +75,8 @@ def _to_workflow(message: Mapping[str, Any], ignored: tuple[str, ...]) -> Route:
     )
 
 
-def _context(given: Any) -> ChatContext | NotRouted:
+def read_context(given: Any) -> ChatContext | NotRouted:
+    """What a `chat_context` says; left out, it is a thread."""
     if given is None:
         return ChatContext()
     kind = given.get("kind") if isinstance(given, Mapping) else None

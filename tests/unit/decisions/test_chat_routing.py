@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.wire import WIRE_MESSAGE
 from wakeful.decisions.chat_routing import ChatContext, NotRouted, ToChat, ToWorkflow, route
+from wakeful.decisions.policy.permissions import default_policy
+from wakeful.decisions.policy.toolbelt import compose_toolbelt
 
 EDITOR = {"kind": "editor", "workflow_id": "wf_1"}
 CHAT = ToChat(ChatContext("thread"))
@@ -27,6 +31,43 @@ def test_the_order_is_a_workflow_then_media_then_chat() -> None:
     assert route({"media_generation": {"mode": "chat"}}) == CHAT
     assert route({"media_generation": {}}) == route({"media_generation": None}) == CHAT
     assert route({"workflow_target": "something"}) == CHAT, "everything else is chat"
+
+
+def declared(name: str) -> ToolDeclaration:
+    return ToolDeclaration(
+        name=name,
+        input_schema={},
+        effect="pure",
+        permission_class="safe" if name == "search" else "editor_mutate",
+    )
+
+
+def belt(message: dict[str, Any]) -> list[str]:
+    """The tools of the turn that a message begins, where everything is there that a tool may need."""
+    routed = route(message)
+    assert isinstance(routed, ToChat)
+    kind = routed.context.kind
+    tools = compose_toolbelt(
+        chat_context=message.get("chat_context"),
+        registry=object(),
+        providers=[declared(name) for name in ("search", "build_workflow", "ui_select")],
+        memory_enabled=False,
+        client_tools_manifest=[],
+        tool_bridge=object(),
+        send_message=object(),
+        policy=default_policy(kind),
+        declared=lambda tool: tool,
+    )
+    return [tool.name for tool in tools]
+
+
+@pytest.mark.spec("LOOP-ROUTE-02")
+def test_the_context_is_a_field_of_its_own_and_decides_about_the_editors_tools() -> None:
+    assert route({"chat_context": {"kind": "thread"}}) == CHAT
+    assert route({"chat_context": EDITOR}) == ToChat(ChatContext("editor", "wf_1"))
+    assert belt({"chat_context": {"kind": "thread"}}) == ["search"]
+    assert belt({"chat_context": EDITOR}) == ["search", "build_workflow", "ui_select"]
+    assert belt({}) == belt({"chat_context": None}) == ["search"], "left out means thread"
 
 
 @pytest.mark.spec("LOOP-ROUTE-03")
@@ -54,6 +95,9 @@ def test_a_field_that_changes_nothing_is_named_and_ignored(name: str, message: d
 def test_a_client_that_knows_no_chat_context_gets_a_thread() -> None:
     assert route({"content": "hi"}) == route({"content": "hi", "chat_context": {"kind": "thread"}}) == CHAT
     assert route({"chat_context": None}) == CHAT
+    # And what it is sent can be read without the fields that say where in the tree it belongs.
+    flat = {"type": "chunk", "content": "Hi", "thread_id": "main", "turn_id": "turn_1"}
+    assert WIRE_MESSAGE.validate_python(flat).type == "chunk"
 
 
 @pytest.mark.spec("LOOP-ROUTE-09")

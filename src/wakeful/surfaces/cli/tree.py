@@ -26,7 +26,7 @@ def command(turn: TurnArgument = None, store: StoreOption = None, json: JsonOpti
         out(json_text(tree.model_dump(mode="json"), indent=2))
         return
     console = Console(highlight=False, soft_wrap=True)
-    console.print(Text(f"turn {row.turn_id}  {row.agent_name}  {row.state}", "bold"))
+    console.print(Text(f"turn {row.turn_id}  {plain(row.agent_name)}  {row.state}", "bold"))
     for line in lines(tree):
         console.print(line)
     if not tree.nodes:
