@@ -5,7 +5,7 @@ tool that does not exist. What a client sends can put its own tools before the p
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.policies import ToolPolicy
@@ -60,7 +60,7 @@ def compose_toolbelt(
     return tuple(belt.values())
 
 
-def context_kind(chat_context: Mapping[str, Any] | None) -> str:
+def context_kind(chat_context: Mapping[str, Any] | None) -> Literal["thread", "editor"]:
     """`thread` or `editor`; left out means `thread`. Raises InvalidValue: an unknown kind is not taken for another."""
     context = read_context(chat_context)
     if isinstance(context, NotRouted):
