@@ -18,7 +18,10 @@ class ModelGlimpsed(NamedTuple):
     attempt: int
     piece: ModelGlimpse
     level: str | None = None
-    """Where it happened; None: the root."""
+    """The level whose words they are; None: the root."""
+    depth: int = 0
+    made_by: str | None = None
+    """The call that made the level."""
 
 
 class ProgressGlimpsed(NamedTuple):
@@ -30,8 +33,6 @@ class ProgressGlimpsed(NamedTuple):
     message: str
     done: float | None
     total: float | None
-    level: str | None = None
-    """Where it happened; None: the root."""
 
 
 class OutputGlimpsed(NamedTuple):
@@ -41,8 +42,6 @@ class OutputGlimpsed(NamedTuple):
     call_id: str
     tool_name: str
     text: str
-    level: str | None = None
-    """Where it happened; None: the root."""
 
 
 Glimpse: TypeAlias = ModelGlimpsed | ProgressGlimpsed | OutputGlimpsed

@@ -20,9 +20,10 @@ from wakeful.agents.work import CheckAnswer, TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.content import BlobRef, Text
+from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.contracts.errors import ToolMissing
+from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, ToolMissing, WakefulError
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
@@ -86,13 +87,26 @@ async def prepare(
     belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
     config = await _config(request, row, deps, context, principal, folded, belt)
     routed = await _routed(runtime, request, claim, config, folded, recorded, of_turn)
+    models = routed.models
+    planner = _apart(runtime, agent, "planning_model", agent.planning_model if agent.planning_enabled else None)
+    summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
+    await runtime.pricing.ready([*planner, *summariser])
+    config = config.changed(context_window=_window(models[0]) if models else None)
+    if models and awareness_limit(config.budget_awareness) is not None and config.context_window is None:
+        raise ContextWindowUnknown(
+            f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
+            f"{models[0].ref}, which nobody knows",
+            "name a model whose window is known, give its profile a context_window, or leave budget_awareness out",
+        )
     work = TurnWork(
         store=store,
         claim=claim,
         row=row,
         state=folded.state,
         config=config,
-        models=routed.models,
+        models=models,
+        planner=planner,
+        summariser=summariser,
         tools=belt.tools,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
@@ -177,6 +191,26 @@ async def _routed(
     return routed
 
 
+def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
+    """A model for one phase alone. Refused before anything is asked when there is no such model."""
+    if choice is None:
+        return []
+    try:
+        return [runtime.resolve_model(choice)]
+    except WakefulError as error:
+        raise InvalidConfig(
+            f"Agent {agent.name!r}: {field}={choice!r} cannot be used: {error.message}",
+            error.hint or f"name another model, or leave {field} out to use the agent's own",
+        ) from error
+
+
+def _window(model: Model) -> int | None:
+    """How much the model can be shown, where it says so."""
+    profile = getattr(model, "profile", None)
+    found = getattr(profile, "context_window", None) if profile is not None else getattr(model, "context_window", None)
+    return found if isinstance(found, int) else None
+
+
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
     """Who is heard about the calls of this turn. Where nobody is, nothing waits."""
     gate = work.gate
@@ -250,6 +284,16 @@ async def _config(
         require=tuple(agent.settings.get("require", ())),
         accept_gap=tuple(agent.settings.get("accept_gap", ())),
         output_schema=agent.output_schema,
+        emit_mcp_progress=agent.emit_mcp_progress,
+        planning_enabled=agent.planning_enabled,
+        planning_model=agent.planning_model,
+        planning_instructions=agent.planning_instructions,
+        budget_awareness=agent.budget_awareness,
+        allow_parallel_subagents=agent.allow_parallel_subagents,
+        max_parallel_subagents=agent.max_parallel_subagents,
+        subtasks=agent.subtasks,
+        collections=agent.collections,
+        compaction=agent.compaction,
     )
 
 
