@@ -7,6 +7,7 @@ from wakeful.contracts.controls import CompactionPolicy
 from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import Value
+from wakeful.contracts.workflows import WorkflowRun
 
 
 class TurnConfig(Value):
@@ -33,6 +34,8 @@ class TurnConfig(Value):
     """Capabilities that the caller wants of whatever model is asked."""
     accept_gap: tuple[str, ...] = ()
     """Capabilities that may be missing, although the turn needs them: the caller's word."""
+    workflow: WorkflowRun | None = None
+    """What the turn runs, when it runs a workflow and asks no model by itself."""
     output_retries: int = 2
     """How often an answer that does not fit may be given again."""
     emit_mcp_progress: bool = True
@@ -85,8 +88,6 @@ class TurnConfig(Value):
                 "policy",
                 "profile",
                 "workspace",
-                "require",
-                "accept_gap",
                 "sandbox",
                 "injected_tool_args",
                 "output_retries",
@@ -100,6 +101,8 @@ class TurnConfig(Value):
                 "subtasks",
                 "collections",
                 "compaction",
+                "require",
+                "accept_gap",
             )
             if getattr(self, name) != getattr(before, name)
         ]

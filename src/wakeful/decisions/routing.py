@@ -18,12 +18,14 @@ from wakeful.contracts.events import (
     ExcludedModel,
     LimitState,
     ModelCandidate,
+    ModelFailed,
     RoutingCandidatesResolved,
     RoutingDecided,
     RoutingNotPossible,
     RoutingSingleCandidate,
 )
 from wakeful.contracts.events.routing import ExclusionReason, RoutingMode
+from wakeful.contracts.values import unchecked
 from wakeful.decisions.retries import LONGEST_RETRY_AFTER_MS
 
 RoutingFact: TypeAlias = RoutingCandidatesResolved | RoutingSingleCandidate | RoutingDecided | RoutingNotPossible
@@ -44,6 +46,11 @@ NEED_TOOLS = frozenset({"build_workflow", "finish_subtask"})
 """Tools whose call is the answer itself: a model that cannot call them cannot answer."""
 FOR_A_WHILE: frozenset[ExclusionReason] = frozenset({"rate_limited", "quota_blocked"})
 """Reasons that pass by themselves; they are looked at when a turn begins and not when it is taken up again."""
+
+# Every turn makes them, of values that are ours.
+_candidates_resolved, _model_candidate = unchecked(RoutingCandidatesResolved), unchecked(ModelCandidate)
+_routing_decided, _single_candidate = unchecked(RoutingDecided), unchecked(RoutingSingleCandidate)
+_limit_state = unchecked(LimitState)
 
 
 class KnownLimit(NamedTuple):
@@ -110,7 +117,7 @@ def requirements(
         needed.add("tools")
     if any(isinstance(part, Image) for item in messages for part in item.parts):
         needed.add("vision")
-    return tuple(name for name in CAPABILITIES if name in needed)
+    return tuple(name for name in CAPABILITIES if name in needed) if needed else ()
 
 
 def route(
@@ -145,8 +152,9 @@ def route(
             ),
         )
     selected = free[0]
-    gap = tuple(name for name in CAPABILITIES if any(name in _lacks(model, needs) for model in free))
-    decided = RoutingDecided(
+    lacking = {name for model in free for name in _lacks(model, needs)}
+    gap = tuple(name for name in CAPABILITIES if name in lacking) if lacking else ()
+    decided = _routing_decided(
         routing_id=routing_id,
         mode=_mode(selected.ref == requested, len(free), source),
         decision_source=source if selected.ref == requested else "runtime",
@@ -162,7 +170,7 @@ def route(
         limit_state=limit_state(selected.limit, money, now_ms),
     )
     candidates = tuple(_candidate(model) for model in free)
-    single = (RoutingSingleCandidate(**dict(decided)),) if len(free) == 1 else ()
+    single = (_single_candidate(**dict(decided)),) if len(free) == 1 else ()
     resolved = _resolved(routing_id, provider, name, needs, candidates, excluded)
     return Route(tuple(places), (resolved, *single, decided))
 
@@ -170,12 +178,23 @@ def route(
 def limit_state(limit: KnownLimit | None, money: Money, now_ms: int) -> LimitState:
     """Money and the provider's limits at this moment."""
     state = limit.state if limit is not None else None
-    return LimitState(
+    return _limit_state(
         budget_limit=f"{money.limit:f}" if money.limit is not None else None,
         budget_spent=f"{money.spent:f}" if money.limit is not None else None,
         rate_limit="limited" if state == "limited" else "unknown",
         retry_after_ms=max(0, limit.until_ms - now_ms) if limit is not None and state == "limited" else None,
         quota="low" if state == "low" else "blocked" if state == "blocked" else "unknown",
+    )
+
+
+def moved_limits(lost: ModelFailed, money: Money) -> LimitState:
+    """The same when a lost attempt ends a candidate: what it said, and what the turn has spent."""
+    return _limit_state(
+        budget_limit=f"{money.limit:f}" if money.limit is not None else None,
+        budget_spent=f"{money.spent:f}" if money.limit is not None else None,
+        rate_limit="limited" if lost.failure_kind == "rate_limited" else "unknown",
+        retry_after_ms=lost.retry_after_ms,
+        quota="blocked" if lost.failure_kind == "quota_exhausted" else "unknown",
     )
 
 
@@ -245,9 +264,9 @@ def _worth_a_wait(models: Sequence[ModelFacts], against: Sequence[ExcludedModel 
 
 
 def _candidate(model: ModelFacts) -> ModelCandidate:
-    return ModelCandidate(
+    return _model_candidate(
         model_ref=model.ref,
-        capabilities=tuple(name for name in CAPABILITIES if name in (model.capabilities or ())),
+        capabilities=tuple(name for name in CAPABILITIES if name in model.capabilities) if model.capabilities else (),
         declared=model.capabilities is not None,
         context_window=model.context_window,
         price_known=model.price_known,
@@ -266,7 +285,7 @@ def _resolved(
     candidates: tuple[ModelCandidate, ...],
     excluded: tuple[ExcludedModel, ...],
 ) -> RoutingCandidatesResolved:
-    return RoutingCandidatesResolved(
+    return _candidates_resolved(
         routing_id=routing_id,
         requested_provider=provider or None,
         requested_model=name or None,

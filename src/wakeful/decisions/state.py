@@ -103,6 +103,8 @@ from wakeful.contracts.events import (
     UnknownResolved,
     Unrecognised,
     WarningIssued,
+    WorkflowNodeResolved,
+    WorkflowStarted,
 )
 from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.models import ProviderAttemptRecord
@@ -115,6 +117,7 @@ from wakeful.decisions.planning import planner_config
 from wakeful.decisions.policy.provenance import NOTHING_SEEN, Exposure, begun, exposed, merged, what_it_does
 from wakeful.decisions.retries import MAX_ATTEMPTS
 from wakeful.decisions.runtime_answers import FINISH
+from wakeful.decisions.workflows.calls import begin_workflow, let_follow, node_resolved, workflow_words
 
 LAST_CALL = UserItem(
     parts=(
@@ -157,6 +160,8 @@ class TurnState(Level):
     """Levels that may have something to do (`Level.can_step`)."""
     in_flight: int = 0
     """Calls that run and requests that are under way, in the whole tree. A call that waits for children is none."""
+    chain: tuple[str, ...] = ()
+    """The models that were decided on, in the order they are tried; empty in a log of before there was routing."""
     limits: Limits = AUTONOMOUS
     ledger: Ledger = field(default_factory=Ledger)
     stop_rule: StopRule = "natural"
@@ -207,6 +212,25 @@ class TurnState(Level):
         """Time spent working, up to the newest fact."""
         return (self.active_us + max(0, self.now - self.stretch_from)) / 1000
 
+    def chain_of(self, level: Level) -> tuple[str, ...]:
+        """The models of a level, in the order they are tried. A level with models of its own is not routed."""
+        config, own = level.config, self.config
+        if config is None:
+            return ()
+        named = (config.model_ref, *config.fallbacks)
+        if not self.chain or own is None or config.agent_name != own.agent_name:
+            return named
+        return self.chain if named == (own.model_ref, *own.fallbacks) else named
+
+    def model_at(self, candidate: int, level: Level) -> str | None:
+        """The model at a place of the chain. A round that was cut off keeps its place when the chain gets shorter."""
+        chain = self.chain_of(level)
+        return chain[min(candidate, len(chain) - 1)] if chain else None
+
+    def has_model_after(self, candidate: int, level: Level) -> bool:
+        """Whether another model follows it."""
+        return candidate + 1 < len(self.chain_of(level))
+
     def level(self, level_id: str | None) -> Level:
         """The level of that id; None is the root."""
         return self if level_id is None else self.levels[level_id]
@@ -249,6 +273,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
                 _refers(level, fact, event)
             if event.tool_name == FINISH and level.output_schema is not None:
                 level.has_finished, level.payload = True, (event.details or {}).get("payload")
+            elif event.result_ref is not None and (answered := state.calls.get(fact.call_id or "")) is not None:
+                answered.whole = event.result_ref
             _answered_call(state, level, fact, event.item)
         case ModelRequested():
             _asked(state, level, fact, event)
@@ -272,8 +298,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.ledger.cost(level.asked, amount, lost=event.lost)
         case RoutingFallbackApplied() | RateLimitHit() | QuotaBlocked():
             pass  # says why; that it is so follows from the lost attempt beside it
-        case RoutingCandidatesResolved() | RoutingDecided() | RoutingSingleCandidate() | QuotaLow():
-            pass  # which models are there is told to whoever asks them
+        case RoutingCandidatesResolved() | RoutingSingleCandidate() | QuotaLow():
+            pass  # says why; the decision follows
+        case RoutingDecided():
+            state.chain = (event.selected_model_ref, *event.fallback_chain)
         case RoutingNotPossible():
             if state.stop is None:
                 state.stop = Stop("failed", "routing_not_possible", event.decision_reason, applied=True)
@@ -312,6 +340,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _planning_started(state, event)
         case PlanningCompleted() | PlanningFailed():
             _planning_ended(state, event)
+        case WorkflowStarted():
+            state.calls.update({call.call_id: call for call in begin_workflow(state)})
+        case WorkflowNodeResolved():
+            node_resolved(state.calls[fact.call_id or ""], event)
         case CompactionStarted():
             _folding(state, level, event)
         case CompactionCompleted() | CompactionFailed():
@@ -601,6 +633,9 @@ def _round_complete(state: TurnState, level: Level) -> None:
             level.written.update(call.noted)
     if level is not state:
         _child_round_complete(level, goes_on)
+    elif level.config is not None and level.config.workflow is not None:
+        level.phase = "answered"
+        level.final_text = level.last_text = workflow_words(level)
     elif state.stop_rule == "single" or any(call.call_id == state.completed_by for call in level.batch):
         level.phase = "answered"
     elif state.stop_rule == "caller":
@@ -635,7 +670,8 @@ def _heard(state: TurnState, fact: Fact, event: PermissionEvaluated) -> None:
 def _take_up(call: Call) -> None:
     if not call.taken_up:
         call.taken_up = True
-        call.level.untaken -= 1
+        if not call.open_before:
+            call.level.untaken -= 1
 
 
 def _begin(state: TurnState, call: Call) -> None:
@@ -721,6 +757,8 @@ def _answered_call(state: TurnState, level: Level, fact: Fact, answer: ToolItem)
         _take_up(call)
     state.waiting.pop(call.call_id, None)
     call.answer = answer
+    if level.config is not None and level.config.workflow is not None:
+        let_follow(call)
     batch = level.batch
     front = level.front
     while front < len(batch) and (ready := batch[front].answer) is not None:

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 from pydantic_core import to_jsonable_python
 
-from wakeful.agents.config import ABOUT_MODELS
 from wakeful.agents.definition import Agent
 from wakeful.agents.folding import Folded, fold
 from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
 from wakeful.agents.runner import TurnRunner
-from wakeful.agents.work import CheckAnswer, TurnWork
+from wakeful.agents.work import CheckAnswer, OtherAgent, TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.content import BlobRef, Text
@@ -34,20 +33,27 @@ from wakeful.contracts.events import (
     TurnConfigChanged,
     TurnStarted,
     TurnSuspended,
+    WorkflowStarted,
 )
 from wakeful.contracts.tools import Principal
+from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.secret_values import SecretValues, keys_only
+from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, Store, TurnRow
 from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
+from wakeful.service.configuring import config_of, window_of
+from wakeful.service.node_agents import other_agents
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.routing import RECENT, Routed, Turn, choices_of, routed_models
 from wakeful.service.toolbelt import Belt, toolbelt
+from wakeful.tools.answered_here import AnsweredHere
 from wakeful.tools.context import RunContext
+from wakeful.tools.person import ask_person
 
 MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
@@ -75,6 +81,9 @@ async def prepare(
     claim.seen = max(claim.seen, folded.last_seq)
     of_turn = turn_facts(recorded, row.turn_id)
     admitted = next(entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted))
+    workflow = await _workflow(store, admitted)
+    if workflow is not None and any(node.kind == "approval" for node in workflow.graph.nodes):
+        agent = _with_person(agent)
     context = admitted.context
     principal = _principal(request, admitted.principal)
     deps = request.deps
@@ -86,12 +95,19 @@ async def prepare(
     now = runtime.clock.now() / 1_000_000
     belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
     config = await _config(request, row, deps, context, principal, folded, belt)
-    routed = await _routed(runtime, request, claim, config, folded, recorded, of_turn)
-    models = routed.models
+    others: dict[str, OtherAgent] = {}
+    tools = belt.tools
+    if workflow is not None:
+        others = await other_agents(runtime, workflow.graph, request.agents, stack)
+        called = [agent_declaration(other.config.agent_name) for other in others.values()]
+        config = config.changed(workflow=workflow, tools=(*config.tools, *called))
+        tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
     planner = _apart(runtime, agent, "planning_model", agent.planning_model if agent.planning_enabled else None)
     summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
     await runtime.pricing.ready([*planner, *summariser])
-    config = config.changed(context_window=_window(models[0]) if models else None)
+    routed = await _routed(runtime, request, claim, config, folded, recorded, of_turn)
+    models = routed.models
+    config = config.changed(context_window=window_of(models[0]) if models else None)
     if models and awareness_limit(config.budget_awareness) is not None and config.context_window is None:
         raise ContextWindowUnknown(
             f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
@@ -106,8 +122,9 @@ async def prepare(
         config=config,
         models=models,
         planner=planner,
+        tools=tools,
+        others=others,
         summariser=summariser,
-        tools=belt.tools,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
         clock=runtime.clock,
@@ -168,6 +185,8 @@ async def _routed(
     choices = choices_of(runtime.resolve_model, request.agent)
     models = [each.model for each in choices if each.model is not None]
     await runtime.pricing.ready(models)
+    if config.workflow is not None:
+        return Routed(tuple(models), ())  # its nodes ask models of their own, or none
     admitted = [entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted)]
     recent = recorded[-RECENT:]
     if any(hasattr(model, "profile") for model in models):  # others have no limits that anybody has told of
@@ -182,13 +201,7 @@ async def _routed(
         recent,
         request.model_from,
     )
-    routed = routed_models(runtime, choices, turn)
-    asked = folded.state.asked
-    if asked is not None and routed.models and asked.candidate >= len(routed.models):
-        # A round that was cut off goes on at its place in the chain, also when the chain is shorter now.
-        missing = asked.candidate + 1 - len(routed.models)
-        routed = routed._replace(models=(*routed.models, *(routed.models[-1] for _ in range(missing))))
-    return routed
+    return routed_models(runtime, choices, turn)
 
 
 def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
@@ -202,13 +215,6 @@ def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | N
             f"Agent {agent.name!r}: {field}={choice!r} cannot be used: {error.message}",
             error.hint or f"name another model, or leave {field} out to use the agent's own",
         ) from error
-
-
-def _window(model: Model) -> int | None:
-    """How much the model can be shown, where it says so."""
-    profile = getattr(model, "profile", None)
-    found = getattr(profile, "context_window", None) if profile is not None else getattr(model, "context_window", None)
-    return found if isinstance(found, int) else None
 
 
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
@@ -269,41 +275,12 @@ async def _config(
             )
         )
         instructions = await told if inspect.isawaitable(told) else told
-    return TurnConfig(
-        agent_name=agent.name,
-        model_ref=_ref(agent.model),
-        fallbacks=tuple(_ref(choice) for choice in agent.fallbacks),
-        instructions=instructions,
-        tools=belt.offered,
-        policy=belt.policy,
-        profile=agent.profile or "chat",
-        workspace=str(agent.workspace) if agent.workspace is not None else None,
-        injected_tool_args=dict(agent.injected_tool_args),
-        sandbox=agent.sandbox.as_dict(),
-        settings={name: value for name, value in agent.settings.items() if name not in ("stream", *ABOUT_MODELS)},
-        require=tuple(agent.settings.get("require", ())),
-        accept_gap=tuple(agent.settings.get("accept_gap", ())),
-        output_schema=agent.output_schema,
-        emit_mcp_progress=agent.emit_mcp_progress,
-        planning_enabled=agent.planning_enabled,
-        planning_model=agent.planning_model,
-        planning_instructions=agent.planning_instructions,
-        budget_awareness=agent.budget_awareness,
-        allow_parallel_subagents=agent.allow_parallel_subagents,
-        max_parallel_subagents=agent.max_parallel_subagents,
-        subtasks=agent.subtasks,
-        collections=agent.collections,
-        compaction=agent.compaction,
-    )
+    return config_of(agent, belt, instructions)
 
 
 def _streams(request: RunRequest) -> bool:
     """Replies are streamed unless the caller or the agent's settings say no; the facts are the same."""
     return request.stream and request.agent.settings.get("stream", True) is not False
-
-
-def _ref(choice: str | Model) -> str:
-    return choice if isinstance(choice, str) else choice.ref
 
 
 async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, runner: TurnRunner) -> list[Fact]:
@@ -315,7 +292,8 @@ async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, run
     if folded.started is None:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
-        return [*_begun(runtime, request, work, folded, ref), *map(work.fact, routed.facts), *await _cataloged(work)]
+        begun = [*_begun(runtime, request, work, folded, ref), *map(work.fact, routed.facts)]
+        return [*begun, *await _cataloged(work), *_taken_on(work)]
     missing = missing_tools(work)
     if missing:
         await _suspend(work, missing)
@@ -338,6 +316,28 @@ async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, run
         facts[1:1] = catalogued
     # After what was settled: the decision is about requests to come.
     return [*facts, *map(work.fact, routed.facts)]
+
+
+async def _workflow(store: Store, admitted: MessageAdmitted) -> WorkflowRun | None:
+    ref = admitted.workflow_ref
+    return WorkflowRun.model_validate_json(await store.get_blob(ref.digest)) if ref is not None else None
+
+
+def _with_person(agent: Agent[Any, Any]) -> Agent[Any, Any]:
+    """The agent, able to ask a person: an approval of a workflow is such a question."""
+    if any(tool.name == ask_person.name for tool in agent.tools):
+        return agent
+    return agent.changed(tools=(*agent.tools, *agent.given_sources, ask_person))
+
+
+def _taken_on(work: TurnWork) -> list[Fact]:
+    """The workflow that the turn runs, as a fact: from there on its nodes are calls."""
+    run = work.config.workflow
+    if run is None:
+        return []
+    graph = run.graph
+    event = WorkflowStarted(name=graph.name, workflow_id=graph.id, revision=run.revision, nodes=len(graph.nodes))
+    return [work.fact(event)]
 
 
 def _recataloger(runtime: Runtime, work: TurnWork, belt: Belt) -> Callable[[], Awaitable[list[Fact]]]:

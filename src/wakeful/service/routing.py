@@ -168,6 +168,9 @@ def _known(
     model, profile = choice.model, _profile(choice)
     refuses: Callable[[Mapping[str, Any]], ModelFailure | None] | None = getattr(model, "refusal", None)
     refusal = refuses(turn.config.settings) if refuses is not None else None  # see `ports.Refusing`
+    ruled_out = runtime.model_rules.against(choice.ref, leaves_machine=getattr(model, "leaves_machine", False))
+    if ruled_out is not None:
+        return ModelFacts(choice.ref, barred=ruled_out.reason, detail=ruled_out.detail)
     cost = runtime.pricing.estimate(model, lambda: prompt_tokens, 0, now)
     return ModelFacts(
         choice.ref,

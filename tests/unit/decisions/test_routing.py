@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from event_samples import model_failed
 from wakeful.contracts.content import Image, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events import (
@@ -24,6 +25,7 @@ from wakeful.decisions.routing import (
     Money,
     Requirements,
     Route,
+    moved_limits,
     requirements,
     route,
     same_candidates,
@@ -225,6 +227,16 @@ def test_who_named_the_model_is_in_the_decision(source: Any, mode: str) -> None:
     (_, decision) = decide(FIRST, SECOND, source=source).facts
     assert isinstance(decision, RoutingDecided)
     assert (decision.decision_source, decision.mode) == (source, mode)
+
+
+def test_a_move_to_the_next_candidate_says_what_was_spent_and_what_the_lost_one_said() -> None:
+    money = Money(Decimal("2.50"), Decimal("0.25"))
+    slow = model_failed().model_copy(update={"failure_kind": "rate_limited", "retry_after_ms": 700})
+    assert moved_limits(slow, money) == LimitState(
+        budget_limit="2.50", budget_spent="0.25", rate_limit="limited", retry_after_ms=700
+    )
+    broke = model_failed().model_copy(update={"failure_kind": "quota_exhausted"})
+    assert moved_limits(broke, NO_LIMIT) == LimitState(quota="blocked")
 
 
 def test_a_decision_stands_while_only_limits_have_changed() -> None:

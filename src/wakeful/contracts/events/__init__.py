@@ -120,6 +120,7 @@ from wakeful.contracts.events.turns import (
     TurnSuspended,
 )
 from wakeful.contracts.events.unknown import Unrecognised
+from wakeful.contracts.events.workflows import WorkflowNodeResolved, WorkflowStarted
 
 AnyEvent: TypeAlias = (
     SessionStarted
@@ -193,6 +194,8 @@ AnyEvent: TypeAlias = (
     | TurnInterjected
     | TurnPauseRequested
     | TurnPauseLifted
+    | WorkflowStarted
+    | WorkflowNodeResolved
     | ObserverFailed
     | TranscriptPersistFailed
     | TranscriptLockContended
@@ -320,4 +323,6 @@ __all__ = [
     "UnknownResolved",
     "Unrecognised",
     "WarningIssued",
+    "WorkflowNodeResolved",
+    "WorkflowStarted",
 ]

@@ -8,7 +8,9 @@ meant for an address is never sent to another.
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from wakeful.contracts.errors import InvalidConfig, ModelFailure
 from wakeful.contracts.models import ModelGlimpse, Reply
@@ -104,6 +106,12 @@ class HttpModel(ABC, Generic[EncoderT]):
     def price(self) -> Listed | None:
         """What its owner says it costs; None leaves it to the seller's list."""
         return self._price
+
+    @property
+    def leaves_machine(self) -> bool:
+        """Its address is another machine's."""
+        host = urlsplit(self._endpoint.base_url).hostname or ""
+        return host != "localhost" and not _is_loopback(host)
 
     def most_output(self, settings: Mapping[str, Any]) -> int | None:
         """As many tokens as an answer may have; None when nothing limits it."""
@@ -238,3 +246,11 @@ def _is_stream(content_type: str, asked: bool) -> bool:
     if "text/event-stream" in content_type:
         return True
     return asked and "json" not in content_type and "html" not in content_type
+
+
+def _is_loopback(host: str) -> bool:
+    """A name like `127.evil.example` is no address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -39,6 +39,12 @@ COMMANDS = {
     "approvals always": Command(_DECIDE, "approvals always ID", "let it run, and do not ask again", "always"),
     "approvals rules": Command("approvals_rules", "approvals rules", "standing answers", "listed"),
     "approvals revoke": Command("approvals_rules", "approvals revoke RULE", "take a standing answer back", "revoke"),
+    "workflow": Command("workflow_list", "workflow", "the same as workflow list", "listed"),
+    "workflow list": Command("workflow_list", "workflow list", "the workflows that are saved", "listed"),
+    "workflow show": Command("workflow_list", "workflow show NAME", "one of them, drawn", "show"),
+    "workflow validate": Command("workflow_save", "workflow validate FILE", "does a graph hold together?", "validate"),
+    "workflow save": Command("workflow_save", "workflow save FILE", "keep a graph as a new revision", "save"),
+    "workflow delete": Command("workflow_list", "workflow delete NAME", "forget one, with all revisions", "delete"),
     "unknown": Command("unknown", "unknown", "calls of which nobody knows whether they happened"),
     "resolve": Command("resolve", "resolve CALL", "say whether such a call happened"),
     "requests": Command("requests", "requests", "calls that a client has to run"),
@@ -76,6 +82,7 @@ GROUPS = {
     "What a client has to do": (
         "requests", "requests show", "requests submit", "requests timeout", "requests cancel",
     ),
+    "Workflows": ("workflow list", "workflow show", "workflow validate", "workflow save", "workflow delete"),
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (

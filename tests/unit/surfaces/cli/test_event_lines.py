@@ -1,37 +1,24 @@
-"""Lines of the log: children stand to the right of what is around them."""
+"""Lines of the log about routing and limits, as people read them."""
 
-from event_samples import AGENT, ONE_OF_EACH, fact
-from turn_trees import began, child, inside, nested_turn
-from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
-from wakeful.contracts.events import CompactionCompleted, PlanningCompleted, TurnInterjected
+import pytest
+
+from event_samples import NOON, ONE_OF_EACH, THREAD, TURN
+from wakeful.contracts.envelope import Fact, Recorded, published
 from wakeful.surfaces.cli.event_lines import event_line
 
-
-def event(recorded: Recorded) -> RuntimeEvent:
-    return published(recorded, "runtime_1")
-
-
-def told(recorded: Recorded) -> str:
-    return event_line(event(recorded)).plain
-
-
-def test_what_happens_in_a_child_is_indented_by_its_depth() -> None:
-    root, below, deep = (
-        told(Recorded(AGENT, 1, one))
-        for one in (began("a"), *inside("sub", 1, [began("a")]), *inside("sub", 2, [began("a")]))
-    )
-    assert below == root.replace("look_up(", "  look_up(")
-    assert deep == root.replace("look_up(", "    look_up(")
-    assert [told(one) for one in nested_turn()], "every one of them has a line"
+LINES = {
+    "routing.candidates.resolved": "openai:gpt-5.5; without groq:llama-3 (capability_gap)",
+    "routing.single_candidate": "openai:gpt-5.5",
+    "routing.decided": "openai:gpt-5.5: it is the only one that can be asked",
+    "routing.not_possible": "no model can be asked",
+    "rate_limit.hit": "openai:gpt-5.5: 60 of 60 requests, until 2027-01-15T08:00:01.000Z",
+    "quota.low": "openai:gpt-5.5: 950 of 1000 tokens",
+    "quota.blocked": "openai:gpt-5.5",
+}
 
 
-def test_children_plans_and_summaries_are_told_in_words() -> None:
-    assert "run_subtask: Prices sub_a" in told(Recorded(AGENT, 1, child("sub_a", "Prices")))
-    words = {
-        type(one): told(Recorded(AGENT, 1, fact(one)))
-        for one in ONE_OF_EACH
-        if isinstance(one, PlanningCompleted | CompactionCompleted | TurnInterjected)
-    }
-    assert words[PlanningCompleted].endswith(" steps")
-    assert "tokens" in words[CompactionCompleted]
-    assert len(words) == 3
+@pytest.mark.parametrize("kind", LINES)
+def test_a_fact_about_routing_or_limits_says_who_and_why(kind: str) -> None:
+    event = next(each for each in ONE_OF_EACH if each.kind == kind)
+    line = event_line(published(Recorded("agent_1", 1, Fact(event, NOON, THREAD, TURN, 1)), "rt_1")).plain
+    assert line.endswith(f"  {LINES[kind]}")
