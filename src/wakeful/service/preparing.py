@@ -36,7 +36,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.conversation_export import turn_facts
-from wakeful.decisions.secret_values import SecretValues, keys_only
+from wakeful.decisions.secret_values import SecretValues
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
@@ -105,9 +105,6 @@ async def prepare(
         decide_action=_decider(runtime),
     )
 
-    def keys() -> SecretValues:
-        return keys_only(runtime.surroundings.secrets() | {store.secret.hex()})
-
     work.gate = GateParts(
         TurnPolicy(lambda: work.state, lambda: config, store.secret),
         locks=runtime.locks,
@@ -118,14 +115,14 @@ async def prepare(
         has_person=request.approver is not None or store.location != ":memory:",
         expiry_seconds=agent.approval_expiry,
         client_seconds=agent.approval_expiry,
-        keep=_safe_keeping(store, keys),
+        keep=_safe_keeping(store, runtime.keys),
         fetch=store.get_blob,
         agent=agent.name,
         thread=row.thread_id,
         turn_id=row.turn_id,
         context=context,
         principal=principal,
-        keys=keys,
+        keys=runtime.keys,
         consult_unfit=request.consult_unfit,
     )
     work.recatalog = _recataloger(runtime, work, belt)

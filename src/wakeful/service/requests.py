@@ -12,6 +12,7 @@ from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
+from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.mediation.gate import Consult, ConsultUnfit
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
@@ -37,6 +38,10 @@ class Runtime:
     """Asked about every call of every agent."""
     linger: Callable[[Coroutine[Any, Any, None]], None]
     """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
+
+    def keys(self) -> SecretValues:
+        """The runtime's own keys: nothing that is written down or shown may hold one."""
+        return keys_only(self.surroundings.secrets() | {self.store.secret.hex()})
 
 
 @dataclass(slots=True)

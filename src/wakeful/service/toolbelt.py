@@ -20,6 +20,7 @@ from wakeful.decisions.policy.catalog import Asks, resolve_catalog
 from wakeful.decisions.policy.judging import CompiledPolicy, compiled_once
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.permissions import default_policy
+from wakeful.decisions.secret_values import keys_only
 from wakeful.ports import RuleRow
 from wakeful.tools.function import Tool
 from wakeful.tools.source import Offer, Surroundings, ToolSource, Withheld
@@ -51,7 +52,7 @@ async def toolbelt(
     stack: AsyncExitStack,
 ) -> Belt:
     """Put the belt together. Sources stay open until the stack is left."""
-    offers = await _offers([source.within(surroundings) for source in agent.sources], stack)
+    offers = await _offers([source.within(surroundings) for source in agent.sources], surroundings, stack)
     tools = _by_name(agent, offers)
     withheld = [each for offer in offers for each in offer.withheld]
     _check_hitl(agent, tools, withheld)
@@ -129,19 +130,19 @@ def _catalog(
     return catalog
 
 
-async def _offers(sources: Sequence[ToolSource], stack: AsyncExitStack) -> list[Offer]:
+async def _offers(sources: Sequence[ToolSource], surroundings: Surroundings, stack: AsyncExitStack) -> list[Offer]:
     for source in sources:
         _users[source] = _users.get(source, 0) + 1
         stack.push_async_callback(_give_back, source)
-    return list(await asyncio.gather(*(_offer(source) for source in sources)))
+    return list(await asyncio.gather(*(_offer(source, surroundings) for source in sources)))
 
 
-async def _offer(source: ToolSource) -> Offer:
+async def _offer(source: ToolSource, surroundings: Surroundings) -> Offer:
     try:
         return await source.offer()
     except Exception as raised:  # a source that breaks its promise costs its own tools, and no turn
         reason = f"{source.name} could not say what it has: {type(raised).__name__}: {raised}"
-        return Offer((), (Withheld(f"{source.name}/*", reason),))
+        return Offer((), (Withheld(f"{source.name}/*", keys_only(surroundings.secrets()).hide_keys(reason)),))
 
 
 async def _give_back(source: ToolSource) -> None:

@@ -46,10 +46,11 @@ from wakeful.decisions.audit import audit_entry, audited_parameters
 from wakeful.ports import ToolExecutor
 from wakeful.service.cancelling import cancel_turn
 from wakeful.service.hooks import HookRegistry
+from wakeful.service.principals import resolve_principal
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.turns import run_turn
 from wakeful.surfaces.loop.calling import at_once, in_its_place
-from wakeful.surfaces.loop.client_calls import ClientCalls, LoopClientTool
+from wakeful.surfaces.loop.client_calls import ClientCalls, LoopClientTool, sent_to_client
 from wakeful.surfaces.loop.conversation_items import items_of
 from wakeful.surfaces.loop.execution import APPROVAL, ToolExecutionCore, failed
 from wakeful.surfaces.loop.executor_tool import ExecutorTool
@@ -117,15 +118,28 @@ class OneRun:
             self._used_ids(),
             self._at_natural_end,
         )
-        around = Around(hooks, self._view, self._sources, self._teller, self._declared, self._prepared, self._context)
+        around = Around(
+            hooks,
+            self._view,
+            self._sources,
+            self._teller,
+            self._declared,
+            self._prepared,
+            self._context,
+            lambda text: runtime.keys().hide_keys(text),
+        )
         self._gate = LoopGate(around, options.pre_tool_mediator, mediator_seconds)
         self._visible: frozenset[str] = frozenset()
+        self._principal = options.request.principal if options.request is not None else None
+        """For whom the run acts: whom its request names, or else the host's hook."""
         self._turn_id = ""
         self._policy_failure: RunFailure | None = None
         self._metadata: dict[str, Any] = {}
 
     async def carry_out(self) -> ConversationResult:
-        """The run, whole."""
+        """The run, whole. Raises InvalidValue when the host's hook names a principal that is none."""
+        if self._principal is None:
+            self._principal = await resolve_principal(self._options.context, hooks=self._hooks)
         await self._open()
         held = await self._lock()
         if held is None and self._options.lock is not None and self._options.session_id:
@@ -195,6 +209,7 @@ class OneRun:
             lambda name: self._core.find(name) if self._core is not None else None,
             self._prepared,
             lambda: self._context(self._view.turn),
+            self._sources.request_ids,
         )
 
     def _key(self) -> str | None:
@@ -214,7 +229,13 @@ class OneRun:
             LoopClientTool(tool, self._assembled, options.run_id)
             if tool.is_clients
             else ExecutorTool(
-                tool, core, self._call_context, self._prepared, self._sources.returned, self._sources.asked
+                tool,
+                core,
+                self._call_context,
+                self._prepared,
+                self._sources.returned,
+                self._sources.asked,
+                lambda tool, given: sent_to_client(tool, self._assembled, options.run_id, given),
             )
             for tool in options.offered
             if core is not None and tool.name in self._visible
@@ -300,10 +321,9 @@ class OneRun:
         return [message.to_wire() for message in self._view.messages]
 
     def _context(self, turn: int) -> dict[str, Any]:
-        request = self._options.request
         context = {**self._options.context, "turn": turn}
-        if request is not None and request.principal is not None:
-            context.setdefault("principal", request.principal)
+        if self._principal is not None:
+            context.setdefault("principal", self._principal)
         return context
 
     async def _call_context(self, ctx: RunContext[Any]) -> dict[str, Any]:
@@ -319,18 +339,14 @@ class OneRun:
         """The call with everybody's parameters in it, or why it is not made."""
         call = self._assembled(tool, call_id, arguments)
         if isinstance(call, dict) and call["metadata"]["error_type"] == "capability_denied":
-            await self._tell_denied(tool, call_id, self._principal())
+            await self._tell_denied(tool, call_id, self._principal)
         return call
-
-    def _principal(self) -> ExecutionPrincipal | None:
-        request = self._options.request
-        return request.principal if request is not None else None
 
     def _assembled(
         self, tool: RuntimeToolDeclaration, call_id: str, arguments: dict[str, Any]
     ) -> ToolCall | dict[str, Any]:
         assert self._core is not None
-        context, request, principal = self._options.context, self._options.request, self._principal()
+        context, request, principal = self._options.context, self._options.request, self._principal
         client = context.get("client_context")
         return self._core.prepared(
             tool,

@@ -264,3 +264,40 @@ async def test_inversion_without_a_schema_a_wrong_type_reaches_the_executor() ->
     blind = {**LOOK, "parameters": {"required": ["q"]}}
     await looked(host, tools={"ability/look": blind}, context={"customer": {"id": "cust-seven"}})
     assert host.calls[0].parameters["n"] == "1"
+
+
+@pytest.mark.spec("API-PRI-11")
+async def test_who_a_run_acts_for_is_said_by_the_hosts_hook_where_the_request_does_not() -> None:
+    asked: list[Any] = []
+
+    def known(found: Any, request_context: dict[str, Any]) -> Any:
+        asked.append((found, request_context))
+        return request_context["says"]
+
+    async def run_as(says: Any, who: dict[str, Any] | None = None) -> tuple[Host, dict[str, Any]]:
+        host = Host(calling(search("x")), {"content": "done"})
+        host.hooks.register("execution_principal", known)
+        request = {"request": {"messages": [], "principal": who}} if who is not None else {}
+        tools = {"ability/search": EDIT}
+        result = await host.run(
+            tool_executor=host, tool_declarations=tools, context={"says": says}, **{"max_turns": 3, **request}
+        )
+        return host, result.tool_execution_results[0]["result"]
+
+    # A dict and a principal are one; what the tool needs is held to the one who was named.
+    for says in (principal(), ExecutionPrincipal.normalise(principal())):
+        host, result = await run_as(says)
+        assert result["success"] and len(host.calls) == 1
+        assert host.call_contexts[0]["principal"] == ExecutionPrincipal.normalise(principal())
+    assert asked[0] == (None, {"says": principal()})
+    for says in (None, principal(capability_ceiling={"denied": ["edit_posts"]})):
+        host, result = await run_as(says)
+        assert (result["metadata"]["error_type"], host.calls) == ("capability_denied", [])
+    # Whom the request names is not asked for again.
+    asked.clear()
+    host, result = await run_as(principal(capability_ceiling={"denied": ["edit_posts"]}), principal())
+    assert result["success"] and asked == []
+    # Anything else is an error, and nothing was run.
+    for wrong in ("user", ["user"], True, 7, {"auth_source": "user"}):
+        with pytest.raises(InvalidValue, match=r"^invalid_execution_principal: "):
+            await run_as(wrong)
