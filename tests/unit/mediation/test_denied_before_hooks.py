@@ -7,7 +7,13 @@ import pytest
 from engine_runs import calls, of_kind
 from loop_host import Host, calling, search
 from wakeful import Agent, HookInput, HookVerdict, RunResult, hook, run, tool
-from wakeful.contracts.events import HookStarted, PermissionEvaluated, ToolFailed, ToolMediationFailed
+from wakeful.contracts.events import (
+    HookStarted,
+    PermissionEvaluated,
+    ToolCatalogResolved,
+    ToolFailed,
+    ToolMediationFailed,
+)
 from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.service.replay import replay_turn
@@ -87,13 +93,14 @@ class Leaking(DeclaredTool):
         self._where, self._key = where, key
 
     def traits(self, arguments: dict[str, Any]) -> Any:
-        return self._raise("traits") or self._declaration
+        self._raise("traits")
+        return self._declaration
 
-    def confinement(self, arguments: dict[str, Any]) -> Any:
-        return self._raise("confinement")
+    def confinement(self, arguments: dict[str, Any]) -> None:
+        self._raise("confinement")
 
-    def working_directory(self, arguments: dict[str, Any]) -> Any:
-        return self._raise("directory")
+    def working_directory(self, arguments: dict[str, Any]) -> None:
+        self._raise("directory")
 
     def _raise(self, where: str) -> None:
         if where == self._where:
@@ -151,9 +158,6 @@ async def test_what_a_source_raises_holds_no_key_of_the_runtime(monkeypatch: pyt
     monkeypatch.setenv("ANTHROPIC_API_KEY", key)
     store = MemoryStore()
     result = await run(Agent("support", scripted(["done"]), tools=[Gone(key)]), "go", store=store)
-    (blob,) = [
-        await store.get_blob(event.catalog_ref.digest)
-        for entry in result.facts()
-        if (event := entry.fact.event).kind == "tool.catalog.resolved"
-    ]
+    (resolved,) = of_kind(result, ToolCatalogResolved)
+    blob = await store.get_blob(resolved.catalog_ref.digest)
     assert b"401 for" in blob and key.encode() not in blob

@@ -208,8 +208,8 @@ async def test_storage_and_continuation_are_the_hosts_and_the_core_owns_the_orde
             made.append("complete")
             return self.inner.complete(request_id, result)
 
-        def timeout(self, request_id: str) -> Any:
-            return self.inner.timeout(request_id)
+        def timeout(self, request_id: str, result: Any = None) -> Any:
+            return self.inner.timeout(request_id, result)
 
         def recent_pending(self, query: Any) -> Any:
             return self.inner.recent_pending(query)
