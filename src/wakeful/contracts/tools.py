@@ -92,6 +92,11 @@ class ToolDeclaration(Value):
         return "network" if self.leaves_machine else "safe"
 
     @property
+    def requires_exclusive_lock(self) -> str | None:
+        """The lock it needs, by the name that there is one; of several, the first."""
+        return self.locks[0] if self.locks else None
+
+    @property
     def is_read_only(self) -> bool:
         return not (self.effect != "pure" if self.changes_state is None else self.changes_state)
 

@@ -118,6 +118,7 @@ def entry_of(
         policy_reason=_reason(verdict, confinement),
         runtime_owner=_owner(declaration),
         metadata_ref=metadata_ref,
+        sandbox=confinement,
         is_read_only=read_only,
         # Our own tools are safe beside others unless they say otherwise; what runs elsewhere only when it says so.
         is_concurrency_safe=read_only and not declaration.serial and not (outside and "parallel_safe" not in said),

@@ -79,6 +79,19 @@ def test_each_tool_says_what_policy_makes_of_it_and_none_is_missing_without_a_wo
         CatalogEntry(tool_name="x", description="", policy="maybe", policy_reason="")  # type: ignore[arg-type]
 
 
+def test_nothing_is_called_sandboxed_without_saying_by_what() -> None:
+    held = Confinement(mode="bubblewrap", cwd="shop", read_roots=("/",), write_roots=("shop",))
+    assert by_name(catalog())["exec_command"].sandbox == Confinement(mode="bubblewrap", cwd="shop")
+    fields: dict[str, Any] = {"tool_name": "x", "description": "", "policy": "sandboxed", "policy_reason": "held"}
+    assert CatalogEntry(**fields, sandbox=held).sandbox == held
+    for nothing in (None, Confinement(mode="not_enforced", cwd="shop")):
+        with pytest.raises(ValueError, match="nothing says what holds it"):
+            CatalogEntry(**fields, sandbox=nothing)
+    # What nothing holds says so, and is not called sandboxed.
+    free = entry_of(a_tool("exec_command"), ALLOW, Confinement(mode="not_enforced", cwd="shop", reason="no bwrap"))
+    assert (free.policy, free.sandbox.mode if free.sandbox else None) == ("allowed", "not_enforced")
+
+
 def test_the_model_is_told_of_what_is_allowed_asked_or_sandboxed() -> None:
     assert catalog().offered == ("look", "post", "exec_command", "mcp.github/merge")
 
