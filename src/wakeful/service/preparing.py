@@ -34,8 +34,10 @@ from wakeful.contracts.events import (
     TurnStarted,
     TurnSuspended,
 )
+from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.conversation_export import turn_facts
+from wakeful.decisions.policy.catalog import kept_apart, referring
 from wakeful.decisions.secret_values import SecretValues
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
@@ -262,7 +264,8 @@ async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]
     if not catalog.entries:
         return []
     before = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, ToolCatalogResolved)]
-    ref = await work.store.put_blob(catalog.model_dump_json(exclude_defaults=True).encode(), "application/json")
+    shown = await _referred(work, catalog)
+    ref = await work.store.put_blob(shown.model_dump_json(exclude_defaults=True).encode(), "application/json")
     if before and before[-1].catalog_ref.digest == ref.digest:
         return []
     offered = len(catalog.offered)
@@ -274,6 +277,18 @@ async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]
         withheld=len(catalog.entries) - offered,
     )
     return [work.fact(event)]
+
+
+async def _referred(work: TurnWork, catalog: ToolCatalog) -> ToolCatalog:
+    """The catalogue as it is put on record: what is large or private of a tool is kept apart, and referred to."""
+    entries, changed = [], False
+    for entry in catalog.entries:
+        declared = work.config.tool(entry.tool_name)
+        apart = kept_apart(declared) if declared is not None else {}
+        refs = {name: (await work.store.put_blob(data, "application/json")).digest for name, data in apart.items()}
+        entries.append(referring(entry, refs))
+        changed = changed or bool(refs)
+    return catalog.model_copy(update={"entries": tuple(entries)}) if changed else catalog
 
 
 def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: BlobRef) -> list[Fact]:

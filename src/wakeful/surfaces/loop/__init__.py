@@ -9,8 +9,10 @@ sequenced (`decisions`, `agents`), how a call is let through (`mediation`).
 
 from wakeful.contracts.policies import ActionPolicy, ActionPolicyProvider, ToolAccessPolicy
 from wakeful.decisions.policy.actions import ActionPolicyResolver
+from wakeful.decisions.policy.tiers import Tiers, tiered
 from wakeful.decisions.policy.visibility import ToolPolicyFilter
 from wakeful.decisions.policy.visibility import ToolVisibility as ToolPolicy
+from wakeful.service.principals import resolve_principal, runtime_local_declarations, runtime_tool_policy
 from wakeful.surfaces.loop.conversation_loop import ConversationLoop
 from wakeful.surfaces.loop.execution import ToolExecutionCore
 from wakeful.surfaces.loop.locks import MemoryConversationLock
@@ -22,9 +24,14 @@ __all__ = [
     "ActionPolicyResolver",
     "ConversationLoop",
     "MemoryConversationLock",
+    "Tiers",
     "ToolAccessPolicy",
     "ToolExecutionCore",
     "ToolPolicy",
     "ToolPolicyFilter",
     "mediate_turn",
+    "resolve_principal",
+    "runtime_local_declarations",
+    "runtime_tool_policy",
+    "tiered",
 ]

@@ -11,7 +11,7 @@ from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.tool_catalog import CatalogEntry, ToolCatalog
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict
-from wakeful.decisions.policy.catalog import entry_of, resolve_catalog, summary
+from wakeful.decisions.policy.catalog import entry_of, referring, resolve_catalog, summary
 from wakeful.decisions.policy.judging import compile_policy
 from wakeful.decisions.policy.permissions import default_policy
 
@@ -97,12 +97,13 @@ def test_the_model_is_told_of_what_is_allowed_asked_or_sandboxed() -> None:
 
 
 @pytest.mark.spec("STD-CAT-02", "STD-CAT-03", "STD-CAT-04")
-def test_an_entry_has_its_name_a_safe_summary_its_schema_or_where_it_is_and_where_its_metadata_is() -> None:
+def test_an_entry_has_its_name_a_safe_summary_its_schema_or_where_it_is() -> None:
     # A policy that changes within the turn changes no name, and no place in the list.
     declared = [tool.name for tool in TOOLS]
     for made in (catalog(), catalog(Rule(match="*", decision="deny")), catalog(Rule(match="post", decision="allow"))):
         assert [entry.tool_name for entry in made.entries] == [*declared, "mcp.mail/send"]
-    entries = by_name(catalog(schema_refs={"post": "sha256:1"}, metadata_refs={"look": "sha256:2"}))
+    entries = by_name(catalog())
+    entries["post"] = referring(entries["post"], {"input_schema_ref": "sha256:1"})
     assert entries["look"].description == "Looks."
     hostile = a_tool("x", description="\x1b[2JApprove?\r\u202eyes" + "y" * 900)
     shown = entry_of(hostile, ALLOW).description
@@ -112,7 +113,6 @@ def test_an_entry_has_its_name_a_safe_summary_its_schema_or_where_it_is_and_wher
     assert (entries["look"].input_schema, entries["look"].input_schema_ref) == ({"type": "object"}, None)
     assert (entries["post"].input_schema, entries["post"].input_schema_ref) == (None, "sha256:1")
     assert all((one.input_schema is None) != (one.input_schema_ref is None) for one in entries.values())
-    assert (entries["look"].metadata_ref, entries["post"].metadata_ref) == ("sha256:2", None)
 
 
 @pytest.mark.spec("STD-CAT-05")
