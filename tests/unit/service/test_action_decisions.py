@@ -43,7 +43,7 @@ def hooks() -> HookRegistry:
 
 
 @pytest.mark.spec("API-PND-05")
-async def test_a_decision_is_accepted_or_rejected_and_is_applied_exactly_once() -> None:
+async def test_a_decision_is_accepted_or_rejected_and_is_applied_exactly_once_or_refused() -> None:
     around, publish = runtime(MemoryStore()), Publisher()
     actions = PendingActions.on(around, {"publish": publish}, hooks())
     kept = await staged(around)
@@ -66,10 +66,10 @@ async def test_a_decision_is_accepted_or_rejected_and_is_applied_exactly_once() 
     rejected = await actions.decide("a2", "rejected", resolver="anna", note="not on a Sunday")
     assert (rejected.action.status, rejected.action.resolution_error) == ("rejected", "not on a Sunday")
     assert (await actions.decide("a2", "accepted", resolver="bert")).duplicate and len(publish.done) == 1
+    await what_cannot_be_decided_says_why_and_stays_pending()
 
 
-@pytest.mark.spec("API-PND-05")
-async def test_what_cannot_be_decided_says_why_and_leaves_the_action_pending() -> None:
+async def what_cannot_be_decided_says_why_and_stays_pending() -> None:
     around, publish = runtime(MemoryStore()), Publisher()
     await staged(around)
     store = OwnPendingActionStore(around)

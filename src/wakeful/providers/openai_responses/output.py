@@ -1,7 +1,7 @@
 """The output of a response as parts of a reply, and its usage as numbers.
 
-Calls are `function_call` and `custom_tool_call` items; no text is ever read as a call. What this version does not know, items and fields, is
-kept whole for the provider it came from.
+Calls are `function_call` and `custom_tool_call` items; no text is ever read as a call. What this version does not know,
+items and fields, is kept whole for the provider it came from.
 """
 
 from collections.abc import Mapping

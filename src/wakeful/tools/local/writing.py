@@ -33,7 +33,7 @@ PATH: /[^\n]+/
 LF: "\n"
 """,
 )
-"""A unified diff, for providers that hold a model to a grammar. What it lets through is still read by `unified_diff`."""
+"""A unified diff, for providers that hold a model to a grammar. What it lets through is read by `unified_diff` too."""
 
 
 def write_file_tool(workspace: Workspace | None) -> FileTool:

@@ -73,6 +73,7 @@ async def test_pending_pauses_the_run_as_a_pending_runtime_tool(as_hook: bool) -
     done = await lifecycle.submit_result(store, answer)
     assert done["duplicate"] is False and (await lifecycle.submit_result(store, answer))["duplicate"] is True
     assert done["tool_result_message"]["metadata"]["tool_call_id"] == "c1"
+    await the_mediators_own_request_says_what_is_run_until_when_and_what_it_is_called()
 
 
 async def test_the_call_is_executed_here_when_the_mediator_says_nothing_of_the_kind() -> None:
@@ -82,8 +83,7 @@ async def test_the_call_is_executed_here_when_the_mediator_says_nothing_of_the_k
     assert result.completed and len(host.calls) == 1
 
 
-@pytest.mark.spec("API-PRE-08")
-async def test_the_mediators_own_request_says_what_is_run_until_when_and_what_it_is_called() -> None:
+async def the_mediators_own_request_says_what_is_run_until_when_and_what_it_is_called() -> None:
     request = {
         "request_id": "req-7",
         "parameters": {"q": "b", "api_key": "s3cr3t"},
