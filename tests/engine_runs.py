@@ -46,7 +46,8 @@ def essence(state: TurnState) -> dict[str, Any]:
         "phase": state.phase,
         "items": [item.model_dump(mode="json") for item in state.items],
         "notes": [note.text for note in state.notes],
-        "counters": (state.step, state.model_calls, state.answered, state.tool_calls, state.running, state.front),
+        "counters": (state.step, state.answered, state.running, state.front, state.in_flight, state.untaken),
+        "ledger": state.ledger,
         "calls": [
             (call.call_id, call.taken_up, call.dispatches, call.effect, call.answer is not None) for call in state.batch
         ],

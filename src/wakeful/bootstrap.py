@@ -21,6 +21,7 @@ from wakeful.contracts.sensitive_names import is_sensitive
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
+from wakeful.settings.limit_overrides import limit_overrides
 from wakeful.settings.owner_file import settings_path
 from wakeful.system import SystemClock, UniqueIds
 from wakeful.tools.hooks import Hook
@@ -184,7 +185,7 @@ def runtime(
     """Everything turns are run with, around a store. `jitter` draws which part of a backoff is waited.
 
     `hooks` are asked about every call, besides those of the owner's file. Raises InvalidConfig for a file that cannot
-    be read: what the owner wants asked is asked, or nothing runs.
+    be read: what the owner wants asked is asked, or nothing runs. The same goes for the limits of the environment.
     """
     from wakeful.providers.pricing import ListPricing
 
@@ -199,6 +200,7 @@ def runtime(
         surroundings=_surroundings(store),
         hooks=(*_owner_hooks(), *hooks),
         linger=partial(_linger, store),
+        limit_overrides=limit_overrides(os.environ),
     )
 
 

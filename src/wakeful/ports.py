@@ -319,7 +319,7 @@ class ModelRequest:
     step: int
     attempt: int
     answered: int
-    """Model calls of this turn that were answered: what a script is indexed by."""
+    """Model calls of this level that were answered: what a script is indexed by."""
     tool_choice: ToolChoice = "auto"
     settings: dict[str, Any] = field(default_factory=dict)
     """temperature, max_tokens and the like."""
@@ -327,6 +327,9 @@ class ModelRequest:
     stream: bool = True
     watched: bool = True
     """Somebody sees the glimpses; when nobody does, none need be made."""
+    level: str | None = None
+    """Which level of the turn asks; None: the root."""
+    depth: int = 0
     frame: ProviderPromptFrame | None = None
     """The prompt before the conversation, block by block, with what caches may key on."""
     accepted: Callable[[str], Awaitable[None]] | None = None

@@ -23,6 +23,7 @@ from wakeful.contracts.events import (
     UnknownResolved,
 )
 from wakeful.decisions.approving import approval_of
+from wakeful.decisions.levels import Level
 from wakeful.decisions.secret_values import SecretValues
 from wakeful.mediation.asking import asked_from_inside
 from wakeful.mediation.consulting import outcomes_of
@@ -163,7 +164,13 @@ class Calls:
         if isinstance(last, ToolDispatched):
             self.repeats[dispatch.call_id] = Repeat(replace(dispatch, attempt=last.attempt))
         notes: list[AnyEvent] = [*self._notes.last(dispatch.call_id), *events]
-        self._post([work.fact(event, dispatch.step, dispatch.call_id) for event in notes])
+        level = self._level_of(dispatch.call_id)
+        self._post([work.fact(event, dispatch.step, dispatch.call_id, level) for event in notes])
+
+    def _level_of(self, call_id: str) -> Level:
+        """The level whose call it is."""
+        call = self._work.state.calls.get(call_id)
+        return call.level if call is not None else self._work.state
 
     def _release(self, owner: str, call: RunningCall | None) -> None:
         """Give the locks back when the work is truly over: a thread that was abandoned is still at it."""
@@ -291,4 +298,5 @@ class Calls:
         self._work.glimpse(ProgressGlimpsed(dispatch.step, dispatch.call_id, name, message, done, total))
         due = self._notes.take(dispatch.call_id, message, done, total)
         if due is not None:
-            self._post([self._work.fact(due, dispatch.step, dispatch.call_id)])
+            level = self._level_of(dispatch.call_id)
+            self._post([self._work.fact(due, dispatch.step, dispatch.call_id, level)])

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from wakeful.agents import gating
+from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
-from wakeful.contracts.budgets import Budget
+from wakeful.contracts.budgets import Budget, SpendWindow
+from wakeful.contracts.controls import CONTROLS
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, UnknownTool
 from wakeful.contracts.jsonable import NotJson, plain_dict
 from wakeful.contracts.policies import GatePolicy
@@ -40,25 +42,40 @@ WRITTEN = (
     "sandbox",
     "policy",
     "approval_expiry",
-    "hitl_tools",
-    "injected_tool_args",
-    "emit_mcp_progress",
-)
-GATE = ("profile", "workspace", "sandbox", "approval_expiry", "hitl_tools", "injected_tool_args", "emit_mcp_progress")
-"""What an agent says about its own gate; the agent checks it, whoever made it."""
-CONTROLS = (
-    "planning_enabled",
-    "planning_model",
-    "planning_instructions",
-    "budget_awareness",
-    "allow_parallel_subagents",
-    "max_parallel_subagents",
-    "hooks",
     "skills",
+    "subtasks",
+    "collections",
+    "compaction",
+    *CONTROLS,
 )
-"""Fields the agent itself refuses until something keeps their promise, or that are code; defaults are accepted."""
+PLAIN = (
+    "name",
+    "model",
+    "instructions",
+    "max_steps",
+    "profile",
+    "workspace",
+    "sandbox",
+    "approval_expiry",
+    "skills",
+    "subtasks",
+    "collections",
+    "compaction",
+    *CONTROLS,
+    "hooks",
+)
+"""What the agent is given as it is written, and checks itself. Hooks are code: only their absence can be written."""
+WINDOWS = {"per_hour": "hour", "per_day": "day", "per_month": "month"}
+"""What all runs of an agent together may spend, beside what one may (`per_run`)."""
 LATER = ("instructions_file", "wake", "notify")
-ARGUMENTS = (*(field for field in WRITTEN if field not in SAMPLING), "deps", "deps_type", "output_type")
+ARGUMENTS = (
+    *(field for field in WRITTEN if field not in SAMPLING),
+    "spend_windows",
+    "hooks",
+    "deps",
+    "deps_type",
+    "output_type",
+)
 """What a program gives to `Agent(...)`."""
 
 
@@ -133,23 +150,35 @@ def to_dict(agent: "Agent[Any, Any]") -> dict[str, Any]:
         written["settings"] = rest
     if agent.fallbacks:
         written["fallbacks"] = list(agent.fallbacks)
-    if agent.budget is not None:
-        written["budget"] = agent.budget.model_dump(mode="json", exclude_defaults=True)
-    written.update(_gate(agent))
+    budget = _written_budget(agent)
+    if budget is not None:
+        written["budget"] = budget
+    written.update(_surroundings(agent))
+    written.update(agent.controls.model_dump(mode="json"))
     return written
 
 
-def _gate(agent: "Agent[Any, Any]") -> dict[str, Any]:
-    """What the agent says about its gate, as far as it is not the default."""
+def _written_budget(agent: "Agent[Any, Any]") -> dict[str, Any] | None:
+    """What one run may use; with windows, that beside what all of them may spend."""
+    one = agent.budget.model_dump(mode="json", exclude_defaults=True) if agent.budget is not None else None
+    if not agent.spend_windows:
+        return one
+    windows = {f"per_{window.period}": {"usd": window.usd} for window in agent.spend_windows}
+    return windows if one is None else {"per_run": one, **windows}
+
+
+def _surroundings(agent: "Agent[Any, Any]") -> dict[str, Any]:
+    """What the agent says beyond its controls, as far as it is not the default."""
     said: dict[str, Any] = {
         "profile": agent.profile if agent.profile != gating.default_profile(agent.workspace) else None,
         "workspace": str(agent.workspace) if agent.workspace is not None else None,
         "sandbox": agent.sandbox.as_dict() or None,
         "policy": agent.policy.model_dump(mode="json", exclude_defaults=True) if agent.policy is not None else None,
         "approval_expiry": agent.approval_expiry if agent.approval_expiry != DEFAULT_EXPIRY_SECONDS else None,
-        "hitl_tools": list(agent.hitl_tools) or None,
-        "injected_tool_args": dict(agent.injected_tool_args) or None,
-        "emit_mcp_progress": None if agent.emit_mcp_progress else False,
+        "skills": list(agent.skills) or None,
+        "subtasks": agent.subtasks or None,
+        "collections": list(agent.collections) or None,
+        "compaction": agent.compaction.model_dump(mode="json", exclude_defaults=True) or None,
     }
     return {name: value for name, value in said.items() if value is not None}
 
@@ -172,18 +201,17 @@ def arguments(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> dict[str, 
     for field in data:
         if field in LATER:
             raise NotBuiltYet(f"{field!r} in {where}")
-        if field not in WRITTEN and field not in CONTROLS:
+        if field not in WRITTEN and field not in PLAIN:
             raise UnknownField(str(field), where)
     for field in ("name", "model"):
         if not isinstance(data.get(field), str):
             raise InvalidConfig(f"{where}: {field} is missing or not a string", f"give {field}: ...")
     if not isinstance(data.get("instructions", ""), str):
         raise InvalidConfig(f"{where}: instructions are a string, not {data['instructions']!r}")
-    plain = ("name", "model", "instructions", "max_steps", *GATE, *CONTROLS)
-    fields = {name: data[name] for name in plain if name in data}
+    fields = {name: data[name] for name in PLAIN if name in data}
     fields["settings"] = {**_object(data, "settings", where), **{name: data[name] for name in SAMPLING if name in data}}
     fields["fallbacks"] = _names(data, "fallbacks", where)
-    fields["budget"] = _budget(data, where)
+    fields["budget"], fields["spend_windows"] = _budget(data, where)
     fields["policy"] = _policy(data, where)
     fields["tools"] = tuple(_named(name, tools, where) for name in _names(data, "tools", where))
     return fields
@@ -214,19 +242,41 @@ def _named(name: str, tools: Sequence[Tool[Any]], where: str) -> Tool[Any]:
     return found
 
 
-def _budget(data: Mapping[str, Any], where: str) -> Budget | None:
-    if data.get("budget") is None:
-        return None
-    value = data["budget"]
+def _budget(data: Mapping[str, Any], where: str) -> tuple[Budget | None, tuple[SpendWindow, ...]]:
+    """`{model_calls: 8, ...}` for one run, or `{per_run: {...}, per_day: {usd: 2}}`."""
+    value = data.get("budget")
+    if value is None:
+        return None, ()
     if not isinstance(value, Mapping):
         raise InvalidConfig(f"{where}: budget is an object, not {value!r}", "for example {model_calls: 8, seconds: 60}")
-    for later in ("per_run", "per_day"):
-        if later in value:
-            raise NotBuiltYet(f"budget.{later} in {where}", "write model_calls and seconds under budget itself")
+    if not any(name in value for name in ("per_run", *WINDOWS)):
+        return _run_budget(value, f"{where}: budget"), ()
+    for name in value:
+        if name != "per_run" and name not in WINDOWS:
+            raise InvalidConfig(f"{where}: budget has {name!r} beside per_...", f"write {name} under per_run")
+    one = value.get("per_run")
+    windows = tuple(
+        _window(value[name], f"{where}: budget.{name}", period) for name, period in WINDOWS.items() if name in value
+    )
+    return None if one is None else _run_budget(one, f"{where}: budget.per_run"), windows
+
+
+def _run_budget(value: Any, where: str) -> Budget:
+    if not isinstance(value, Mapping):
+        raise InvalidConfig(f"{where} is an object, not {value!r}", "for example {model_calls: 8, seconds: 60}")
     try:
-        return Budget(**value)
-    except (ValidationError, ValueError) as error:
-        raise InvalidConfig(f"{where}: budget: {error}") from None
+        return Budget(**{str(name): amount for name, amount in value.items()})
+    except InvalidBudget as error:
+        raise InvalidConfig(f"{where}: {error.message}", error.hint) from None
+
+
+def _window(value: Any, where: str, period: Any) -> SpendWindow:
+    if not isinstance(value, Mapping) or list(value) != ["usd"]:
+        raise InvalidConfig(f"{where} is {value!r}", "only money has windows: {usd: 2}")
+    try:
+        return SpendWindow(period, value["usd"])
+    except InvalidBudget as error:
+        raise InvalidConfig(f"{where}: {error.message}", error.hint) from None
 
 
 def _policy(data: Mapping[str, Any], where: str) -> GatePolicy | None:

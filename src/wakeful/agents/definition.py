@@ -1,7 +1,6 @@
 """An agent: a name, a model, instructions and tools, held together and never changed.
 
-Everything is checked when the agent is made, so that what can be wrong with it is wrong before anything runs. A field
-of a later version is refused, never ignored.
+Everything is checked when the agent is made, so that what can be wrong with it is wrong before anything runs.
 """
 
 import inspect
@@ -18,12 +17,21 @@ from typing_extensions import TypeVar, Unpack
 from wakeful.agents import config, gating
 from wakeful.agents.output import OutputType
 from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
-from wakeful.contracts.budgets import Budget
+from wakeful.contracts.budgets import Budget, SpendWindow
+from wakeful.contracts.controls import (
+    CONTROLS,
+    AgentControls,
+    CompactionPolicy,
+    checked_compaction,
+    checked_flag,
+    checked_names,
+    is_model_reference,
+)
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import JsonValue
-from wakeful.decisions.injected import check_collisions, checked_injected_args
+from wakeful.decisions.injected import check_collisions
 from wakeful.sandbox.settings import SandboxSettings
 from wakeful.tools import parameters
 from wakeful.tools.context import RunContext
@@ -52,20 +60,22 @@ _SAME = (
     "settings",
     "fallbacks",
     "budget",
+    "spend_windows",
     "hooks",
+    "skills",
     "profile",
     "workspace",
     "sandbox",
     "policy",
     "approval_expiry",
-    "hitl_tools",
-    "emit_mcp_progress",
-    "injected_tool_args",
     "max_steps",
+    "subtasks",
+    "collections",
+    "compaction",
+    *CONTROLS,
 )
 """What `changed` takes over; tools and their sources besides."""
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_.-]{0,127}$")
-_REFERENCE = re.compile(r"^[A-Za-z][A-Za-z0-9_-]*[:/]\S")
 
 
 class AgentOptions(TypedDict, total=False):
@@ -74,8 +84,9 @@ class AgentOptions(TypedDict, total=False):
     settings: Mapping[str, Any] | None
     fallbacks: Sequence[ModelChoice]
     budget: Budget | None
+    spend_windows: Sequence[SpendWindow]
     hooks: Sequence[Any]
-    skills: Sequence[Any]
+    skills: "Sequence[str | PathLike[str]]"
     profile: Profile | None
     workspace: "str | PathLike[str] | None"
     sandbox: "SandboxSettings | Mapping[str, Any] | None"
@@ -91,6 +102,9 @@ class AgentOptions(TypedDict, total=False):
     injected_tool_args: Mapping[str, str]
     allow_parallel_subagents: bool
     max_parallel_subagents: int
+    subtasks: bool
+    collections: Sequence[str]
+    compaction: "CompactionPolicy | Mapping[str, Any] | None"
 
 
 class Agent(Generic[Deps_contra, Out_co]):
@@ -109,9 +123,14 @@ class Agent(Generic[Deps_contra, Out_co]):
     settings: Mapping[str, Any]
     fallbacks: tuple[ModelChoice, ...]
     budget: Budget | None
+    """What one run may use."""
+    spend_windows: tuple[SpendWindow, ...]
+    """What all its runs together may spend in an hour, a day, a month."""
     sources: tuple[ToolSource, ...]
     """Where further tools come from when a turn is taken up."""
     hooks: tuple[Any, ...]
+    skills: tuple[str, ...]
+    """Folders in which skills are looked for besides the usual ones."""
     profile: Profile | None
     workspace: Path | None
     sandbox: SandboxSettings
@@ -119,10 +138,24 @@ class Agent(Generic[Deps_contra, Out_co]):
     policy: GatePolicy | None
     approval_expiry: float
     """Seconds until nobody having decided is a decision."""
+    max_steps: int | None
+    """Rounds of one level; None: as many as the budget's profile says."""
+    subtasks: bool
+    """It may split its work: `run_subtask`, `spawn_self` and notes of the turn."""
+    collections: tuple[str, ...]
+    """Sets of texts that it may search, by name."""
+    compaction: CompactionPolicy
+    controls: AgentControls
+    """The nine fields below, as they were checked."""
+    planning_enabled: bool
+    planning_model: str | None
+    planning_instructions: str
+    budget_awareness: str | None
     hitl_tools: tuple[str, ...]
     emit_mcp_progress: bool
     injected_tool_args: Mapping[str, str]
-    max_steps: int | None
+    allow_parallel_subagents: bool
+    max_parallel_subagents: int
 
     @overload
     def __init__(
@@ -187,8 +220,9 @@ class Agent(Generic[Deps_contra, Out_co]):
         settings: Mapping[str, Any] | None = None,
         fallbacks: Sequence[ModelChoice] = (),
         budget: Budget | None = None,
+        spend_windows: Sequence[SpendWindow] = (),
         hooks: Sequence[Any] = (),
-        skills: Sequence[Any] = (),
+        skills: "Sequence[str | PathLike[str]]" = (),
         profile: Profile | None = None,
         workspace: "str | PathLike[str] | None" = None,
         sandbox: SandboxSettings | Mapping[str, Any] | None = None,
@@ -204,19 +238,13 @@ class Agent(Generic[Deps_contra, Out_co]):
         injected_tool_args: Mapping[str, str] = MappingProxyType({}),
         allow_parallel_subagents: bool = False,
         max_parallel_subagents: int = 3,
+        subtasks: bool = False,
+        collections: Sequence[str] = (),
+        compaction: CompactionPolicy | Mapping[str, Any] | None = None,
         **unknown: Any,
     ) -> None:
         for field in unknown:
             raise config.UnknownField(field, "Agent()", config.ARGUMENTS)
-        _refuse_later(
-            skills=bool(skills),
-            planning_enabled=planning_enabled,
-            planning_model=planning_model is not None,
-            planning_instructions=planning_instructions != "",
-            budget_awareness=budget_awareness is not None,
-            allow_parallel_subagents=allow_parallel_subagents,
-            max_parallel_subagents=max_parallel_subagents != 3,
-        )
         if not _is_name(name):
             raise InvalidConfig(
                 f"{name!r} cannot be an agent's name", "use letters, digits, _ . and -, a letter first, 128 at most"
@@ -239,7 +267,24 @@ class Agent(Generic[Deps_contra, Out_co]):
         held = gating.checked_sandbox(who, sandbox)
         if root is not None and chosen != "chat":
             sources = (LocalTools(root, chosen, held), *sources)
+        controls = AgentControls(
+            who,
+            planning_enabled=planning_enabled,
+            planning_model=planning_model,
+            planning_instructions=planning_instructions,
+            budget_awareness=budget_awareness,
+            hitl_tools=hitl_tools,
+            emit_mcp_progress=emit_mcp_progress,
+            injected_tool_args=injected_tool_args,
+            allow_parallel_subagents=allow_parallel_subagents,
+            max_parallel_subagents=max_parallel_subagents,
+        )
+        splits = checked_flag(f"{who}: subtasks", subtasks)
+        given = gating.tools_of_the_runtime(subtasks=splits, allow_parallel_subagents=controls.allow_parallel_subagents)
+        gating.check_hitl(who, controls.hitl_tools, own, given, has_sources=bool(sources))
         fields: dict[str, Any] = {
+            **dict(controls),
+            "controls": controls,
             "name": name,
             "model": _model(who, "model", model),
             "instructions": instructions,
@@ -251,16 +296,18 @@ class Agent(Generic[Deps_contra, Out_co]):
             "settings": config.checked_settings(who, settings or {}),
             "fallbacks": tuple(_model(who, "fallbacks", choice) for choice in _listed(who, "fallbacks", fallbacks)),
             "budget": budget,
+            "spend_windows": gating.checked_windows(who, spend_windows),
             "hooks": gating.checked_hooks(who, hooks),
+            "skills": gating.checked_skills(who, skills),
             "profile": chosen,
             "workspace": root,
             "sandbox": held,
             "policy": gating.checked_policy(who, policy),
             "approval_expiry": gating.checked_expiry(who, approval_expiry),
-            "hitl_tools": gating.checked_hitl(who, hitl_tools, own, has_sources=bool(sources)),
-            "emit_mcp_progress": gating.checked_flag(who, "emit_mcp_progress", emit_mcp_progress),
-            "injected_tool_args": checked_injected_args(who, injected_tool_args),
             "max_steps": max_steps,
+            "subtasks": splits,
+            "collections": checked_names(f"{who}: collections", collections),
+            "compaction": checked_compaction(who, compaction),
             "_output": OutputType(output_type),
         }
         self.__dict__.update(fields)
@@ -351,12 +398,6 @@ class Agent(Generic[Deps_contra, Out_co]):
         return cls.from_dict(config.read(Path(path)), tools)
 
 
-def _refuse_later(**asked: bool) -> None:
-    for field, is_asked in asked.items():
-        if is_asked:
-            raise NotBuiltYet(f"Agent({field}=...)", f"leave {field} out")
-
-
 def _is_name(value: object) -> bool:
     return isinstance(value, str) and _NAME.match(value) is not None
 
@@ -367,7 +408,7 @@ def _is_positive(value: object) -> bool:
 
 def _model(who: str, field: str, choice: Any) -> Any:
     if isinstance(choice, str):
-        if not _REFERENCE.match(choice):
+        if not is_model_reference(choice):
             raise InvalidConfig(
                 f"{who}: {field}={choice!r} does not name a provider", "write provider:model, such as scripted:demo"
             )

@@ -8,6 +8,7 @@ from wakeful.contracts.events import (
     RuntimeToolRequested,
     RuntimeToolResolved,
 )
+from wakeful.decisions.levels import Level
 from wakeful.ports import Clock
 
 
@@ -21,8 +22,14 @@ class FactMaker:
         self._thread_id = thread_id
         self._turn_id = turn_id
 
-    def __call__(self, event: AnyEvent, step: int | None = None, call_id: str | None = None) -> Fact:
+    def __call__(
+        self, event: AnyEvent, step: int | None = None, call_id: str | None = None, level: Level | None = None
+    ) -> Fact:
+        """The event as a fact of its level; without one, of the root."""
         fact = Fact(event, self._clock.now(), self._thread_id, self._turn_id, step, call_id)
+        if level is not None and level.id is not None:
+            fact.level, fact.depth = level.id, level.depth
+            fact.parent_call_id = level.made_by.call_id if level.made_by is not None else None
         if isinstance(event, ActionRequired | ActionResolved):
             fact.action_id = event.action_id
         elif isinstance(event, RuntimeToolRequested | RuntimeToolResolved):

@@ -6,12 +6,19 @@ of a thread never overlap, so they are folded one after another, each handing it
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import ITEM, AssistantItem
 from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.contracts.events import HistoryImported, TurnConfigChanged, TurnStarted
+from wakeful.contracts.events import (
+    AssistantRecorded,
+    HistoryImported,
+    SubagentStarted,
+    TurnConfigChanged,
+    TurnStarted,
+)
 from wakeful.decisions.state import TurnState, after, evolve
 from wakeful.ports import Store, TurnRow
 
@@ -38,9 +45,7 @@ async def hydrated(store: Store, fact: Fact) -> Fact:
     if isinstance(event, HistoryImported) and event.items_ref is not None:
         loaded = json.loads(await store.get_blob(event.items_ref.digest))
         items = tuple(ITEM.validate_python(item) for item in loaded)
-        return Fact(
-            event.model_copy(update={"items": items}), fact.at, fact.thread_id, fact.turn_id, fact.step, fact.call_id
-        )
+        return replace(fact, event=event.model_copy(update={"items": items}))
     return fact
 
 
@@ -58,8 +63,9 @@ async def fold(store: Store, row: TurnRow, recorded: list[Recorded]) -> Folded:
     """Fold a thread's events up to and including this turn's."""
     configs: dict[str, TurnConfig] = {}
     states: dict[str, TurnState] = {}
-    newest = TurnState(configs)
+    newest = TurnState(configs=configs)
     started: TurnStarted | None = None
+    below: set[str] = set()
     last = recorded[-1].seq if recorded else 0
     for entry in turn_after_turn(recorded):
         fact = entry.fact
@@ -77,6 +83,12 @@ async def fold(store: Store, row: TurnRow, recorded: list[Recorded]) -> Folded:
                 configs[digest] = await load_config(store, digest)
             if isinstance(event, TurnStarted) and fact.turn_id == row.turn_id:
                 started = event
+        elif isinstance(event, SubagentStarted) and event.config_ref is not None:
+            if event.config_ref.digest not in configs:
+                configs[event.config_ref.digest] = await load_config(store, event.config_ref.digest)
+        elif isinstance(event, AssistantRecorded) and fact.level is not None:
+            below.update(asked.call_id for asked in event.calls)
         evolve(state, await hydrated(store, fact))
     ids = {part.call_id for item in newest.items if isinstance(item, AssistantItem) for part in item.calls}
+    ids |= below
     return Folded(states.get(row.turn_id, newest), started, last, ids, sum(1 for turn in states if turn != row.turn_id))

@@ -1,4 +1,6 @@
-"""What an agent says about its own gate, checked when the agent is made: workspace, profile, policy, people, hooks."""
+"""What an agent says about its surroundings, checked when the agent is made: folders, policy, people, hooks, spending.
+
+The fields that need no look at anything else are checked in `contracts/controls`."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,10 +8,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, get_args
 
+from wakeful.contracts.budgets import SpendWindow
+from wakeful.contracts.controls import MAX_PARALLEL_SUBAGENTS
 from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.sandbox.settings import SandboxSettings
+from wakeful.tools.answered_here import runtime_tools
 from wakeful.tools.function import Tool
 from wakeful.tools.hooks import Hook, hook_of
 from wakeful.tools.local.names import Profile
@@ -72,25 +77,54 @@ def checked_expiry(who: str, seconds: Any) -> float:
     return float(seconds)
 
 
-def checked_flag(who: str, field: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidConfig(f"{who}: {field}={value!r}", "give True or False")
-    return value
+def tools_of_the_runtime(*, subtasks: bool, allow_parallel_subagents: bool) -> tuple[str, ...]:
+    """The tools that an agent has because its configuration says so, by name. No code stands behind them."""
+    parallel = MAX_PARALLEL_SUBAGENTS if allow_parallel_subagents else None
+    return tuple(tool.name for tool in runtime_tools(subtasks=subtasks, parallel=parallel))
 
 
-def checked_hitl(who: str, names: Any, tools: Sequence[Tool[Any]], *, has_sources: bool) -> tuple[str, ...]:
-    """Names of tools that never run without a person. What a source has is known only when a turn is taken up."""
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InvalidConfig(f"{who}: hitl_tools={names!r}", "give a list of names")
-    listed = tuple(names)
-    for name in listed:
-        if not isinstance(name, str) or not name:
-            raise InvalidConfig(f"{who}: hitl_tools has {name!r}", "give names of tools")
-        if not has_sources and not any(any_named((name,), tool.name) for tool in tools):
-            known = ", ".join(tool.name for tool in tools) or "none"
+def check_hitl(
+    who: str, names: Sequence[str], tools: Sequence[Tool[Any]], given: Sequence[str], *, has_sources: bool
+) -> None:
+    """What never runs without a person has to be there: among the tools, or among those the configuration gives.
+
+    What a source has is known only when a turn is taken up, and checked then.
+    """
+    there = [*(tool.name for tool in tools), *given]
+    for name in names:
+        if not has_sources and not any(any_named((name,), known) for known in there):
             raise UnknownTool(
-                f"{who}: hitl_tools names {name!r}, which is not among its tools", f"its tools are: {known}"
+                f"{who}: hitl_tools names {name!r}, which is not among its tools",
+                f"its tools are: {', '.join(there) or 'none'}",
             )
+
+
+def checked_skills(who: str, skills: Any) -> tuple[str, ...]:
+    """Folders in which skills are looked for, as absolute paths; each has to be there."""
+    if isinstance(skills, str | bytes | PathLike) or not isinstance(skills, Iterable):
+        raise InvalidConfig(f"{who}: skills={skills!r}", "give a list of folders")
+    found = []
+    for each in skills:
+        try:
+            folder = Path(each).expanduser().absolute()
+        except TypeError:
+            raise InvalidConfig(f"{who}: skills has {each!r}", "give the paths of folders") from None
+        if not folder.is_dir():
+            raise InvalidConfig(f"{who}: skills: {folder} is not a folder", "make it first, or leave it out")
+        found.append(str(folder))
+    return tuple(found)
+
+
+def checked_windows(who: str, windows: Any) -> tuple[SpendWindow, ...]:
+    """What the agent may spend over all its runs, one window for each period."""
+    if not isinstance(windows, Iterable) or isinstance(windows, str | Mapping):
+        raise InvalidConfig(f"{who}: spend_windows={windows!r}", 'give a list: [SpendWindow("day", 2)]')
+    listed = tuple(windows)
+    for each in listed:
+        if not isinstance(each, SpendWindow):
+            raise InvalidConfig(f"{who}: spend_windows has {each!r}", 'give SpendWindow("day", 2) or the like')
+    if len({each.period for each in listed}) < len(listed):
+        raise InvalidConfig(f"{who}: spend_windows has two windows of one period", "give one for each period")
     return listed
 
 

@@ -20,8 +20,8 @@ from wakeful.contracts.events import (
     TurnResumed,
 )
 from wakeful.decisions.approving import expired
+from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.recovery import CloseUnknown, LoseAttempt, Probe, Reattach, Rerun, resume_cause, settle
-from wakeful.decisions.state import Call
 from wakeful.mediation.mediator import idempotency_key
 from wakeful.mediation.offloading import arguments_of
 from wakeful.mediation.outcomes import CallRecord, failed, unknown_error
@@ -42,54 +42,56 @@ async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
     state = work.state
     settlements = settle(state)
     facts = [work.fact(TurnResumed(cause=resume_cause(state)))]
-    for call in state.open_calls():
+    for call in state.all_open_calls():
         if call.part.arguments_ref is not None:
-            steps.requests.arguments[call.call_id] = await arguments_of(call.part, work.store.get_blob)
+            known = steps.requests_of(call.level).arguments
+            known[call.call_id] = await arguments_of(call.part, work.store.get_blob)
     for settlement in settlements:
         match settlement:
             case LoseAttempt():
-                facts.append(_lost_attempt(work))
+                facts.append(_lost_attempt(work, state.level(settlement.level)))
             case Reattach():
-                facts.append(_taken_up_again(work, steps, settlement.response_id))
+                facts.append(_taken_up_again(work, steps, state.level(settlement.level), settlement.response_id))
             case Rerun() | Probe():
                 facts.append(_again(work, steps, state.calls[settlement.call_id], isinstance(settlement, Probe)))
             case CloseUnknown():
                 call = state.calls[settlement.call_id]
-                facts.append(work.fact(_closed(work, call, settlement.why), call.step, call.call_id))
+                facts.append(work.fact(_closed(work, call, settlement.why), call.step, call.call_id, call.level))
             case _:
                 assert_never(settlement)
     now = work.clock.now()
     facts.extend(
-        work.fact(expired(call.pending), call.step, call.call_id)  # nobody was there to see its time run out
-        for call in state.open_calls()
+        work.fact(expired(call.pending), call.step, call.call_id, call.level)  # nobody saw its time run out
+        for call in state.waiting.values()
         if call.is_waiting and call.pending is not None and call.pending.expires_at <= now
     )
     return facts
 
 
-def _lost_attempt(work: TurnWork) -> Fact:
-    asked = work.state.asked
+def _lost_attempt(work: TurnWork, level: Level) -> Fact:
+    asked = level.asked
     assert asked is not None
     words = "the process ended before the answer was stored"
-    return work.fact(lost_in_crash(asked.model_ref, asked.candidate, asked.attempt, words), asked.step)
+    return work.fact(lost_in_crash(asked.model_ref, asked.candidate, asked.attempt, words), asked.step, None, level)
 
 
-def _taken_up_again(work: TurnWork, steps: Steps, response_id: str) -> Fact:
+def _taken_up_again(work: TurnWork, steps: Steps, level: Level, response_id: str) -> Fact:
     """An answer that the provider has, or is making, is asked for by its id, unless today's model cannot do that."""
-    asked = work.state.asked
+    asked = level.asked
     assert asked is not None
-    if not steps.requests.will_reattach(asked):
-        return _lost_attempt(work)
+    if not steps.requests_of(level).will_reattach(asked):
+        return _lost_attempt(work, level)
     event = ModelResponseReattached(
         model_ref=asked.model_ref, candidate=asked.candidate, attempt=asked.attempt, response_id=response_id
     )
-    return work.fact(event, asked.step)
+    return work.fact(event, asked.step, None, level)
 
 
 def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
     attempt = call.dispatches + 1
+    mediator = steps.mediator_of(call.level)
     arguments = steps.arguments_of(call) or {}
-    dispatch = steps.mediator.again(
+    dispatch = mediator.again(
         call,
         arguments,
         attempt=attempt,
@@ -97,9 +99,9 @@ def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
         key=call.idempotency_key or idempotency_key(work.row.turn_id, call.call_id),
     )
     assert dispatch is not None, "missing_tools was asked before"
-    may_begin = steps.mediator.still_approved(call, arguments)
+    may_begin = mediator.still_approved(call, arguments)
     steps.calls.repeats[call.call_id] = Repeat(dispatch, probe_first, may_begin=may_begin)
-    return work.fact(ToolDispatched(attempt=attempt, cause="recovery"), call.step, call.call_id)
+    return work.fact(ToolDispatched(attempt=attempt, cause="recovery"), call.step, call.call_id, call.level)
 
 
 def _closed(work: TurnWork, call: Call, why: str) -> ToolFailed:

@@ -1,8 +1,9 @@
-"""Model requests of a turn: built from an append-only history, sent one at a time, each ending in facts."""
+"""Model requests of one level: built from an append-only history, sent one at a time, each ending in facts."""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from wakeful.agents.asking import Attempt, without_secrets
@@ -12,7 +13,10 @@ from wakeful.contracts.conversation import AssistantItem, History, ToolItem, Use
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import (
+    AnyEvent,
     ContinuationDecided,
+    CostEstimated,
+    LimitChanged,
     LimitState,
     ModelFailed,
     ModelRequested,
@@ -22,10 +26,13 @@ from wakeful.contracts.events import (
 from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.models import ModelGlimpse
 from wakeful.contracts.values import unchecked
+from wakeful.decisions.awareness import advised
 from wakeful.decisions.context import frame_of
 from wakeful.decisions.injected import shown_tools
+from wakeful.decisions.ledger import Reservation
+from wakeful.decisions.levels import Asked, Level
+from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
-from wakeful.decisions.state import Asked
 from wakeful.decisions.turn import AskModel
 from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Model, ModelRequest, Reattachable
@@ -45,18 +52,25 @@ class Intent(NamedTuple):
 
 
 _model_requested = unchecked(ModelRequested)
+UNKNOWN_OUTPUT = 4_096
+"""What an answer is taken to have at most, in tokens, where neither the model nor the settings say."""
+_NOTHING = Reservation(0, None, None)
 
 
 class Requests:
     """Asks the model, and the caller who holds the loop; never both at once."""
 
-    def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None]) -> None:
+    def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None], level: Level) -> None:
         self._work = work
         self._post = post
+        self._level_id = level.id
+        assert level.config is not None
+        self._config = level.config
         self._history = History()
+        self._compactions = level.compactions
         self._seen = 0
         """How many of the turn's items are in the history."""
-        self._tools = shown_tools(work.config.tools, work.config.injected_tool_args)
+        self._tools = shown_tools(self._config.tools, self._config.injected_tool_args)
         self._task: asyncio.Task[None] | None = None
         self._giving_up = False
         self._abandoning = False
@@ -74,43 +88,81 @@ class Requests:
         self.arguments: dict[str, dict[str, Any] | None] = {}
         """Arguments of the newest reply, as they came: in the log, long ones stand behind references."""
 
+    @property
+    def level(self) -> Level:
+        return self._work.state.level(self._level_id)
+
+    def _fact(self, event: AnyEvent, step: int | None) -> Fact:
+        return self._work.fact(event, step, None, self.level)
+
+    @property
+    def _models(self) -> Sequence[Model]:
+        return self._work.models_of(self.level)
+
     def intent(self, step: AskModel) -> "Intent":
-        """The facts of the request to come; of one that cannot be made, that it failed, and nothing is sent."""
-        work = self._work
-        model = work.models[step.candidate]
+        """The facts of the request to come; of one that cannot be made, that it failed, and nothing is sent.
+
+        One that the budget has no room for is not made either: the fact says which limit it would have passed.
+        """
+        work, level = self._work, self.level
+        model = self._models[step.candidate]
         refuses: Callable[[dict[str, Any]], ModelFailure | None] | None = getattr(model, "refusal", None)
-        refusal = refuses(work.config.settings) if refuses is not None else None  # see `ports.Refusing`
+        refusal = refuses(self._config.settings) if refuses is not None else None  # see `ports.Refusing`
         if refusal is not None:
             lost = self._attempt(step, model, 0.0).turned_down(refusal)
-            return Intent([*self._moved(step, model), work.fact(lost, step.step)], model, sends=False)
+            return Intent([*self._moved(step, model), self._fact(lost, step.step)], model, sends=False)
+        estimate, reservation = self._estimate(model)
+        held: dict[str, Any] = {}
+        if work.state.ledger.needs_reservation(work.state.limits):
+            passed = work.state.ledger.passed_by(work.state.limits, reservation)
+            if passed is not None:
+                limit = LimitChanged(
+                    limit_name=passed.name, limit=passed.limit, observed=passed.observed, what=passed.what
+                )
+                return Intent([self._fact(limit, step.step)], model, sends=False)
+            held = {
+                "reserved_input": reservation.input_tokens,
+                "reserved_output": reservation.output_tokens,
+                "reserved_usd": str(reservation.usd) if reservation.usd is not None else None,
+            }
         wait = step.backoff
         wait_ms = int(wait.ms * work.jitter()) if wait.jitter else wait.ms
+        if step.final:
+            held["final"] = True
         event = _model_requested(
             model_ref=model.ref,
             candidate=step.candidate,
             attempt=step.attempt,
-            items=len(work.state.items) + len(work.state.notes),
+            items=len(level.items) + len(level.notes) + (step.final and not level.told_last),
             backoff_ms=wait_ms,
+            **held,
         )
-        return Intent(
-            [*self._moved(step, model), *self._estimate(step, model), work.fact(event, step.step)], model, wait_ms
-        )
+        facts = [*self._moved(step, model)]
+        if estimate is not None:
+            facts.append(self._fact(estimate, step.step))
+        return Intent([*facts, self._fact(event, step.step)], model, wait_ms)
 
-    def _estimate(self, step: AskModel, model: Model) -> list[Fact]:
-        """The most it can cost, where that is known."""
+    def _estimate(self, model: Model) -> tuple[CostEstimated | None, Reservation]:
+        """The most it can take and cost, where that is known."""
         work = self._work
-        most = _most_output(model, work.config.settings)
-        if most is None or work.pricing is None:  # without a limit there is no most it can cost
-            return []
-        estimate = work.pricing.estimate(model, self._prompt_tokens, most, work.clock.now())
-        return [] if estimate is None else [work.fact(estimate, step.step)]
+        most = _most_output(model, self._config.settings)
+        limited = work.state.ledger.needs_reservation(work.state.limits)
+        if work.pricing is None or (most is None and not limited):  # without a limit there is no most it can cost
+            return None, Reservation(self._prompt_tokens() if limited else 0, most, None)
+        bound = most if most is not None else UNKNOWN_OUTPUT
+        estimate = work.pricing.estimate(model, self._prompt_tokens, bound, work.clock.now())
+        if not limited:
+            return estimate, _NOTHING
+        usd = Decimal(estimate.amount) if estimate is not None else None
+        return estimate if most is not None else None, Reservation(self._prompt_tokens(), bound, usd)
 
     def _moved(self, step: AskModel, model: Model) -> list[Fact]:
         """That the candidate before this one was given up, when it was."""
-        failure = self._work.state.asked.failure if self._work.state.asked is not None else None
+        asked = self.level.asked
+        failure = asked.failure if asked is not None else None
         # Not when a crash cut the candidate's first attempt off: the move to it is in the log already.
         if step.candidate > 0 and step.attempt == 1 and failure is not None and failure.disposition == "fallback":
-            return [self._work.fact(_moved_on(failure, model, self._work), step.step)]
+            return [self._fact(_moved_on(failure, model, self._work, self.level), step.step)]
         return []
 
     def send(self, step: AskModel, model: Model, wait_ms: float) -> None:
@@ -120,7 +172,7 @@ class Requests:
 
     def will_reattach(self, asked: Asked) -> bool:
         """Have an accepted request taken up again by its id; False when today's model is not the one to ask."""
-        models = self._work.models
+        models = self._models
         model = models[asked.candidate] if asked.candidate < len(models) else None
         if model is None or model.ref != asked.model_ref or not isinstance(model, Reattachable):
             return False
@@ -132,8 +184,8 @@ class Requests:
         asked, self.to_reattach = self.to_reattach, None
         assert asked is not None
         self._response_id = asked.response_id
-        step = AskModel(asked.step, asked.candidate, asked.attempt)
-        self._begin(step, self._work.models[asked.candidate], 0)
+        step = AskModel(asked.step, asked.candidate, asked.attempt, level=self._level_id)
+        self._begin(step, self._models[asked.candidate], 0)
         stop = self._work.state.stop
         if stop is not None and stop.applied:
             self.give_up()  # the process died after what ran was told, and before the provider was
@@ -183,10 +235,10 @@ class Requests:
         await self._extend()
         attempt = self._attempt(step, model, round((time.perf_counter() - began) * 1000, 3))
         attempt.waited_ms = int(wait_ms)
-        events, item = await attempt.outcome(list(work.state.attempts), work.call_ids)
+        events, item = await attempt.outcome(list(self.level.attempts), work.call_ids)
         if item is not None:
             self.arguments = {call.call_id: call.arguments for call in item.calls}
-        self._post([work.fact(event, step.step) for event in events])
+        self._post([self._fact(event, step.step) for event in events])
 
     def _over(self, task: "asyncio.Task[None]", step: AskModel, model: Model) -> None:
         """A request that was given up is a lost attempt, also one whose task had not come to run yet."""
@@ -212,7 +264,7 @@ class Requests:
 
     def _give_up_for_good(self, step: AskModel, model: Model, more: str = "") -> None:
         given_up = self._attempt(step, model, 0.0).cancelled(self._work.clock.now(), more)
-        self._post([self._work.fact(given_up, step.step)])
+        self._post([self._fact(given_up, step.step)])
 
     def _accepted(self, step: AskModel, model: Model) -> Callable[[str], Awaitable[None]]:
         async def accepted(response_id: str) -> None:
@@ -224,7 +276,7 @@ class Requests:
                 attempt=step.attempt,
                 response_id=response_id,
             )
-            fact = self._work.fact(event, step.step)
+            fact = self._fact(event, step.step)
             self.unwritten = fact, asyncio.get_running_loop().create_future()
             waiter = self.unwritten[1]
             self._post([fact])
@@ -234,18 +286,22 @@ class Requests:
 
     def _attempt(self, step: AskModel, model: Model, built_ms: float) -> Attempt:
         work = self._work
-        config = work.config
+        config, level = self._config, self.level
+        frame = self._frame_of_level()
         return Attempt(
             model,
             ModelRequest(
-                instructions=config.instructions,
-                frame=self._frame_of_turn(),
+                instructions=frame.system_prompt,
+                frame=frame,
                 history=self._history,
                 tools=self._tools if _takes_tools(model) else (),
                 turn_id=work.row.turn_id,
                 step=step.step,
                 attempt=step.attempt,
-                answered=work.state.answered,
+                answered=level.answered,
+                level=self._level_id,
+                depth=level.depth,
+                tool_choice="none" if step.final and self._tools else "auto",
                 settings=self._settings(),
                 output_schema=config.output_schema,
                 stream=work.stream,
@@ -253,7 +309,7 @@ class Requests:
                 accepted=self._accepted(step, model),
             ),
             candidate=step.candidate,
-            more_candidates=step.candidate + 1 < len(work.models),
+            more_candidates=step.candidate + 1 < len(self._models),
             context_build_ms=built_ms,
             clock=work.clock,
             keep=work.store.put_blob,
@@ -264,41 +320,58 @@ class Requests:
 
     def _prompt_tokens(self) -> int:
         """A guess at how long the next prompt is; only what is new is looked at."""
-        work = self._work
+        config, level = self._config, self.level
+        self._begin_anew_after_compaction(level)
         if not self._sized:
-            self._characters = len(work.config.instructions) + sum(
-                len(tool.name) + len(tool.description) + len(str(tool.input_schema)) for tool in work.config.tools
+            self._characters = len(config.instructions) + sum(
+                len(tool.name) + len(tool.description) + len(str(tool.input_schema)) for tool in config.tools
             )
-        items = work.state.items
+        items = level.items
         self._characters += characters(items[self._sized :])
         self._sized = len(items)
-        return tokens(self._characters)
+        return tokens(self._characters + characters(level.notes))
 
-    def _frame_of_turn(self) -> ProviderPromptFrame:
-        """Made once: every request of a turn begins the same."""
+    def _begin_anew_after_compaction(self, level: Level) -> None:
+        """The beginning was folded into a summary: what was built on it is built again."""
+        if level.compactions != self._compactions:
+            self._compactions = level.compactions
+            self._history, self._seen, self._sized, self._characters = History(), 0, 0, 0
+
+    def _frame_of_level(self) -> ProviderPromptFrame:
+        """Made once: every request of a level begins the same."""
         if self._frame is None:
             work = self._work
-            self._frame = frame_of(work.config, work.claim.agent_id, work.claim.seen)
+            plan = work.state.plan if self._level_id is None else None
+            section = plan_section(plan) if plan is not None else ""
+            self._frame = frame_of(self._config, work.claim.agent_id, work.claim.seen, section)
         return self._frame
 
     def _settings(self) -> dict[str, Any]:
-        cache = self._frame_of_turn().cache
+        cache = self._frame_of_level().cache
         if cache is None:
-            return self._work.config.settings
-        return {"prompt_cache_key": cache.prompt_cache_key, **self._work.config.settings}
+            return self._config.settings
+        return {"prompt_cache_key": cache.prompt_cache_key, **self._config.settings}
 
     async def _extend(self) -> None:
         """Hand on what is new since the last request, whole: what stands behind references is fetched."""
-        items = self._work.state.items
+        level = self.level
+        self._begin_anew_after_compaction(level)
+        items = level.items
         new: list[UserItem | AssistantItem | ToolItem] = items[self._seen :]
+        if level.advised and self._config.context_window is not None:
+            new = advised(new, self._seen, level.advised, self._config.context_window)
         self._seen = len(items)
         if any(refers(item) for item in new):
             new = [await resolve(item, self._work.store.get_blob) for item in new]
         self._history.extend(new)
 
     def _show(self, step: AskModel) -> Callable[[ModelGlimpse], None]:
+        level = self.level
+        depth = level.depth
+        made_by = level.made_by.call_id if level.made_by is not None else None
+
         def show(piece: ModelGlimpse) -> None:
-            self._work.glimpse(ModelGlimpsed(step.step, step.attempt, piece))
+            self._work.glimpse(ModelGlimpsed(step.step, step.attempt, piece, self._level_id, depth, made_by))
 
         return show
 
@@ -315,8 +388,8 @@ def _takes_tools(model: Model) -> bool:
     return profile is None or bool(profile.tools)
 
 
-def _moved_on(failure: ModelFailed, model: Model, work: TurnWork) -> RoutingFallbackApplied:
-    tried = list(dict.fromkeys(record.model_ref for record in work.state.attempts))
+def _moved_on(failure: ModelFailed, model: Model, work: TurnWork, level: Level) -> RoutingFallbackApplied:
+    tried = list(dict.fromkeys(record.model_ref for record in level.attempts))
     limited = failure.failure_kind == "rate_limited"
     return RoutingFallbackApplied(
         routing_id=f"route_{work.row.turn_id}",

@@ -45,7 +45,7 @@ class TurnRunner:
         timekeeper = asyncio.create_task(self._keep_time())
         outcomes = opening
         self._answers = _answers(state)
-        self.steps.waiting.reopen(state.open_calls())
+        self.steps.waiting.reopen(state.all_open_calls())
         try:
             while True:
                 outcomes = await self._pass(outcomes)
@@ -100,8 +100,9 @@ class TurnRunner:
             work.show(others, facts, first)
             if steps.calls.unwritten:
                 steps.calls.written(facts)
-            if steps.requests.unwritten is not None:
-                steps.requests.written(facts)
+            for requests in steps.every_request:
+                if requests.unwritten is not None:
+                    requests.written(facts)
         for start in starts:
             if start.needs_barrier:
                 await work.store.hold(work.claim)
@@ -142,7 +143,7 @@ class TurnRunner:
     async def _go_down(self) -> None:
         work, steps = self._work, self.steps
         await steps.leave_gate()
-        await steps.requests.shut_down()
+        await asyncio.gather(*(requests.shut_down() for requests in steps.every_request))
         await steps.calls.shut_down()
         finished = self._take()
         if finished:

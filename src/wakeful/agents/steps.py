@@ -6,10 +6,12 @@ from functools import partial
 from typing import Any, NamedTuple, assert_never
 
 from wakeful.agents.calls import Calls
+from wakeful.agents.delegating import Delegating
+from wakeful.agents.folding_history import Folding
 from wakeful.agents.requests import Requests
 from wakeful.agents.waiting import Waiting
 from wakeful.agents.work import TurnWork
-from wakeful.contracts.envelope import Fact
+from wakeful.contracts.envelope import Fact, before, step_id
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -19,7 +21,10 @@ from wakeful.contracts.events import (
     PermissionEvaluated,
     RuntimeToolRequested,
     RuntimeToolResolved,
+    SubagentStarted,
     ToolDispatched,
+    ToolFailed,
+    ToolResult,
     TurnInterruptApplied,
     TurnSuspended,
 )
@@ -27,15 +32,19 @@ from wakeful.contracts.events.tools import AbortReason, ErrorCategory
 from wakeful.contracts.tools import Effects, ToolError
 from wakeful.decisions.approving import cancelled as withdrawn
 from wakeful.decisions.ending import ending
-from wakeful.decisions.state import Call, Pending
+from wakeful.decisions.levels import Call, Level, Pending
+from wakeful.decisions.runtime_answers import ANSWERED_HERE, FINISH
 from wakeful.decisions.turn import (
     AskCaller,
     AskModel,
     Because,
     CheckAnswer,
+    EndLevel,
     Finish,
+    Fold,
     HitLimit,
     SkipCall,
+    StartPlanning,
     Step,
     StopWork,
     Suspend,
@@ -45,6 +54,7 @@ from wakeful.mediation.asking import unanswered
 from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.outcomes import CallRecord, failed
+from wakeful.tools.answered_here import AnsweredHere
 
 _SKIPPED: dict[Because, tuple[str, str, ErrorCategory, AbortReason | None]] = {
     "cancelled": ("skipped", "the turn was told to stop before this call began", "canceled", "user_interrupt"),
@@ -82,14 +92,40 @@ class Steps:
     def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None]) -> None:
         self._work = work
         self._post = post
-        self.mediator = Mediator(work.config, work.tools, work.row.turn_id, work.gate)
+        self._mediators: dict[str | None, Mediator] = {}
+        self._requests: dict[str | None, Requests] = {}
+        """Of each level, made when it is first needed."""
         self.calls = Calls(work, post)
+        self.delegating = Delegating(work, post)
+        self.folding = Folding(work)
         self.waiting = Waiting(work)
         self._at_gate: dict[str, asyncio.Task[None]] = {}
         """Calls for which somebody (a hook, a lock) is waited for."""
         self._through: dict[str, Callable[[], Admission]] = {}
         """What the gate says now of calls that had to wait there, until that is on disk."""
-        self.requests = Requests(work, post)
+
+    def requests_of(self, level: Level) -> Requests:
+        found = self._requests.get(level.id)
+        if found is None:
+            found = self._requests[level.id] = Requests(self._work, self._post, level)
+        return found
+
+    def mediator_of(self, level: Level) -> Mediator:
+        """The gate as the level's configuration makes it: a child has fewer tools than its parent."""
+        found = self._mediators.get(level.id)
+        if found is None:
+            work = self._work
+            config = work.config if level.id is None else level.config
+            assert config is not None
+            tools = work.tools
+            if level.output_schema is not None and (finish := config.tool(FINISH)) is not None:
+                tools = {**tools, FINISH: AnsweredHere(finish)}
+            found = self._mediators[level.id] = Mediator(config, tools, work.row.turn_id, work.gate)
+        return found
+
+    @property
+    def every_request(self) -> list[Requests]:
+        return list(self._requests.values())
 
     def begin(self, step: Step, starts: list[Start], fact_index: int) -> list[Fact]:
         """The facts a step begins with; what is to start goes to `starts`."""
@@ -98,9 +134,10 @@ class Steps:
             case TakeUp():
                 return self._take_up(step, starts, fact_index)
             case AskModel():
-                intent = self.requests.intent(step)
+                requests = self.requests_of(work.state.level(step.level))
+                intent = requests.intent(step)
                 if intent.sends:
-                    starts.append(Start(lambda _: self.requests.send(step, intent.model, intent.wait_ms)))
+                    starts.append(Start(lambda _: requests.send(step, intent.model, intent.wait_ms)))
                 return intent.facts
             case SkipCall():
                 return self._skipped(step)
@@ -110,16 +147,28 @@ class Steps:
                     return []  # an approver is being asked: its word, or that it has none, will be an outcome
                 return [work.fact(TurnSuspended(reason=step.reason, waiting_for=step.waiting_for))]
             case HitLimit():
-                event = LimitChanged(limit_name=step.name, limit=step.limit, observed=step.observed)
+                event = LimitChanged(limit_name=step.name, limit=step.limit, observed=step.observed, what=step.what)
                 return [work.fact(event, work.state.step or None)]
             case StopWork():
                 return [self._stop_work(step, starts)]
+            case EndLevel():
+                level = work.state.levels[step.level]
+                facts = self.folding.end(level, step) if level.kind == "summary" else self.delegating.end(step)
+                if facts:
+                    self._requests.pop(step.level, None)
+                    self._mediators.pop(step.level, None)
+                return facts
+            case Fold():
+                return self.folding.begin(step)
+            case StartPlanning():
+                return self.delegating.plan()
             case CheckAnswer():
                 assert work.check_answer is not None
                 return [work.fact(work.check_answer(work.state.final_text, work.state.answer_rejections))]
             case AskCaller():
-                if not self.requests.busy:
-                    self.requests.ask_caller()
+                requests = self.requests_of(work.state)
+                if not requests.busy:
+                    requests.ask_caller()
                 return []
             case Finish():
                 return [work.fact(ending(work.state, step, work.clock.now()))]
@@ -129,7 +178,11 @@ class Steps:
     @property
     def expects_outcomes(self) -> bool:
         """May there be something to start among the outcomes? Looked at once a pass."""
-        return bool(self.calls.repeats) or self.calls.asked or self.requests.to_reattach is not None
+        return (
+            bool(self.calls.repeats)
+            or self.calls.asked
+            or any(requests.to_reattach is not None for requests in self._requests.values())
+        )
 
     def repeated(self, outcomes: list[Fact]) -> list[Start]:
         """Second runs whose intents are among these facts, answers that are asked for again, questions of tools."""
@@ -137,7 +190,8 @@ class Steps:
         for index, fact in enumerate(outcomes):
             repeat = self.calls.repeats.get(fact.call_id or "")
             if isinstance(fact.event, ModelResponseReattached):
-                starts.append(Start(lambda _: self.requests.reattach()))
+                requests = self.requests_of(self._work.state.level(fact.level))
+                starts.append(Start(partial(_reattach, requests)))
             elif repeat is not None and isinstance(fact.event, ToolDispatched):
                 pure = repeat.dispatch.declaration.effect == "pure"
                 starts.append(Start(partial(self.calls.run_again, repeat), not pure))
@@ -158,18 +212,20 @@ class Steps:
             at_gate.cancel()
         self._at_gate.clear()
         self.calls.release_locks()
-        for call_id in self.mediator.claimants - self.calls.with_locks:
-            self.mediator.let_go(call_id)
+        for mediator in self._mediators.values():
+            for call_id in mediator.claimants - self.calls.with_locks:
+                mediator.let_go(call_id)
 
     def arguments_of(self, call: Call) -> dict[str, Any] | None:
         """A call's arguments; None when the model did not write a JSON object."""
         if call.part.arguments is not None:
             return call.part.arguments
-        return self.requests.arguments.get(call.call_id)
+        return self.requests_of(call.level).arguments.get(call.call_id)
 
     def _take_up(self, step: TakeUp, starts: list[Start], fact_index: int) -> list[Fact]:
         work = self._work
         call = work.state.calls[step.call_id]
+        mediator = self.mediator_of(call.level)
         if call.call_id in self._at_gate:
             return []  # it stands there already; asking again would ask predicates and hooks twice
         if any(start.alone for start in starts):
@@ -178,11 +234,11 @@ class Steps:
         if waited is not None:
             admission = waited()
         else:
-            admission = self.mediator.admit(
+            admission = mediator.admit(
                 call,
                 self.arguments_of(call),
                 now=work.now(),
-                batch_id=f"{work.row.turn_id}/{call.step}",
+                batch_id=self._batch_id(call),
                 scheduling=step.scheduling,
             )
         if admission.later is not None:
@@ -190,19 +246,40 @@ class Steps:
             return []
         dispatch = admission.dispatch
         alone = dispatch is not None and dispatch.declaration.serial
-        if alone and (work.state.running or any(start.runs for start in starts)):
+        if alone and (call.level.running or any(start.runs for start in starts)):
             # Its arguments make it stricter than its tool: it begins when nothing else runs, and is judged anew then.
             if waited is None:
-                self.mediator.let_go(call.call_id)
+                mediator.let_go(call.call_id)
             return []
-        if dispatch is None and call.call_id in self.mediator.claimants:
-            self.mediator.let_go(call.call_id)  # it may have had its locks, and is not let through any more
+        if dispatch is None and call.call_id in mediator.claimants:
+            mediator.let_go(call.call_id)  # it may have had its locks, and is not let through any more
+        facts = [work.fact(event, call.step, call.call_id, call.level) for event in admission.events]
+        if dispatch is not None and dispatch.declaration.name in ANSWERED_HERE:
+            return [*facts, *self._answer_here(call, dispatch, admission, starts, fact_index)]
         if dispatch is not None:
             pure = dispatch.declaration.effect == "pure"
             starts.append(Start(partial(self._let_run, dispatch, admission), not pure, fact_index, False, True, alone))
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
             starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=True))
-        return [work.fact(event, call.step, call.call_id) for event in admission.events]
+        return facts
+
+    def _answer_here(
+        self, call: Call, dispatch: Dispatch, admission: Admission, starts: list[Start], fact_index: int
+    ) -> list[Fact]:
+        """What is asked of the runtime itself is done in the commit of its intent."""
+        self._through.pop(call.call_id, None)
+        facts = self.delegating.begin(call, dispatch)
+        at = admission.permission_at
+        for place, fact in enumerate(facts):
+            if isinstance(fact.event, ToolResult | ToolFailed) and at is not None:
+                ref = before(len(admission.events) - at + place)
+                fact.event = fact.event.model_copy(update={"permission_ref": ref})
+        if isinstance(facts[0].event, SubagentStarted):
+            starts.append(Start(partial(self.delegating.began, call.call_id, at), False, fact_index))
+        return facts
+
+    def _batch_id(self, call: Call) -> str:
+        return step_id(self._work.row.turn_id, call.step, call.level.id)
 
     def _let_run(self, dispatch: Dispatch, admission: Admission, first_seq: int) -> None:
         self._through.pop(dispatch.call_id, None)
@@ -212,7 +289,7 @@ class Steps:
         """Wait where the gate has to wait. What it then says is asked for when the call may be taken up, if ever."""
         judged = await later()
         if self._at_gate.pop(call.call_id, None) is None:
-            self.mediator.let_go(call.call_id)  # the turn went on without it meanwhile
+            self.mediator_of(call.level).let_go(call.call_id)  # the turn went on without it meanwhile
             return
         self._through[call.call_id] = judged
         assert self._work.on_look is not None
@@ -234,7 +311,8 @@ class Steps:
         if at_gate is not None:
             at_gate.cancel()
         self._through.pop(call.call_id, None)
-        self.mediator.let_go(call.call_id)
+        mediator = self.mediator_of(call.level)
+        mediator.let_go(call.call_id)
         cancelled = step.because == "cancelled"
         kind, message, category, abort_reason = _SKIPPED[step.because]
         now = work.now()
@@ -251,10 +329,10 @@ class Steps:
         )
         events: list[AnyEvent] = []
         if call.pending is None:
-            events.append(self.mediator.passed_over(call, self.arguments_of(call), f"{work.row.turn_id}/{call.step}"))
+            events.append(mediator.passed_over(call, self.arguments_of(call), self._batch_id(call)))
         elif call.is_waiting:
             events.append(withdrawn(call.pending, "run_cancelled" if cancelled else "run_ended"))
-        return [work.fact(event, call.step, call.call_id) for event in (*events, outcome)]
+        return [work.fact(event, call.step, call.call_id, call.level) for event in (*events, outcome)]
 
     def _unanswered(self, call: Call, pending: Pending, because: Because) -> list[Fact]:
         """A client was asked to run the call, and the turn ends before an answer was taken in."""
@@ -283,7 +361,7 @@ class Steps:
             )
         else:
             outcome = unanswered(record, said, call.effect, now)
-        return [work.fact(event, call.step, call.call_id) for event in (*events, outcome)]
+        return [work.fact(event, call.step, call.call_id, call.level) for event in (*events, outcome)]
 
     def _stop_work(self, step: StopWork, starts: list[Start]) -> Fact:
         work = self._work
@@ -299,8 +377,13 @@ class Steps:
         return work.fact(event)
 
     def _tell_running(self, *, cancelled: bool) -> None:
-        self.requests.give_up()
+        for requests in self.every_request:
+            requests.give_up()
         self.calls.stop("cancel" if cancelled else "budget")
+
+
+def _reattach(requests: Requests, _: int) -> None:
+    requests.reattach()
 
 
 def _record(work: TurnWork, call: Call, now: float) -> CallRecord:

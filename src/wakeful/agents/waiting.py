@@ -14,7 +14,7 @@ from wakeful.contracts.approvals import Always, Answer, Approval, Approve, Decid
 from wakeful.contracts.errors import AlreadyDecided, NotEntitled, WakefulError
 from wakeful.contracts.events import ActionRequired
 from wakeful.decisions.approving import approval_of, expired
-from wakeful.decisions.state import Call
+from wakeful.decisions.levels import Call
 
 Approver: TypeAlias = Callable[[Approval], Awaitable[Any]]
 
@@ -39,7 +39,7 @@ class Waiting:
             and call.pending is not None
             and isinstance(call.pending.asked, ActionRequired)
             and call.pending.action_id not in self._heard
-            for call in self._work.state.open_calls()
+            for call in self._work.state.waiting.values()
         )
 
     def opened(self, call: Call) -> None:
@@ -103,7 +103,8 @@ class Waiting:
         if pending is None or pending.action_id != action_id or pending.said is not None:
             return
         try:
-            await work.store.admit(work.claim.agent_id, [work.fact(expired(pending), call.step, call.call_id)])
+            over = work.fact(expired(pending), call.step, call.call_id, call.level)
+            await work.store.admit(work.claim.agent_id, [over])
         except AlreadyDecided:
             pass
 

@@ -17,6 +17,11 @@ class ModelGlimpsed(NamedTuple):
     step: int
     attempt: int
     piece: ModelGlimpse
+    level: str | None = None
+    """The level whose words they are; None: the root."""
+    depth: int = 0
+    made_by: str | None = None
+    """The call that made the level."""
 
 
 class ProgressGlimpsed(NamedTuple):

@@ -15,6 +15,8 @@ from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import AnswerAccepted, AnswerRejected, LimitChanged
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
+from wakeful.decisions.ledger import left_of
+from wakeful.decisions.levels import Level
 from wakeful.decisions.state import TurnState
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.running import AfterCall
@@ -45,6 +47,10 @@ class TurnWork:
     """Every call id this conversation has seen."""
     known: KnownFacts
     """The turn's stored facts, as far as this process has seen them."""
+    planner: Sequence[Model] = ()
+    """Who plans, where that is somebody else."""
+    summariser: Sequence[Model] = ()
+    """Who folds conversations that grow too long, where that is somebody else."""
     deps: Any = None
     context: Mapping[str, Any] = field(default_factory=dict)
     principal: Principal | None = None
@@ -73,6 +79,12 @@ class TurnWork:
 
     def __post_init__(self) -> None:
         self.fact = FactMaker(self.clock, self.row.thread_id, self.row.turn_id)
+
+    def models_of(self, level: Level) -> Sequence[Model]:
+        """Who is asked for a level: the agent's models, unless it is a phase with one of its own."""
+        if level.kind == "planner" and self.planner:
+            return self.planner
+        return self.summariser if level.kind == "summary" and self.summariser else self.models
 
     # --- who sees it ------------------------------------------------------------------------------------------------
 
@@ -124,18 +136,14 @@ class TurnWork:
         return self.clock.now() / 1_000_000
 
     def active_seconds(self) -> float:
+        """Seconds of work so far. While nothing works and somebody outside is waited for, none pass."""
         state = self.state
-        since = state.stretch_from or self.clock.now()
-        return (state.active_us + max(0, self.clock.now() - since)) / 1_000_000
+        now = state.now if state.idle else self.clock.now()
+        return (state.active_us + max(0, now - (state.stretch_from or now))) / 1_000_000
 
     def out_of_time(self, seconds: float) -> Fact:
         event = LimitChanged(limit_name="wall_clock", limit=seconds, observed=round(self.active_seconds(), 3))
         return self.fact(event, self.state.step or None)
 
     def budget_left(self) -> BudgetLeft:
-        limits, state = self.state.limits, self.state
-        return BudgetLeft(
-            model_calls=None if limits.model_calls is None else max(0, limits.model_calls - state.model_calls),
-            tool_calls=None if limits.tool_calls is None else max(0, limits.tool_calls - state.tool_calls),
-            seconds=None if limits.seconds is None else max(0.0, limits.seconds - self.active_seconds()),
-        )
+        return left_of(self.state.ledger, self.state.limits, self.active_seconds())

@@ -3,6 +3,7 @@
 from functools import cached_property
 from typing import Any
 
+from wakeful.contracts.controls import CompactionPolicy
 from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import Value
@@ -30,6 +31,27 @@ class TurnConfig(Value):
     """Fields that every tool shows the model and no tool ever gets."""
     output_retries: int = 2
     """How often an answer that does not fit may be given again."""
+    emit_mcp_progress: bool = True
+    planning_enabled: bool = False
+    planning_model: str | None = None
+    planning_instructions: str = ""
+    budget_awareness: str | None = None
+    allow_parallel_subagents: bool = False
+    max_parallel_subagents: int = 3
+    subtasks: bool = False
+    """It may split its work into children."""
+    collections: tuple[str, ...] = ()
+    """Sets of texts that it may search, by name."""
+    compaction: CompactionPolicy = CompactionPolicy()
+
+    context_window: int | None = None
+    """How many tokens the model can be shown; None where nobody knows."""
+
+    @cached_property
+    def prompt_tokens(self) -> int:
+        """About how long everything before the conversation is."""
+        told = sum(len(tool.name) + len(tool.description) + len(str(tool.input_schema)) for tool in self.tools)
+        return -(-(len(self.instructions) + told) // 3)
 
     @cached_property
     def _by_name(self) -> dict[str, ToolDeclaration]:
@@ -37,6 +59,13 @@ class TurnConfig(Value):
 
     def tool(self, name: str) -> ToolDeclaration | None:
         return self._by_name.get(name)
+
+    def changed(self, **changes: Any) -> "TurnConfig":
+        """The same with some fields given anew."""
+        copy = self.model_copy(update=changes)
+        for worked_out in ("_by_name", "prompt_tokens"):
+            copy.__dict__.pop(worked_out, None)
+        return copy
 
     def changes_from(self, before: "TurnConfig") -> tuple[str, ...]:
         """What differs, in words a person reads."""
@@ -52,6 +81,19 @@ class TurnConfig(Value):
                 "policy",
                 "profile",
                 "workspace",
+                "sandbox",
+                "injected_tool_args",
+                "output_retries",
+                "emit_mcp_progress",
+                "planning_enabled",
+                "planning_model",
+                "planning_instructions",
+                "budget_awareness",
+                "allow_parallel_subagents",
+                "max_parallel_subagents",
+                "subtasks",
+                "collections",
+                "compaction",
             )
             if getattr(self, name) != getattr(before, name)
         ]

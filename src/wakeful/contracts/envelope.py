@@ -83,9 +83,9 @@ def event_id(agent_id: str, seq: int) -> str:
     return f"{agent_id}:{seq}"
 
 
-def step_id(turn_id: str, step: int) -> str:
-    """The name of a round."""
-    return f"{turn_id}/{step}"
+def step_id(turn_id: str, step: int, level: str | None = None) -> str:
+    """The name of a round; rounds of a level below the root are numbered by themselves."""
+    return f"{turn_id}/{step}" if level is None else f"{turn_id}/{level}/{step}"
 
 
 def iso(at: int) -> str:
@@ -103,10 +103,13 @@ def before(places: int) -> str:
     return f"{BEFORE}{places}"
 
 
+_REFERRING = ("permission_ref", "summary_ref", "continuation_ref")
+
+
 def _name_references(payload: dict[str, Any], agent_id: str, seq: int) -> None:
     """References to what was written in the same append, when nothing had a number yet, as the ids readers know."""
     outcomes = payload.get("hook_outcomes", ())
-    for holder, field in ((payload, "permission_ref"), *((outcome, "event_id") for outcome in outcomes)):
+    for holder, field in (*((payload, name) for name in _REFERRING), *((outcome, "event_id") for outcome in outcomes)):
         ref = holder.get(field)
         if isinstance(ref, str) and ref.startswith(BEFORE):
             holder[field] = event_id(agent_id, seq - int(ref[len(BEFORE) :]))
@@ -135,7 +138,7 @@ def published(recorded: Recorded, runtime_id: str) -> RuntimeEvent:
         thread_id=fact.thread_id,
         turn_id=fact.turn_id,
         run_id=fact.turn_id,
-        step_id=step_id(fact.turn_id, fact.step) if fact.turn_id and fact.step else None,
+        step_id=step_id(fact.turn_id, fact.step, fact.level) if fact.turn_id and fact.step else None,
         tool_call_id=fact.call_id,
         action_id=fact.action_id,
         subagent_id=fact.level,

@@ -111,6 +111,12 @@ class NotBuiltYet(ForTheCaller):
         super().__init__(f"{what} is not available in this version of wakeful", hint)
 
 
+class ContextWindowUnknown(ForTheCaller):
+    """A limit on the context was set for a model whose window nobody knows."""
+
+    code = "context_window_unknown"
+
+
 class InvalidValue(ForTheCaller):
     """A value from outside does not keep its contract; `code` says which contract, `path` where."""
 

@@ -2,16 +2,12 @@
 
 from typing import Final
 
-from wakeful.contracts.tools import (
-    MAX_PARALLEL_PER_TURN,
-    MAX_RESULT_BYTES,
-    MAX_RESULT_TOKENS,
-    PREVIEW_CHARS,
-)
+from wakeful.contracts.budgets import MAX_PARALLEL_PER_TURN, MAX_TOOL_RESULT_BYTES
+from wakeful.contracts.tools import MAX_RESULT_TOKENS, PREVIEW_CHARS
 
 LIMITS: Final[dict[str, int]] = {
     "preview_chars": PREVIEW_CHARS,
-    "tool_result_bytes": MAX_RESULT_BYTES,
+    "tool_result_bytes": MAX_TOOL_RESULT_BYTES,
     "tool_result_tokens": MAX_RESULT_TOKENS,
     "parallel_calls_per_turn": MAX_PARALLEL_PER_TURN,
 }

@@ -26,7 +26,16 @@ SENSITIVE_WORDS = (
     "secret",
     "token",
 )
-COUNT_WORDS = ("tokens", "tokencount", "tokenusage", "tokenlimit", "tokenbudget", "tokenestimate", "tokentotal")
+COUNT_WORDS = (
+    "tokens",
+    "tokencount",
+    "tokenusage",
+    "tokenlimit",
+    "tokenbudget",
+    "tokenceiling",
+    "tokenestimate",
+    "tokentotal",
+)
 """A name that says how many tokens there are. Only numbers pass under it: a text is still hidden."""
 SCHEMA_FLAGS = ("sensitive", "x-sensitive", "secret", "writeOnly")
 """How a JSON Schema says that what it describes is a secret; `format: password` says so too."""

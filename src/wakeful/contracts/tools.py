@@ -34,12 +34,8 @@ RuntimeOwner: TypeAlias = Literal[
 ]
 """Who runs the tool."""
 
-MAX_PARALLEL_PER_TURN = 8
-"""At most this many calls of a turn run at the same time."""
-MAX_RESULT_BYTES = 50_000
-"""The largest tool result a model is shown; what is longer is cut, and whole in an artifact."""
 MAX_RESULT_TOKENS = 8_000
-"""The same limit in tokens, estimated as UTF-8 bytes / 3."""
+"""The most text of a result that a model is shown where nobody set a budget, estimated as UTF-8 bytes / 3."""
 PREVIEW_CHARS = 500
 """How much of a text stands in an event that only wants to show it."""
 

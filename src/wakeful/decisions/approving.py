@@ -4,7 +4,7 @@ from typing import Protocol
 
 from wakeful.contracts.approvals import Approval, ApprovalState
 from wakeful.contracts.events import ActionRequired, ActionResolved, RuntimeToolRequested, RuntimeToolResolved
-from wakeful.decisions.state import Call, Pending
+from wakeful.decisions.levels import Call, Pending
 
 RUNTIME = "runtime"
 

@@ -10,17 +10,21 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.frames import PromptContentBlock, ProviderPromptCache, ProviderPromptFrame
 
 
-def frame_of(config: TurnConfig, agent_id: str, log_position: int) -> ProviderPromptFrame:
+def frame_of(config: TurnConfig, agent_id: str, log_position: int, section: str = "") -> ProviderPromptFrame:
     """The frame of a turn that begins at this position of the agent's log.
 
     The log is chained: a position in it stands for everything before, and the conversation is not hashed again.
     """
     key = prompt_cache_key(config)
     context = hashlib.sha256(f"{key}\n{agent_id}\n{log_position}".encode())
-    block = PromptContentBlock(text=config.instructions, stability="agent_scoped", cache_breakpoint=True)
+    blocks = []
+    if config.instructions:
+        blocks.append(PromptContentBlock(text=config.instructions, stability="agent_scoped", cache_breakpoint=True))
+    if section:  # of this run alone, after everything that is the same in the next
+        blocks.append(PromptContentBlock(text=section, stability="turn_scoped"))
     return ProviderPromptFrame(
-        system_prompt=config.instructions,
-        system_blocks=(block,) if config.instructions else (),
+        system_prompt="\n\n".join(block.text for block in blocks),
+        system_blocks=tuple(blocks),
         cache=ProviderPromptCache(
             agent_id=agent_id, prompt_cache_key=key, context_fingerprint=f"sha256:{context.hexdigest()}"
         ),

@@ -8,9 +8,12 @@ from wakeful.decisions.turn import (
     AskCaller,
     AskModel,
     CheckAnswer,
+    EndLevel,
     Finish,
+    Fold,
     HitLimit,
     SkipCall,
+    StartPlanning,
     Step,
     StopWork,
     Suspend,
@@ -68,7 +71,8 @@ def words(step: Step) -> str:
     """A step as the report spells it."""
     match step:
         case AskModel():
-            return f"ask model {step.candidate} in step {step.step}, attempt {step.attempt}"
+            where = f" of {step.level}" if step.level is not None else ""
+            return f"ask model {step.candidate} in step {step.step}{where}, attempt {step.attempt}"
         case TakeUp():
             return f"take up {step.call_id} ({step.scheduling})"
         case SkipCall():
@@ -79,6 +83,12 @@ def words(step: Step) -> str:
             return f"stop at {step.name}={step.limit:g}, observed {step.observed:g}"
         case StopWork():
             return f"stop {', '.join(step.running) or 'nothing'}, skip {', '.join(step.waiting) or 'nothing'}"
+        case StartPlanning():
+            return "plan"
+        case Fold():
+            return f"fold {step.cut} items ({step.trigger})"
+        case EndLevel():
+            return f"end {step.level} ({step.error or 'completed'})"
         case CheckAnswer():
             return "check the answer"
         case AskCaller():

@@ -21,23 +21,6 @@ class Split(NamedTuple):
     """As they came, of whatever type."""
 
 
-def checked_injected_args(who: str, given: Any) -> dict[str, str]:
-    """`injected_tool_args` of an agent: names and descriptions. Raises InvalidConfig, naming the field."""
-    if not isinstance(given, Mapping):
-        raise InvalidConfig(
-            f"{who}: injected_tool_args={given!r}", 'give a dict: {"reason": "Why you call this tool."}'
-        )
-    for name, description in given.items():
-        if not isinstance(name, str) or not name.strip():
-            raise InvalidConfig(f"{who}: injected_tool_args has a name {name!r}", "a name is a text that is not empty")
-        if not isinstance(description, str):
-            raise InvalidConfig(
-                f"{who}: injected_tool_args[{name!r}] is a {type(description).__name__}",
-                "give the description alone; an injected field is always an optional text",
-            )
-    return dict(given)
-
-
 def check_collisions(who: str, injected: Mapping[str, str], tools: Iterable[ToolDeclaration]) -> None:
     """No injected name may be a tool's own parameter. Raises InvalidConfig, naming the field and the tool."""
     for tool in tools if injected else ():

@@ -14,7 +14,8 @@ what may be done about it:
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from wakeful.decisions.state import Call, TurnState
+from wakeful.decisions.levels import Call, Level
+from wakeful.decisions.state import TurnState
 
 MAX_DISPATCHES = 3
 """An intent found open after this many tries is not tried again."""
@@ -24,12 +25,15 @@ MAX_DISPATCHES = 3
 class LoseAttempt:
     """The request's answer, if there was one, is gone."""
 
+    level: str | None = None
+
 
 @dataclass(slots=True, frozen=True)
 class Reattach:
     """The provider works at the request by itself: its answer is there, or will be."""
 
     response_id: str
+    level: str | None = None
 
 
 @dataclass(slots=True, frozen=True)
@@ -68,12 +72,17 @@ def resume_cause(state: TurnState) -> Literal["recovery", "supplied", "decision"
 
 def settle(state: TurnState) -> list[Settlement]:
     """One settlement for everything that was open when the process ended."""
-    if state.phase == "asking":
-        accepted = state.asked.response_id if state.asked is not None else None
-        return [LoseAttempt() if accepted is None else Reattach(accepted)]
-    if state.phase not in ("acting", "suspended"):
+    return [each for level in (state, *state.levels.values()) for each in _settle_level(level)]
+
+
+def _settle_level(level: Level) -> list[Settlement]:
+    """A call that waits for its children stays open: they are settled one by one."""
+    if level.phase == "asking":
+        accepted = level.asked.response_id if level.asked is not None else None
+        return [LoseAttempt(level.id) if accepted is None else Reattach(accepted, level.id)]
+    if level.phase not in ("acting", "suspended"):
         return []
-    return [_settle_call(call) for call in state.open_calls() if call.running]
+    return [_settle_call(call) for call in level.open_calls() if call.running and not call.children]
 
 
 def _settle_call(call: Call) -> Settlement:

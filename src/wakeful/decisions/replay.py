@@ -18,6 +18,9 @@ from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
     AnyEvent,
+    CompactionCompleted,
+    CompactionFailed,
+    CompactionStarted,
     ContinuationDecided,
     CostEstimated,
     HookCompleted,
@@ -28,8 +31,14 @@ from wakeful.contracts.events import (
     ModelRequested,
     ModelResponseReattached,
     PermissionEvaluated,
+    PlanningCompleted,
+    PlanningFailed,
+    PlanningStarted,
     RoutingFallbackApplied,
     SandboxApplied,
+    SubagentCompleted,
+    SubagentFailed,
+    SubagentStarted,
     ToolCatalogResolved,
     ToolDispatched,
     ToolFailed,
@@ -44,8 +53,11 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import BY_DANGER
+from wakeful.decisions.delegation import Refusal, child_of, jobs_of
 from wakeful.decisions.differences import Difference, compared, spelled, words
 from wakeful.decisions.ending import ending
+from wakeful.decisions.folding import settled_fold
+from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.recovery import (
     CloseUnknown,
     LoseAttempt,
@@ -57,15 +69,19 @@ from wakeful.decisions.recovery import (
     settle,
 )
 from wakeful.decisions.retries import NO_BACKOFF, dispose
-from wakeful.decisions.state import Call, TurnState, evolve
+from wakeful.decisions.runtime_answers import DELEGATING, SPAWN_PARALLEL
+from wakeful.decisions.state import TurnState, evolve
 from wakeful.decisions.turn import (
     AskCaller,
     AskModel,
     Because,
     CheckAnswer,
+    EndLevel,
     Finish,
+    Fold,
     HitLimit,
     SkipCall,
+    StartPlanning,
     Step,
     StopWork,
     Suspend,
@@ -161,6 +177,19 @@ class Replay:
                 return self._resumed(event)
             case TurnSuspended():
                 return self._suspended(fact, event)
+            case SubagentStarted():
+                return self._child_began(fact, event)
+            case SubagentCompleted() | SubagentFailed():
+                return self._child_ended(fact, event)
+            case CompactionStarted():
+                fold = Fold(fact.level, event.trigger, event.cut, event.tokens_before)
+                return self._one_of(fact, fold)
+            case CompactionCompleted() | CompactionFailed():
+                return self._folded(fact, event)
+            case PlanningStarted():
+                return self._one_of(fact, StartPlanning())
+            case PlanningCompleted() | PlanningFailed():
+                return self._planned(fact, event)
             case ToolDispatched():
                 return self._repeated(fact, event)
             case ModelFailed():
@@ -206,23 +235,23 @@ class Replay:
     # --- the model --------------------------------------------------------------------------------------------------
 
     def _asked(self, fact: Fact, event: ModelRequested) -> Difference | None:
-        wanted = AskModel(fact.step or 0, event.candidate, event.attempt)
+        wanted = AskModel(fact.step or 0, event.candidate, event.attempt, level=fact.level, final=event.final)
 
         def is_it(step: Step) -> bool:
             if not isinstance(step, AskModel) or replace(step, backoff=NO_BACKOFF) != wanted:
                 return False
-            return self._shown() == event.items
+            return self._shown(wanted) == event.items
 
         step = self._find(is_it)
         if not isinstance(step, AskModel):
             said = f"{words(wanted)}, on {event.items} items"
-            return Difference(said, f"{self._would()}, on {self._shown()} items")
+            return Difference(said, f"{self._would()}, on {self._shown(wanted)} items")
         longest = step.backoff
         if event.backoff_ms > longest.ms or (not longest.jitter and event.backoff_ms != longest.ms):
             return Difference(
                 f"wait {event.backoff_ms} ms", f"wait {'up to ' if longest.jitter else ''}{longest.ms} ms"
             )
-        config = self.state.config
+        config = self._level(fact.level).config
         if config is not None:
             chain = (config.model_ref, *config.fallbacks)
             ref = chain[event.candidate] if event.candidate < len(chain) else "no such candidate"
@@ -230,21 +259,27 @@ class Replay:
                 return Difference(f"ask {event.model_ref}", f"ask {ref}")
         return self._same(fact)
 
-    def _shown(self) -> int:
+    def _shown(self, step: AskModel) -> int:
         """How many items the next request shows the model: a request takes along the notes there are."""
-        return len(self.state.items) + len(self.state.notes)
+        level = self._level(step.level)
+        return len(level.items) + len(level.notes) + (step.final and not level.told_last)
+
+    def _level(self, level_id: str | None) -> Level:
+        """The level of a fact; of one that names none that is open, the root: the decision will not fit."""
+        return self.state.levels.get(level_id, self.state) if level_id is not None else self.state
 
     def _lost(self, fact: Fact, event: ModelFailed) -> Difference | None:
         """What follows from a lost attempt is decided with it; only the provider knew whether it may be tried again."""
-        if self.state.phase != "asking":
+        level = self._level(fact.level)
+        if level.phase != "asking":
             return self._turned_down(fact, event)
-        asked = self.state.asked
+        asked = level.asked
         if event.stage == "crash":
             self._decided = []
             if asked is not None and asked.reattached and event.disposition == "retry":
                 return self._same(fact)  # the provider did not have the answer any more
             return Difference("lost in a crash", "nothing was taken up again here")
-        config = self.state.config
+        config = level.config
         more = config is not None and event.candidate + 1 < 1 + len(config.fallbacks)
         allowed = {
             dispose(
@@ -263,12 +298,14 @@ class Replay:
 
     def _turned_down(self, fact: Fact, event: ModelFailed) -> Difference | None:
         """No request: the model said beforehand that it cannot be asked for this."""
-        wanted = AskModel(fact.step or 0, event.candidate, event.attempt)
-        step = self._find(lambda each: isinstance(each, AskModel) and replace(each, backoff=NO_BACKOFF) == wanted)
+        wanted = AskModel(fact.step or 0, event.candidate, event.attempt, level=fact.level)
+        step = self._find(
+            lambda each: isinstance(each, AskModel) and replace(each, backoff=NO_BACKOFF, final=False) == wanted
+        )
         if step is None:
             return Difference(words(wanted), self._would())
         self._decided = []
-        config = self.state.config
+        config = self._level(fact.level).config
         more = config is not None and event.candidate < len(config.fallbacks)
         disposition = "fallback" if more else "abort"
         if (event.failure_kind, event.disposition) != ("unsupported_transport", disposition):
@@ -320,10 +357,73 @@ class Replay:
         self._decided = []
         return self._same(fact)
 
+    # --- levels -----------------------------------------------------------------------------------------------------
+
+    def _child_began(self, fact: Fact, event: SubagentStarted) -> Difference | None:
+        """A child follows from its call: from who made it, and from the arguments where they stand in the log."""
+        call = self.state.calls.get(fact.call_id or "")
+        said = Difference(f"start {event.level_id}", "")
+        if call is None or not call.running:
+            return said._replace(recomputed="no call to start it")
+        level, arguments = call.level, call.replaced or call.part.arguments
+        if event.depth != level.depth + 1:
+            return said._replace(recomputed=f"depth {level.depth + 1}")
+        if arguments is not None and level.config is not None and call.part.name in DELEGATING:
+            jobs = jobs_of(call.part.name, arguments, level.config)
+            if isinstance(jobs, Refusal):
+                return said._replace(recomputed=f"no child: {jobs.message}")
+            if event.index >= len(jobs):
+                return said._replace(recomputed=f"only {len(jobs)} jobs")
+            alone = call.part.name != SPAWN_PARALLEL
+            expected = child_of(call.part.name, call, level, jobs[event.index], event.index, alone)
+            return compared(event, expected) or self._same(fact)
+        return self._same(fact)
+
+    def _child_ended(self, fact: Fact, event: SubagentCompleted | SubagentFailed) -> Difference | None:
+        error = event.error if isinstance(event, SubagentFailed) else ""
+        step = self._find(
+            lambda each: isinstance(each, EndLevel) and (each.level, each.error) == (event.level_id, error)
+        )
+        if step is None:
+            return Difference(words(EndLevel(event.level_id, error)), self._would())
+        level = self.state.levels[event.level_id]
+        if event.steps != level.step:
+            return Difference(f"{event.steps} rounds", f"{level.step} rounds")
+        return self._same(fact)
+
+    def _planned(self, fact: Fact, event: PlanningCompleted | PlanningFailed) -> Difference | None:
+        step = self._find(lambda each: isinstance(each, EndLevel) and each.level == event.level_id)
+        if not isinstance(step, EndLevel):
+            return Difference(words(EndLevel(event.level_id)), self._would())
+        if isinstance(event, PlanningCompleted) and step.error:
+            return Difference(event.kind, words(step))
+        return self._same(fact)
+
+    def _folded(self, fact: Fact, event: CompactionCompleted | CompactionFailed) -> Difference | None:
+        """Who wrote the summary is outside the log; that nothing was lost that had to be kept is held to it."""
+        level = self._level(fact.level)
+        writer = next((each for each in self.state.levels.values() if each.fold_id == event.compaction_id), None)
+        if writer is None:
+            return Difference(f"fold {event.compaction_id}", "nothing is being folded here")
+        step = self._find(lambda each: isinstance(each, EndLevel) and each.level == writer.id)
+        if not isinstance(step, EndLevel):
+            return Difference(words(EndLevel(writer.id or "")), self._would())
+        expected = settled_fold(self.state, level, writer, step)
+        if isinstance(expected, CompactionCompleted) and isinstance(event, CompactionCompleted):
+            same = (expected.cut, expected.summary, expected.preserved_artifact_refs) == (
+                event.cut,
+                event.summary,
+                event.preserved_artifact_refs,
+            )
+            return self._same(fact) if same else Difference("a summary", "another summary")
+        return self._same(fact) if expected.kind == event.kind else Difference(event.kind, expected.kind)
+
     # --- limits, stops, answers -------------------------------------------------------------------------------------
 
     def _limited(self, fact: Fact, event: LimitChanged) -> Difference | None:
-        step = HitLimit(event.limit_name, event.limit, event.observed)
+        if event.limit_name in ("tokens", "cost", "subtasks", "bytes") and event.what != "history":
+            return self._weighed(fact, event)
+        step = HitLimit(event.limit_name, event.limit, event.observed, event.what)
         difference = self._one_of(fact, step)
         seconds = self.state.limits.seconds
         if difference is None or event.limit_name != "wall_clock" or seconds != event.limit or self.state.stop:
@@ -333,6 +433,22 @@ class Replay:
         worked = (state.active_us + max(0, fact.at - state.stretch_from)) / 1_000_000
         if worked < seconds:
             return Difference(words(step), f"{worked:g} s were used")
+        return self._same(fact)
+
+    def _weighed(self, fact: Fact, event: LimitChanged) -> Difference | None:
+        """What a step would have taken is outside the log; that it would have been too much is not."""
+        limits = self.state.limits
+        allowed = {
+            "tokens": (limits.tokens, limits.input_tokens, limits.output_tokens),
+            "cost": (float(limits.usd) if limits.usd is not None else None, limits.unpriced_token_ceiling),
+            "subtasks": (limits.subtasks,),
+            "bytes": (limits.result_bytes,),
+        }[event.limit_name]
+        if event.limit not in allowed:
+            return Difference(f"stop at {event.limit_name}={event.limit:g}", f"the limits are {allowed}")
+        if event.observed <= event.limit and not event.what:
+            return Difference(f"observed {event.observed:g}", f"not more than {event.limit:g}")
+        self._decided = []
         return self._same(fact)
 
     def _same_interrupt(self, event: TurnInterruptApplied) -> Difference | None:
@@ -361,7 +477,7 @@ class Replay:
     def _suspended(self, fact: Fact, event: TurnSuspended) -> Difference | None:
         """Which code was there is not in the log; what could not be settled without it is."""
         self._see_all()
-        if event.reason in ("approval_required", "runtime_tool_pending"):
+        if event.reason in ("approval_required", "runtime_tool_pending", "paused"):
             self._decided = []
             return self._one_of(fact, Suspend(event.reason, event.waiting_for))
         needed = sorted({self._tool_of(each) for each in settle(self.state) if isinstance(each, Rerun | Probe)})
@@ -388,7 +504,7 @@ class Replay:
         written = _settlement(fact)
         # Whether the model that is there today can take an answer up again is not in the log: it may be lost, too.
         if isinstance(settlement, LoseAttempt | Reattach) and isinstance(written, LoseAttempt):
-            asked, event = self.state.asked, fact.event
+            asked, event = self._level(fact.level).asked, fact.event
             assert isinstance(event, ModelFailed) and asked is not None
             here, there = (fact.step, event.candidate, event.attempt), (asked.step, asked.candidate, asked.attempt)
             return Difference(f"lose {here}", f"lose {there}") if here != there else self._same(fact)

@@ -2,18 +2,21 @@
 
 `evolve` changes one owned state in place, by one fact, deterministically. It appends; it never copies the history, so
 a fact costs the same at round 10 and at round 10,000. After a crash, folding the log again is the recovery.
+
+The state is the root level, and below it the levels that calls and the runtime made. What the whole tree shares (its
+limits, what it has spent, what it has seen, why it has to stop) is here once.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Literal, TypeAlias, assert_never
+from typing import Any, Literal, assert_never
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.authority import lowest
 from wakeful.contracts.budgets import AUTONOMOUS, Limits
 from wakeful.contracts.content import Text
-from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
+from wakeful.contracts.conversation import ToolItem, UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     ActionRequired,
@@ -48,6 +51,7 @@ from wakeful.contracts.events import (
     OutputSpilled,
     OutputTruncated,
     PermissionEvaluated,
+    PlanArtifact,
     PlanningCompleted,
     PlanningFailed,
     PlanningStarted,
@@ -96,92 +100,27 @@ from wakeful.contracts.events import (
     WarningIssued,
 )
 from wakeful.contracts.events.turns import Terminal
-from wakeful.contracts.models import ProviderAttemptRecord, TokenUsage
-from wakeful.contracts.tools import Effect
+from wakeful.contracts.models import ProviderAttemptRecord
+from wakeful.decisions.compaction import context_tokens, kept_by, measured, summary_config, transcript
+from wakeful.decisions.delegation import REMINDER, TASK_KEY, child_config
+from wakeful.decisions.ledger import Ledger
+from wakeful.decisions.level_ends import unsatisfied
+from wakeful.decisions.levels import Asked, Call, ChildEnd, Heard, Level, Pending, Phase
+from wakeful.decisions.planning import planner_config
 from wakeful.decisions.policy.provenance import NOTHING_SEEN, Exposure, begun, exposed, merged, what_it_does
 from wakeful.decisions.retries import MAX_ATTEMPTS
+from wakeful.decisions.runtime_answers import FINISH
 
-Phase: TypeAlias = Literal["new", "ready", "asking", "lost", "acting", "closing", "answered", "suspended", "ended"]
-"""new: nothing started. ready: the model may be asked. asking: it is being asked. lost: an attempt was lost.
-acting: calls are open. closing: the round is done and the caller is to be asked. answered: the final reply is there.
-suspended: at rest until something is supplied. ended: over."""
-
-
-@dataclass(slots=True)
-class Pending:
-    """What a call asked of somebody outside, and what they said."""
-
-    action_id: str
-    expires_at: int
-    asked: ActionRequired | RuntimeToolRequested
-    asked_at: int = 0
-    said: ActionResolved | RuntimeToolResolved | None = None
-
-
-@dataclass(slots=True)
-class Call:
-    """One call of the open round."""
-
-    part: CallPart
-    step: int
-    position: int
-    malformed: bool
-    taken_up: bool = False
-    dispatches: int = 0
-    """How often the effect may have begun; 0 while nothing was dispatched."""
-    settled: bool = False
-    """This process has already dealt with what a crash left open."""
-    effect: Effect = "irreversible"
-    idempotency_key: str = ""
-    alone: bool = False
-    """It has begun, and its arguments let nothing run beside it, whatever its tool declares."""
-    started_at: int = 0
-    pending: Pending | None = None
-    """The newest thing it asked of somebody outside."""
-    rewritten: dict[str, Any] | None = None
-    """Arguments that a hook put in the place of the model's, or a person who is asked about them once more."""
-    answer: ToolItem | None = None
-
-    @property
-    def is_waiting(self) -> bool:
-        """Somebody outside has to say something first."""
-        return self.pending is not None and self.pending.said is None and self.answer is None
-
-    @property
-    def edited(self) -> dict[str, Any] | None:
-        """Arguments that a person put in the place of the model's."""
-        said = self.pending.said if self.pending is not None else None
-        return said.arguments if isinstance(said, ActionResolved) else None
-
-    @property
-    def replaced(self) -> dict[str, Any] | None:
-        """What is run in the place of the model's own arguments: a person's, else a hook's; None: the model's."""
-        return self.edited if self.edited is not None else self.rewritten
-
-    @property
-    def call_id(self) -> str:
-        return self.part.call_id
-
-    @property
-    def running(self) -> bool:
-        return self.dispatches > 0 and self.answer is None
-
-
-@dataclass(slots=True)
-class Asked:
-    """The model request that is under way, or was lost."""
-
-    step: int
-    candidate: int
-    attempt: int
-    model_ref: str
-    at: int
-    backoff_ms: int = 0
-    failure: ModelFailed | None = None
-    response_id: str | None = None
-    """Under which the provider works at it by itself, when it does."""
-    reattached: bool = False
-    """A crash cut it off, and its answer is asked for by that id."""
+LAST_CALL = UserItem(
+    parts=(
+        Text(
+            "This is the last reply there is room for in the budget of this piece of work: call no more tools, and "
+            "answer now with what you have. Say what is missing."
+        ),
+    ),
+    origin="runtime",
+)
+"""What a model is told with the last request that the budget has room for."""
 
 
 @dataclass(slots=True)
@@ -198,16 +137,23 @@ class Stop:
 
 
 @dataclass(slots=True)
-class TurnState:
-    """Everything that deciding needs to know about one turn."""
+class TurnState(Level):
+    """Everything that deciding needs to know about one turn: its root level, and what its whole tree shares."""
 
     configs: Mapping[str, TurnConfig] = field(default_factory=dict)
     """Configurations by digest, loaded before folding."""
-    items: list[UserItem | AssistantItem | ToolItem] = field(default_factory=list)
-    """The conversation, earlier turns of the thread included."""
-    phase: Phase = "new"
-    config: TurnConfig | None = None
+    levels: dict[str, Level] = field(default_factory=dict)
+    """The open levels below the root, by id."""
+    calls: dict[str, Call] = field(default_factory=dict)
+    """Calls of every level's newest round, by id."""
+    waiting: dict[str, Call] = field(default_factory=dict)
+    """Those that wait for somebody outside."""
+    able: dict[str | None, Level] = field(default_factory=dict)
+    """Levels that may have something to do (`Level.can_step`)."""
+    in_flight: int = 0
+    """Calls that run and requests that are under way, in the whole tree. A call that waits for children is none."""
     limits: Limits = AUTONOMOUS
+    ledger: Ledger = field(default_factory=Ledger)
     stop_rule: StopRule = "natural"
     structured: bool = False
     turn_index: int = 0
@@ -219,35 +165,10 @@ class TurnState:
     stretch_from: int = 0
     active_us: int = 0
     """Work before the current stretch."""
-    step: int = 0
-    model_calls: int = 0
-    """Requests that were sent, lost attempts included."""
-    answered: int = 0
-    """Model calls that were answered."""
-    tool_calls: int = 0
-    asked: Asked | None = None
-    attempts: list[ProviderAttemptRecord] = field(default_factory=list)
-    """Lost attempts of the current round."""
-    batch: list[Call] = field(default_factory=list)
-    """Calls of the current round, in model order."""
-    calls: dict[str, Call] = field(default_factory=dict)
-    """The same, by id."""
-    front: int = 0
-    """The first call of the batch whose answer is not in the conversation yet."""
-    running: int = 0
-    continuation: tuple[UserItem | AssistantItem | ToolItem, ...] = ()
-    notes: list[UserItem] = field(default_factory=list)
-    """Notes of the runtime that no request has taken along yet."""
-    retries_asked: dict[str, int] = field(default_factory=dict)
-    """How often each tool asked the model to try differently."""
-    answer_rejections: int = 0
-    answer_checked: bool = False
-    answer_value: AnswerAccepted | None = None
-    go_on: bool | None = None
-    final_text: str = ""
-    last_text: str = ""
-    usage: TokenUsage = field(default_factory=TokenUsage)
-    usage_reported: bool = False
+    idle: bool = False
+    """Nothing works, and somebody outside is waited for: that time is nobody's."""
+    tree_answered: int = 0
+    """Model calls of all levels that were answered. Their `usage` is the root's, too: that is the turn's."""
     cost: Decimal = Decimal(0)
     """Of the attempts whose price is known, lost ones included."""
     priced: int = 0
@@ -264,84 +185,133 @@ class TurnState:
     """The call with which a mediator declared the run complete."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Calls whose outcome nobody knows, and their tools."""
+    compaction_id: str | None = None
+    """The newest summary the conversation rests on."""
+    plan: PlanArtifact | None = None
+    planned: bool = False
+    """Planning is behind it, with a plan or without."""
+    paused: bool = False
+    """Somebody asked the turn to rest, and nobody said since that it may go on."""
     stop: Stop | None = None
     suspended_for: TurnSuspended | None = None
+    rested_from: Phase = "ready"
+    """The root's phase when the turn was suspended: where it goes on."""
     terminal: Terminal | None = None
 
     def active_ms(self) -> float:
         """Time spent working, up to the newest fact."""
         return (self.active_us + max(0, self.now - self.stretch_from)) / 1000
 
-    def open_calls(self) -> list[Call]:
-        """Calls of the round that have no answer yet, in model order."""
-        return [call for call in self.batch[self.front :] if call.answer is None]
+    def level(self, level_id: str | None) -> Level:
+        """The level of that id; None is the root."""
+        return self if level_id is None else self.levels[level_id]
+
+    def all_open_calls(self) -> list[Call]:
+        """Calls without an answer in the whole tree, the root's first."""
+        if not self.levels:
+            return self.open_calls()
+        return [call for level in (self, *self.levels.values()) for call in level.open_calls()]
 
 
 def after(before: TurnState, configs: Mapping[str, TurnConfig]) -> TurnState:
     """The thread's next turn: it goes on with the same conversation, and with what that has seen."""
-    return TurnState(configs, before.items, exposure=replace(before.exposure, acted=""))
+    return TurnState(
+        configs=configs,
+        items=before.items,
+        exposure=replace(before.exposure, acted=""),
+        heard=before.heard,
+        references=before.references,
+        conserved=before.conserved,
+        advised=before.advised,
+        compactions=before.compactions,
+        compaction_id=before.compaction_id,
+    )
 
 
 def evolve(state: TurnState, fact: Fact) -> None:
     """Take in one fact."""
     event = fact.event
     if fact.at > state.now:
+        if state.idle:
+            state.stretch_from += fact.at - state.now
         state.now = fact.at
+    level = state if fact.level is None else state.levels.get(fact.level)
+    if level is None:
+        return  # about a level that has ended: nothing is decided from it any more
     match event:
         case ToolResult():
-            _answered_call(state, fact, event.item)
+            if event.artifact_refs or event.details:
+                _refers(level, fact, event)
+            if event.tool_name == FINISH and level.output_schema is not None:
+                level.has_finished, level.payload = True, (event.details or {}).get("payload")
+            _answered_call(state, level, fact, event.item)
         case ModelRequested():
-            _asked(state, fact, event)
+            _asked(state, level, fact, event)
         case ModelCompleted():
-            state.answered += 1
-            if event.token_usage is not None:
-                state.usage = state.usage + event.token_usage
-                state.usage_reported = True
+            _model_answered(state, level, event)
         case AssistantRecorded():
-            _recorded(state, fact, event)
+            _recorded(state, level, fact, event)
         case ToolStarted():
-            _started_call(state, fact, event)
+            _started_call(state, level, fact, event)
         case PermissionEvaluated():
             if event.said:
                 _heard(state, fact, event)
         case ToolProgress() | ToolArgs() | ContextResolved() | CostEstimated():
-            pass  # facts for readers: nothing is decided from them
+            return  # facts for readers: nothing is decided from them
         case ToolFailed():
-            _failed_call(state, fact, event)
+            _failed_call(state, level, fact, event)
         case CostRecorded():
-            state.cost += Decimal(event.amount)
+            amount = Decimal(event.amount)
+            state.cost += amount
             state.priced += not event.lost
+            state.ledger.cost(level.asked, amount, lost=event.lost)
         case RoutingFallbackApplied() | RateLimitHit() | QuotaBlocked():
             pass  # says why; that it is so follows from the lost attempt beside it
         case ModelFailed():
-            _lost(state, fact, event)
+            _lost(state, level, fact, event)
         case ModelResponseAccepted():
-            if state.asked is not None:
-                state.asked.response_id = event.response_id
+            if level.asked is not None:
+                level.asked.response_id = event.response_id
         case ModelResponseReattached():
-            if state.asked is not None:
-                state.asked.reattached = True
+            if level.asked is not None:
+                level.asked.reattached = True
         case ToolDispatched():
-            call = state.calls[fact.call_id or ""]
-            if call.dispatches == 0:  # let through by a person: this is its intent
-                call.taken_up = True
-                state.running += 1
-                state.tool_calls += 1
-                _expose(state, call)
-            call.dispatches = event.attempt
-            call.settled = True
+            _dispatched_again(state, level, fact, event)
         case MessageAdmitted():
+            state.heard.append(Heard(len(state.items), event.message_id, event.authority_class, fact.turn_id or ""))
             state.items.append(event.item)
             state.derived_from = lowest((event.authority_class, event.derived_from or event.authority_class))
             state.exposure = merged(state.exposure, begun(state.derived_from))
         case HistoryImported():
             # The message opens its turn and is stored first; in the conversation it comes after what it follows.
             state.items[-1:-1] = event.items
+            newest = state.heard.pop()
+            state.heard.append(newest._replace(place=len(state.items) - 1))
         case TurnStarted():
             _started(state, fact, event)
         case TurnConfigChanged():
             state.config = state.configs.get(event.config_ref.digest)
             state.limits = event.limits
+        case SubagentStarted():
+            _child_started(state, level, fact, event)
+        case SubagentCompleted() | SubagentFailed():
+            _child_ended(state, level, fact, event)
+        case ScratchWritten():
+            level.scratch[event.key] = level.written[event.key] = event.value
+        case PlanningStarted():
+            _planning_started(state, event)
+        case PlanningCompleted() | PlanningFailed():
+            _planning_ended(state, event)
+        case CompactionStarted():
+            _folding(state, level, event)
+        case CompactionCompleted() | CompactionFailed():
+            _folded(state, level, event)
+        case TurnInterjected():
+            _interjected(state, event)
+        case TurnPauseRequested():
+            state.paused = True
+        case TurnPauseLifted():
+            state.paused = False
         case TurnInterruptRequested():
             if state.stop is None or state.stop.interrupt_id is None:
                 state.stop = Stop(
@@ -355,24 +325,19 @@ def evolve(state: TurnState, fact: Fact) -> None:
             if state.stop is not None:
                 state.stop.applied = True
         case LimitChanged():
-            if state.stop is None:
-                state.stop = Stop(
-                    "incomplete",
-                    event.limit_name,
-                    f"the limit {event.limit_name}={event.limit:g} was reached",
-                    applied=event.limit_name != "wall_clock",
-                    requested_at=fact.at,
-                )
+            _limited(state, fact, event)
         case AnswerAccepted():
-            state.answer_checked = True
-            state.answer_value = event
+            level.answer_checked = True
+            level.answer_value = event
         case AnswerRejected():
-            _rejected(state, event)
+            _rejected(state, level, event)
         case ContinuationDecided():
-            state.go_on = event.go_on
+            level.go_on = event.go_on
             if event.go_on:
-                state.phase = "ready"
+                level.phase = "ready"
         case TurnSuspended():
+            if state.phase != "suspended":
+                state.rested_from = state.phase
             state.phase = "suspended"
             state.suspended_for = event
             state.active_us += max(0, fact.at - state.stretch_from)
@@ -385,7 +350,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case UnknownResolved():
             _resolved_unknown(state, event)
         case ActionRequired() | RuntimeToolRequested():
-            _asked_outside(state, fact, event)
+            _asked_outside(state, level, fact, event)
         case ActionResolved() | RuntimeToolResolved():
             _said_outside(state, fact, event)
         case ApprovalRuleRevoked():
@@ -414,26 +379,29 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | OutputSpilled()
             | OutputTruncated()
             | WarningIssued()
-            | CompactionStarted()
-            | CompactionCompleted()
-            | CompactionFailed()
-            | SubagentStarted()
-            | SubagentCompleted()
-            | SubagentFailed()
-            | ScratchWritten()
-            | PlanningStarted()
-            | PlanningCompleted()
-            | PlanningFailed()
-            | TurnInterjected()
-            | TurnPauseRequested()
-            | TurnPauseLifted()
             | Unrecognised()
         ):
             pass
         case _:
             assert_never(event)
+    if level.can_step:
+        state.able[level.id] = level
+    else:
+        state.able.pop(level.id, None)
+    state.idle = bool(state.waiting) and not state.in_flight and not state.able
     if not event.outsider:
         state.worked_until = fact.at
+
+
+def _touched(state: TurnState, level: Level) -> None:
+    """A fact about one level changed what another may do."""
+    if level.can_step:
+        state.able[level.id] = level
+    else:
+        state.able.pop(level.id, None)
+
+
+# --- the turn --------------------------------------------------------------------------------------------------------
 
 
 def _started(state: TurnState, fact: Fact, event: TurnStarted) -> None:
@@ -450,49 +418,106 @@ def _resumed(state: TurnState, fact: Fact) -> None:
     """A new stretch of work: what lay between the last fact and this one was downtime."""
     if state.phase == "suspended":
         state.suspended_for = None
-        state.phase = "acting" if state.front < len(state.batch) else "ready"
-    else:
+        state.phase = state.rested_from
+    elif not state.idle:
         state.active_us += max(0, state.worked_until - state.stretch_from)
     state.stretch_from = fact.at
-    for call in state.open_calls():
-        if not call.dispatches and not call.is_waiting:
+    for call in state.all_open_calls():
+        if not call.dispatches and not call.is_waiting and call.taken_up:
             call.taken_up = False  # nothing of it has begun: through the gate again
+            call.level.untaken += 1
+            _touched(state, call.level)
 
 
-def _asked(state: TurnState, fact: Fact, event: ModelRequested) -> None:
+def _limited(state: TurnState, fact: Fact, event: LimitChanged) -> None:
+    if state.stop is None:
+        if event.limit_name == "context_budget":
+            state.final_text = state.last_text = event.what  # a stop like this is a result, and says so in words
+        state.stop = Stop(
+            "incomplete",
+            event.limit_name,
+            _limit_words(event),
+            applied=event.limit_name != "wall_clock" and not state.levels,
+            requested_at=fact.at,
+        )
+
+
+def _limit_words(event: LimitChanged) -> str:
+    if event.limit_name == "context_budget":
+        return event.what
+    of = f" ({event.what})" if event.what else ""
+    return f"the limit {event.limit_name}={event.limit:g} was reached{of}"
+
+
+def _interjected(state: TurnState, event: TurnInterjected) -> None:
+    """The next request takes it along; a turn that was about to end with its answer makes that request."""
+    if state.phase == "ended":
+        return
+    state.notes.append(event.item)
+    if state.phase == "answered":
+        state.phase = "ready"
+        state.answer_checked = False
+
+
+# --- the model -------------------------------------------------------------------------------------------------------
+
+
+def _asked(state: TurnState, level: Level, fact: Fact, event: ModelRequested) -> None:
     step = fact.step or 0
-    _round_of(state, step)
+    _round_of(level, step)
     # A note may stand in the log before facts whose writer had not seen it. The request itself says what it took along,
     # so that the conversation is the same whoever folds it.
-    taken = event.items - len(state.items)
+    last_words = event.final and not level.told_last
+    taken = event.items - len(level.items) - last_words
     if taken > 0:
-        state.items.extend(state.notes[:taken])
-        del state.notes[:taken]
-    state.phase = "asking"
-    state.asked = Asked(step, event.candidate, event.attempt, event.model_ref, fact.at, event.backoff_ms)
-    state.model_calls += 1
-    state.go_on = None
+        level.items.extend(level.notes[:taken])
+        del level.notes[:taken]
+    if last_words:
+        level.items.append(LAST_CALL)
+        level.told_last = True
+    if level.phase != "asking":
+        state.in_flight += 1
+    level.phase = "asking"
+    level.asked = Asked(step, event.candidate, event.attempt, event.model_ref, fact.at, event.backoff_ms)
+    state.ledger.hold(level.asked, event)
+    level.go_on = None
 
 
-def _round_of(state: TurnState, step: int) -> None:
-    if step != state.step:
-        state.step = step
-        state.attempts.clear()
+def _round_of(level: Level, step: int) -> None:
+    if step != level.step:
+        level.step = step
+        level.attempts.clear()
 
 
-def _lost(state: TurnState, fact: Fact, event: ModelFailed) -> None:
-    asked = state.asked
-    if state.phase in ("ready", "lost"):
+def _model_answered(state: TurnState, level: Level, event: ModelCompleted) -> None:
+    level.answered += 1
+    state.tree_answered += 1
+    usage = level.last_usage = event.token_usage
+    if usage is not None:
+        level.usage = level.usage + usage
+        level.usage_reported = True
+        if level is not state:
+            state.usage = state.usage + usage
+            state.usage_reported = True
+    state.ledger.answered(level.asked, usage)
+
+
+def _lost(state: TurnState, level: Level, fact: Fact, event: ModelFailed) -> None:
+    asked = level.asked
+    if level.phase in ("ready", "lost"):
         # Turned down before anything was sent: there was no request, and none is counted.
-        _round_of(state, fact.step or 0)
-        state.asked = asked = Asked(state.step, event.candidate, event.attempt, event.model_ref, fact.at)
+        _round_of(level, fact.step or 0)
+        level.asked = asked = Asked(level.step, event.candidate, event.attempt, event.model_ref, fact.at)
+    elif level.phase == "asking":
+        state.in_flight -= 1
     if asked is None:
         return
+    state.ledger.lost(asked, event)
     asked.failure = event
-    state.phase = "lost"
+    level.phase = "lost"
     if event.stage == "crash":
         return  # our own death is none of the provider's attempts
-    state.attempts.append(attempt_record(event, asked.backoff_ms))
+    level.attempts.append(attempt_record(event, asked.backoff_ms))
 
 
 def attempt_record(event: ModelFailed, backoff_ms: int = 0) -> ProviderAttemptRecord:
@@ -520,42 +545,71 @@ def attempt_record(event: ModelFailed, backoff_ms: int = 0) -> ProviderAttemptRe
     )
 
 
-def _recorded(state: TurnState, fact: Fact, event: AssistantRecorded) -> None:
+def _recorded(state: TurnState, level: Level, fact: Fact, event: AssistantRecorded) -> None:
     item = event.item
-    state.items.append(item)
-    state.asked = None
-    state.attempts.clear()
+    level.items.append(item)
+    if level.phase == "asking":
+        state.in_flight -= 1
+    state.ledger.recorded(level.asked)
+    level.asked = None
+    level.attempts.clear()
     text = item.text
     if text:
-        state.last_text = text
-    state.final_text = text
-    state.continuation = event.continuation
-    state.batch = [
-        Call(part, fact.step or 0, position, asked.malformed)
+        level.last_text = text
+    level.final_text = text
+    measured(level, level.last_usage)
+    _advise(level)
+    level.continuation = event.continuation
+    for call in level.batch:
+        state.calls.pop(call.call_id, None)
+    level.batch = [
+        Call(part, fact.step or 0, position, asked.malformed, level)
         for position, (part, asked) in enumerate(zip(item.calls, event.calls, strict=True))
     ]
-    state.calls = {call.call_id: call for call in state.batch}
-    state.front = 0
-    state.running = 0
-    state.answer_checked = False
-    if state.batch:
-        state.phase = "acting"
+    for call in level.batch:
+        state.calls[call.call_id] = call
+    level.front = 0
+    level.running = 0
+    level.untaken = len(level.batch)
+    level.answer_checked = False
+    if level.batch:
+        level.phase = "acting"
+        level.snapshot = dict(level.scratch)
     else:
-        _round_complete(state)
+        _round_complete(state, level)
 
 
-def _round_complete(state: TurnState) -> None:
+def _round_complete(state: TurnState, level: Level) -> None:
     """Every call of the round is answered: what waited for that goes into the conversation."""
-    goes_on = bool(state.batch or state.continuation)
-    if state.continuation:
-        state.items.extend(state.continuation)
-        state.continuation = ()
-    if state.stop_rule == "single" or state.completed_by in state.calls:
-        state.phase = "answered"
+    goes_on = bool(level.batch or level.continuation)
+    if level.continuation:
+        level.items.extend(level.continuation)
+        level.continuation = ()
+    for call in level.batch:
+        if call.noted:  # what children wrote becomes visible when all of the round have settled, in model order
+            level.scratch.update(call.noted)
+            level.written.update(call.noted)
+    if level is not state:
+        _child_round_complete(level, goes_on)
+    elif state.stop_rule == "single" or any(call.call_id == state.completed_by for call in level.batch):
+        level.phase = "answered"
     elif state.stop_rule == "caller":
-        state.phase = "closing"
+        level.phase = "closing"
     else:
-        state.phase = "ready" if goes_on else "answered"
+        interjected = any(note.origin == "person" for note in level.notes)
+        level.phase = "ready" if goes_on or interjected else "answered"
+
+
+def _child_round_complete(level: Level, goes_on: bool) -> None:
+    if level.has_finished or (level.output_schema is None and not goes_on):
+        level.phase = "answered"
+        return
+    if not goes_on:
+        level.items.append(UserItem(parts=(Text(REMINDER),), origin="runtime"))
+    level.phase = "ready"
+
+
+# --- calls -----------------------------------------------------------------------------------------------------------
 
 
 def _heard(state: TurnState, fact: Fact, event: PermissionEvaluated) -> None:
@@ -568,41 +622,64 @@ def _heard(state: TurnState, fact: Fact, event: PermissionEvaluated) -> None:
             state.completed_by = fact.call_id
 
 
-def _started_call(state: TurnState, fact: Fact, event: ToolStarted) -> None:
+def _take_up(call: Call) -> None:
+    if not call.taken_up:
+        call.taken_up = True
+        call.level.untaken -= 1
+
+
+def _begin(state: TurnState, call: Call) -> None:
+    """The effect may have begun."""
+    call.level.running += 1
+    state.in_flight += 1
+    state.ledger.tool_called(call.part.name)
+    _expose(state, call)
+
+
+def _started_call(state: TurnState, level: Level, fact: Fact, event: ToolStarted) -> None:
     call = state.calls[fact.call_id or ""]
-    call.taken_up = True
+    _take_up(call)
     call.effect = event.effect
     call.idempotency_key = event.idempotency_key
     call.started_at = fact.at
     if event.dispatched:
         call.alone = not event.is_concurrency_safe
-        _expose(state, call)
+        _begin(state, call)
         call.dispatches = 1
-        state.running += 1
-        state.tool_calls += 1
+
+
+def _dispatched_again(state: TurnState, level: Level, fact: Fact, event: ToolDispatched) -> None:
+    call = state.calls[fact.call_id or ""]
+    if call.dispatches == 0:  # let through by a person: this is its intent
+        _take_up(call)
+        _begin(state, call)
+    call.dispatches = event.attempt
+    call.settled = True
 
 
 def _expose(state: TurnState, call: Call) -> None:
     """A call that is let through adds what its tool does to what the conversation has seen."""
-    declaration = state.config.tool(call.part.name) if state.config is not None else None
+    declaration = call.level.config.tool(call.part.name) if call.level.config is not None else None
     if declaration is not None:
         state.exposure = exposed(state.exposure, declaration.name, what_it_does(declaration))
 
 
-def _asked_outside(state: TurnState, fact: Fact, event: ActionRequired | RuntimeToolRequested) -> None:
+def _asked_outside(state: TurnState, level: Level, fact: Fact, event: ActionRequired | RuntimeToolRequested) -> None:
     call = state.calls[fact.call_id or ""]
-    call.taken_up = True
+    _take_up(call)
     if call.dispatches:  # the tool itself has a question, and has done nothing: it begins anew with the answer
         call.dispatches = 0
-        state.running -= 1
+        level.running -= 1
+        state.in_flight -= 1
     call.rewritten = call.replaced
     if isinstance(event, ActionRequired):
         call.pending = Pending(event.action_id, event.expires_at, event, fact.at)
     else:
         # A client that is asked may do it: the request is the call's intent.
         call.pending = Pending(event.request_id, event.timeout_at, event, fact.at)
-        state.tool_calls += 1
+        state.ledger.tool_called(call.part.name)
         _expose(state, call)
+    state.waiting[call.call_id] = call
 
 
 def _said_outside(state: TurnState, fact: Fact, event: ActionResolved | RuntimeToolResolved) -> None:
@@ -613,46 +690,204 @@ def _said_outside(state: TurnState, fact: Fact, event: ActionResolved | RuntimeT
     action_id = event.action_id if isinstance(event, ActionResolved) else event.request_id
     if action_id == call.pending.action_id:
         call.pending.said = event
+        state.waiting.pop(call.call_id, None)
         if isinstance(event, ActionResolved) and event.rule is not None:
             state.standing_rules.append(event.rule)
-        call.taken_up = False
+        if call.taken_up:
+            call.taken_up = False
+            call.level.untaken += 1
+        _touched(state, call.level)
 
 
-def _answered_call(state: TurnState, fact: Fact, answer: ToolItem) -> None:
+def _answered_call(state: TurnState, level: Level, fact: Fact, answer: ToolItem) -> None:
     call = state.calls.get(fact.call_id or "")
     if call is None or call.answer is not None:
         return
     if call.dispatches:
-        state.running -= 1
+        level.running -= 1
+        if not call.children:
+            state.in_flight -= 1
+    if not call.taken_up:
+        _take_up(call)
+    state.waiting.pop(call.call_id, None)
     call.answer = answer
-    batch = state.batch
-    front = state.front
+    batch = level.batch
+    front = level.front
     while front < len(batch) and (ready := batch[front].answer) is not None:
-        state.items.append(ready)
+        level.items.append(ready)
+        _advise(level)
         front += 1
-    state.front = front
+    level.front = front
     if front == len(batch):
-        _round_complete(state)
+        _round_complete(state, level)
 
 
-def _failed_call(state: TurnState, fact: Fact, event: ToolFailed) -> None:
+def _failed_call(state: TurnState, level: Level, fact: Fact, event: ToolFailed) -> None:
     if event.asked_retry:
         state.retries_asked[event.tool_name] = state.retries_asked.get(event.tool_name, 0) + 1
     if event.effects == "unknown":
         state.unknown[fact.call_id or ""] = event.tool_name
-    _answered_call(state, fact, event.item)
+    if event.tool_name == FINISH and level.output_schema is not None and event.status == "invalid":
+        level.finish_errors.append(event.message)
+        if len(level.finish_errors) > state.limits.schema_retries:
+            level.stop_error = unsatisfied(level, "its result did not fit the schema")
+    _answered_call(state, level, fact, event.item)
 
 
-def _rejected(state: TurnState, event: AnswerRejected) -> None:
-    state.answer_rejections += 1
-    state.answer_checked = False
+# --- children --------------------------------------------------------------------------------------------------------
+
+
+def _child_started(state: TurnState, level: Level, fact: Fact, event: SubagentStarted) -> None:
+    call = state.calls[fact.call_id or ""]
+    if not call.children:
+        state.in_flight -= 1  # from here on others work for it
+    call.children.append(ChildEnd(event, fact.at))
+    state.ledger.subtasks += 1
+    assert level.config is not None
+    own = state.configs.get(event.config_ref.digest) if event.config_ref is not None else None
+    child = Level(
+        id=event.level_id,
+        kind="child",
+        parent=level,
+        depth=event.depth,
+        made_by=call,
+        started=event,
+        config=own or child_config(level.config, event, state.limits),
+        items=[event.task],
+        phase="ready",
+        output_schema=event.output_schema,
+        scratch=dict(level.snapshot),
+    )
+    state.levels[event.level_id] = state.able[event.level_id] = child
+
+
+def _child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentCompleted | SubagentFailed) -> None:
+    call, parent = level.made_by, level.parent
+    assert call is not None and parent is not None and level.id is not None
+    _close(state, level)
+    job = next(job for job in call.children if job.started.level_id == level.id)
+    job.end, job.ended_at = event, fact.at
+    call.noted.update(level.written)
+    if isinstance(event, SubagentCompleted):
+        call.noted[TASK_KEY + level.id] = event.output if event.output is not None else level.final_text
+    elif event.details.get("fatal") and state.stop is None:
+        state.stop = Stop("failed", "provider_error", event.message, requested_at=fact.at)
+
+
+def _close(state: TurnState, level: Level) -> None:
+    assert level.id is not None
+    level.phase = "ended"
+    for call in level.batch:
+        state.calls.pop(call.call_id, None)
+    state.levels.pop(level.id, None)
+    state.able.pop(level.id, None)
+
+
+def _planning_started(state: TurnState, event: PlanningStarted) -> None:
+    assert state.config is not None
+    state.phase = "apart"
+    state.planned = True
+    planner = Level(
+        id=event.level_id,
+        kind="planner",
+        parent=state,
+        config=planner_config(state.config),
+        items=list(state.items),
+        phase="ready",
+        scratch=dict(state.scratch),
+    )
+    state.levels[event.level_id] = state.able[event.level_id] = planner
+
+
+def _planning_ended(state: TurnState, event: PlanningCompleted | PlanningFailed) -> None:
+    planner = state.levels.get(event.level_id)
+    if planner is not None:
+        _close(state, planner)
+    if isinstance(event, PlanningCompleted):
+        state.plan = event.plan
+    if state.phase == "apart":
+        state.phase = "ready"
+    _touched(state, state)
+
+
+# --- what is folded --------------------------------------------------------------------------------------------------
+
+
+def _refers(level: Level, fact: Fact, event: ToolResult) -> None:
+    """A result that names artifacts or evidence: neither may be lost with its place in the conversation."""
+    cited = event.details.get("citations") if event.details else None
+    evidence = tuple(
+        str(link)
+        for citation in (cited if isinstance(cited, list | tuple) else ())
+        if isinstance(citation, dict) and (link := citation.get("url") or citation.get("id") or citation.get("ref"))
+    )
+    if event.artifact_refs or evidence:
+        level.references[fact.call_id or ""] = event.artifact_refs, evidence
+
+
+def _advise(level: Level) -> None:
+    """The model is told how full its context is with what was just added; worked out once."""
+    config = level.config
+    if config is not None and config.budget_awareness == "per-message" and config.context_window is not None:
+        level.advised[len(level.items) - 1] = context_tokens(level)
+
+
+def _folding(state: TurnState, level: Level, event: CompactionStarted) -> None:
+    level.folds_for = level.step + 1
+    if event.level_id is None:
+        return
+    assert level.config is not None
+    level.phase = "apart"
+    folded = level.items[: event.cut]
+    writer = Level(
+        id=event.level_id,
+        kind="summary",
+        parent=level,
+        depth=level.depth,
+        config=summary_config(level.config),
+        items=[UserItem(parts=(Text(transcript(folded, level.config.context_window)),), origin="runtime")],
+        phase="ready",
+        cut=event.cut,
+        trigger=event.trigger,
+        began_at=state.now,
+        fold_id=event.compaction_id,
+    )
+    state.levels[event.level_id] = state.able[event.level_id] = writer
+
+
+def _folded(state: TurnState, level: Level, event: CompactionCompleted | CompactionFailed) -> None:
+    """From here on the model is shown the summary; the log keeps what it stands for."""
+    writer = next((each for each in state.levels.values() if each.fold_id == event.compaction_id), None)
+    if writer is not None:
+        _close(state, writer)
+    if level.phase == "apart":
+        level.phase = "ready"
+    if isinstance(event, CompactionFailed) or event.summary is None:
+        return
+    cut = event.cut
+    level.conserved = kept_by(level, cut, (), ())
+    level.items[:cut] = [event.summary]
+    level.heard = [heard._replace(place=heard.place - cut + 1) for heard in level.heard if heard.place >= cut]
+    level.advised = {place - cut + 1: used for place, used in level.advised.items() if place >= cut}
+    level.known_tokens = level.known_at = 0
+    level.compactions += 1
+    if level is state:
+        state.compaction_id = event.compaction_id
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+def _rejected(state: TurnState, level: Level, event: AnswerRejected) -> None:
+    level.answer_rejections += 1
+    level.answer_checked = False
     if event.final:
         state.stop = Stop(
             "failed", "invalid_output", "; ".join(event.errors) or "the answer does not fit", applied=True
         )
         return
-    state.items.append(event.item)
-    state.phase = "ready"
+    level.items.append(event.item)
+    level.phase = "ready"
 
 
 def _resolved_unknown(state: TurnState, event: UnknownResolved) -> None:
@@ -663,5 +898,6 @@ def _resolved_unknown(state: TurnState, event: UnknownResolved) -> None:
     else:
         outcome = f"it failed: {event.result}" if event.source == "late_answer" else "it did not happen"
     words = f"The outcome of call {event.call_id} ({event.tool_name}) is known now: {outcome}"
-    note = UserItem(parts=(Text(words),), origin="runtime")
-    state.notes.append(note)
+    call = state.calls.get(event.call_id)
+    level = call.level if call is not None else state
+    level.notes.append(UserItem(parts=(Text(words),), origin="runtime"))

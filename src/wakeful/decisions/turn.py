@@ -4,16 +4,24 @@
 every outcome, not every batch. A step's facts are folded as soon as it is decided, so that asking again gives only what
 is new; an empty answer means: wait, or it is over.
 
-The order of precedence: a stop (cancel, limit) first, then a lost attempt, then open calls, then the end of a round.
+The order of precedence: a stop (cancel, limit) first, then a pause, then whatever the levels of the turn can do: a lost
+attempt, open calls, the end of a round. The deepest come first, so that a tree is walked to its leaves before it is
+widened. What runs and what is asked, in the whole tree, never exceeds the turn's width.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from wakeful.contracts.budgets import MAX_PARALLEL_PER_TURN, Limits
+from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.events import ActionRequired, LimitName, RuntimeToolRequested, StopCause
-from wakeful.contracts.tools import MAX_PARALLEL_PER_TURN
+from wakeful.contracts.events.context import CompactionTrigger
+from wakeful.decisions.compaction import context_tokens, cut_of, due, stop_words
+from wakeful.decisions.level_ends import too_many_rounds
+from wakeful.decisions.levels import Call, Level, Pending
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
-from wakeful.decisions.state import Call, Pending, TurnState
+from wakeful.decisions.state import Stop, TurnState
 
 Because: TypeAlias = Literal["cancelled", "budget", "completed"]
 """Why a call is not run."""
@@ -27,6 +35,9 @@ class AskModel:
     candidate: int
     attempt: int
     backoff: Backoff = NO_BACKOFF
+    level: str | None = None
+    final: bool = False
+    """There is room for no other one."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -49,7 +60,7 @@ class SkipCall:
 class Suspend:
     """Rest until somebody outside has said something. Costs nothing meanwhile."""
 
-    reason: Literal["approval_required", "runtime_tool_pending"]
+    reason: Literal["approval_required", "runtime_tool_pending", "paused"]
     waiting_for: tuple[str, ...]
 
 
@@ -60,6 +71,7 @@ class HitLimit:
     name: LimitName
     limit: float
     observed: float
+    what: str = ""
 
 
 @dataclass(slots=True, frozen=True)
@@ -68,6 +80,32 @@ class StopWork:
 
     running: tuple[str, ...]
     waiting: tuple[str, ...]
+
+
+@dataclass(slots=True, frozen=True)
+class StartPlanning:
+    """Have a planner look at the task first."""
+
+
+@dataclass(slots=True, frozen=True)
+class Fold:
+    """Fold the beginning of a level's conversation into a summary."""
+
+    level: str | None
+    trigger: CompactionTrigger
+    cut: int
+    tokens_before: int
+
+
+@dataclass(slots=True, frozen=True)
+class EndLevel:
+    """End a level below the root: with its result, or with what went wrong."""
+
+    level: str
+    error: str = ""
+    """Empty: it has a result."""
+    message: str = ""
+    details: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass(slots=True, frozen=True)
@@ -89,45 +127,151 @@ class Finish:
     message: str = ""
 
 
-Step: TypeAlias = AskModel | TakeUp | SkipCall | Suspend | HitLimit | StopWork | CheckAnswer | AskCaller | Finish
+Step: TypeAlias = (
+    AskModel
+    | TakeUp
+    | SkipCall
+    | Suspend
+    | HitLimit
+    | StopWork
+    | StartPlanning
+    | Fold
+    | EndLevel
+    | CheckAnswer
+    | AskCaller
+    | Finish
+)
+
+
+class _Room:
+    """What is left while one answer of `decide` is put together: steps of the same answer share it."""
+
+    __slots__ = ("calls", "limits", "requests", "slots", "state", "tools")
+
+    def __init__(self, state: TurnState) -> None:
+        self.state = state
+        limits = self.limits = state.limits
+        width = limits.width if limits.width is not None else MAX_PARALLEL_PER_TURN
+        self.slots = width - state.in_flight
+        ledger = state.ledger
+        self.requests = None if limits.model_calls is None else limits.model_calls - ledger.model_calls
+        self.calls = None if limits.tool_calls is None else limits.tool_calls - ledger.tool_calls
+        self.tools: dict[str, int] = {}
+        """Calls of tools with a limit of their own, decided in this answer."""
 
 
 def decide(state: TurnState) -> list[Step]:
     """The steps that may begin now."""
-    phase = state.phase
-    if phase in ("new", "ended", "suspended"):
+    if state.phase in ("new", "ended", "suspended"):
         return []
     if state.stop is not None:
         return _stopping(state)
+    if state.paused:
+        return [] if state.in_flight else [Suspend("paused", ("pause",))]
+    steps: list[Step] = []
+    able = state.able
+    if able:
+        room = _Room(state)
+        levels: Sequence[Level] = list(able.values())
+        if len(levels) > 1:
+            levels = sorted(levels, key=_depth, reverse=True)
+        for level in levels:
+            found = _of_level(state, level, room)
+            if found and isinstance(found[-1], HitLimit):
+                return steps or found  # what may still begin begins; then nothing else does
+            steps.extend(found)
+    if not steps and state.waiting and not state.in_flight:
+        return [_suspend([call.pending for call in state.waiting.values() if call.pending is not None])]
+    return steps
+
+
+def _depth(level: Level) -> int:
+    return level.depth
+
+
+def _of_level(state: TurnState, level: Level, room: _Room) -> list[Step]:
+    phase = level.phase
     if phase == "acting":
-        return _acting(state)
-    if phase == "asking":
-        return []
+        return _acting(state, level, room)
     if phase == "ready":
-        return [_next_round(state)]
+        return _next_round(state, level, room)
     if phase == "lost":
-        return _lost(state)
+        return _lost(state, level, room)
     if phase == "closing":
-        return _closing(state)
-    if state.structured and not state.answer_checked:
+        return [AskCaller()] if level.go_on is None else [Finish("completed", "natural")]
+    if level.id is not None:
+        return [EndLevel(level.id)]
+    if state.structured and not level.answer_checked:
         return [CheckAnswer()]
     return [Finish("completed", "natural")]
 
 
-def _next_round(state: TurnState) -> Step:
+def _next_round(state: TurnState, level: Level, room: _Room) -> list[Step]:
     """Another round, unless it would be one too many."""
     limits = state.limits
-    if limits.max_steps is not None and state.step >= limits.max_steps:
-        return HitLimit("max_steps", limits.max_steps, state.step + 1)
-    return _afford(state) or AskModel(state.step + 1, 0, 1)
+    if level is state and not state.planned and level.step == 0 and level.config and level.config.planning_enabled:
+        return [StartPlanning()]
+    if level.id is not None and level.stop_error is not None:
+        return [_ended(level, *level.stop_error)]
+    most = limits.max_steps
+    if most is not None and level.step >= most:
+        if level.id is not None:
+            return [_ended(level, *too_many_rounds(level, most))]
+        return [HitLimit("max_steps", most, level.step + 1)]
+    if (shorten := _too_long(state, level)) is not None:
+        return [shorten]
+    return _ask(state, level, room, AskModel(level.step + 1, 0, 1, level=level.id), last_round=level.step + 1 == most)
 
 
-def _afford(state: TurnState) -> HitLimit | None:
-    """The limit that one more request would pass."""
-    limits = state.limits
-    if limits.model_calls is not None and state.model_calls >= limits.model_calls:
-        return HitLimit("llm_calls", limits.model_calls, state.model_calls + 1)
-    return _out_of_time(state)
+def _too_long(state: TurnState, level: Level) -> Fold | HitLimit | None:
+    """What has to be done about a conversation that has grown too long for the next request; tried once for each."""
+    found = due(level, state.limits.history_tokens)
+    if found is None:
+        return None
+    percent = awareness_limit(level.config.budget_awareness) if level.config is not None else None
+    if level.folds_for != level.step + 1 and (percent is None or percent > 0):
+        cut = cut_of(level, found.window)
+        if cut:
+            return Fold(level.id, found.trigger, cut, found.used)
+    if found.trigger == "context_budget" and percent is not None:
+        words = stop_words(found.used, found.window, percent)
+        return HitLimit("context_budget", percent, found.used * 100 // found.window, words)
+    if state.limits.history_tokens is not None and found.used > state.limits.history_tokens:
+        return HitLimit("tokens", state.limits.history_tokens, found.used, "history")
+    return None  # the provider may still take it; if it does not, it says so
+
+
+def _ask(state: TurnState, level: Level, room: _Room, step: AskModel, *, last_round: bool = False) -> list[Step]:
+    """The request, if it can be afforded and there is a place for it."""
+    limits, left = state.limits, room.requests
+    keeps_one = limits.final_answer_reserve and level.id is not None
+    if left is not None and left <= keeps_one:
+        if keeps_one:
+            return [_ended(level, "budget_exceeded", *_no_requests(limits, state))]
+        return [HitLimit("llm_calls", limits.model_calls or 0, state.ledger.model_calls + 1)]
+    if late := _out_of_time(state):
+        return [late]
+    if room.slots <= 0:
+        return []
+    room.slots -= 1
+    if left is not None:
+        room.requests = left - 1
+    if limits.final_answer_reserve and level is state and (left == 1 or last_round):
+        step = AskModel(step.step, step.candidate, step.attempt, step.backoff, step.level, final=True)
+    return [step]
+
+
+def _no_requests(limits: Limits, state: TurnState) -> tuple[str, dict[str, Any]]:
+    used = state.ledger.model_calls
+    return (
+        f"the turn may make {limits.model_calls} model calls; what is left is kept for its final answer",
+        {"reason": "llm_calls", "limit": limits.model_calls, "observed": used + 1},
+    )
+
+
+def _ended(level: Level, error: str, message: str, details: dict[str, Any] | None = None) -> EndLevel:
+    assert level.id is not None
+    return EndLevel(level.id, error, message, tuple((details or {}).items()))
 
 
 def _out_of_time(state: TurnState) -> HitLimit | None:
@@ -137,58 +281,85 @@ def _out_of_time(state: TurnState) -> HitLimit | None:
     return None
 
 
-def _lost(state: TurnState) -> list[Step]:
-    asked = state.asked
+def _lost(state: TurnState, level: Level, room: _Room) -> list[Step]:
+    asked = level.asked
     if asked is None or asked.failure is None:
         return []
-    failure = asked.failure
+    failure, at = asked.failure, level.id
     if failure.stage == "crash":
         # Not one of the provider's attempts: the same one again.
-        return [_afford(state) or AskModel(asked.step, asked.candidate, asked.attempt)]
+        return _ask(state, level, room, AskModel(asked.step, asked.candidate, asked.attempt, level=at))
     if failure.disposition == "retry":
         wait = backoff(asked.attempt + 1, failure.retry_after_ms)
-        return [_afford(state) or AskModel(asked.step, asked.candidate, asked.attempt + 1, wait)]
+        return _ask(state, level, room, AskModel(asked.step, asked.candidate, asked.attempt + 1, wait, at))
     if failure.disposition == "fallback":
-        return [_afford(state) or AskModel(asked.step, asked.candidate + 1, 1)]
-    tried = len(state.attempts)
+        return _ask(state, level, room, AskModel(asked.step, asked.candidate + 1, 1, level=at))
+    if failure.failure_kind == "context_length_exceeded" and level.folds_for != level.step and level.kind != "summary":
+        window = level.config.context_window if level.config is not None else None
+        used = context_tokens(level)
+        cut = cut_of(level, window or used)
+        if cut:
+            return [Fold(level.id, "context_exceeded", cut, used)]
+    tried = len(level.attempts)
     spent = " (retries exhausted)" if failure.attempt >= MAX_ATTEMPTS else ""
     again = f" after {tried} attempts{spent}" if tried > 1 else ""
-    return [Finish("failed", "provider_error", f"{failure.model_ref}{again}: {failure.message}")]
+    message = f"{failure.model_ref}{again}: {failure.message}"
+    if level.id is None:
+        return [Finish("failed", "provider_error", message)]
+    # What any further call would meet as well ends the whole turn, not one branch of it.
+    fatal = failure.failure_kind in ("auth_error", "quota_exhausted") and level.kind == "child"
+    details = {"failure_kind": failure.failure_kind, **({"fatal": True} if fatal else {})}
+    return [_ended(level, "subtask_failed", message, details)]
 
 
-def _acting(state: TurnState) -> list[Step]:
+def _acting(state: TurnState, level: Level, room: _Room) -> list[Step]:
     """Reads together, a writer alone: a serial call waits for all before it, and all after it wait.
 
     A call that waits for somebody outside holds nobody up. When only such calls are left, the turn rests.
     """
-    if state.completed_by in state.calls:
-        return [SkipCall(call.call_id, "completed") for call in state.open_calls() if not call.running]
+    if level is state and any(call.call_id == state.completed_by for call in level.batch):
+        return [SkipCall(call.call_id, "completed") for call in level.open_calls() if not call.running]
     steps: list[Step] = []
-    waiting: list[Pending] = []
-    running = state.running
-    config = state.config
-    room = state.limits.tool_calls
-    for call in state.batch[state.front :]:
-        if call.pending is not None and call.is_waiting:
-            waiting.append(call.pending)
+    running = level.running
+    config = level.config
+    for call in level.batch[level.front :]:
+        if call.is_waiting:
             continue
-        serial = _is_serial(state, call)
+        serial = _is_serial(level, call)
         if call.answer is None and not call.taken_up:
-            if running >= MAX_PARALLEL_PER_TURN or (serial and running):
+            if room.slots <= 0 or (serial and running):
                 break
-            if room is not None and state.tool_calls + len(steps) >= room and not _was_counted(call):
-                return steps or [HitLimit("tool_calls", room, state.tool_calls + 1)]
+            if not _was_counted(call) and (passed := _too_many_calls(state, room, call)):
+                return steps or [passed]
             if config is None:
                 break
             if not steps and (late := _out_of_time(state)):
                 return [late]
             steps.append(TakeUp(call.call_id, "serial" if serial else "parallel"))
             running += 1
+            room.slots -= 1
+            if room.calls is not None:
+                room.calls -= 1
         if serial and call.answer is None:
             break
-    if waiting and not steps and not running:
-        return [_suspend(waiting)]
     return steps
+
+
+def _too_many_calls(state: TurnState, room: _Room, call: Call) -> HitLimit | None:
+    """The limit that one more call would pass."""
+    limits, ledger = state.limits, state.ledger
+    if room.calls is not None and room.calls <= 0:
+        return HitLimit("tool_calls", limits.tool_calls or 0, ledger.tool_calls + 1)
+    name = call.part.name
+    own = limits.per_tool.get(name) if limits.per_tool else None
+    if own is None:
+        return None
+    made = ledger.by_tool.get(name, 0)
+    decided = room.tools.get(name, 0)
+    if made + decided >= own:
+        return HitLimit("tool_calls", own, made + 1)
+    room.tools[name] = decided + 1
+    return None
 
 
 def _suspend(waiting: list[Pending]) -> Suspend:
@@ -203,29 +374,39 @@ def _was_counted(call: Call) -> bool:
     return call.pending is not None and isinstance(call.pending.asked, RuntimeToolRequested)
 
 
-def _is_serial(state: TurnState, call: Call) -> bool:
-    declaration = state.config.tool(call.part.name) if state.config is not None else None
+def _is_serial(level: Level, call: Call) -> bool:
+    declaration = level.config.tool(call.part.name) if level.config is not None else None
     return call.alone or (declaration is not None and declaration.serial)
 
 
-def _closing(state: TurnState) -> list[Step]:
-    if state.go_on is None:
-        return [AskCaller()]
-    return [Finish("completed", "natural")]
-
-
 def _stopping(state: TurnState) -> list[Step]:
-    """Running work is told once; waiting calls are closed; then, when nothing runs, the turn ends."""
+    """Running work is told once; waiting calls are closed; then levels end from below, and last the turn."""
     stop = state.stop
     assert stop is not None
-    open_calls = state.open_calls() if state.phase == "acting" else []
-    running = tuple(call.call_id for call in open_calls if call.running)
-    waiting = [call for call in open_calls if not call.running]
+    below = sorted(state.levels.values(), key=_depth, reverse=True)
+    levels = [*below, state] if below else [state]
+    open_calls = [call for level in levels if level.phase in ("acting", "suspended") for call in level.open_calls()]
+    idle = [call for call in open_calls if not call.running]
     if not stop.applied:
-        return [StopWork(running, tuple(call.call_id for call in waiting))]
+        running = tuple(call.call_id for call in open_calls if call.running and not call.children)
+        return [StopWork(running, tuple(call.call_id for call in idle))]
     because: Literal["cancelled", "budget"] = "cancelled" if stop.status == "cancelled" else "budget"
-    if waiting:
-        return [SkipCall(call.call_id, because) for call in waiting]
-    if running or state.phase == "asking":
+    if idle:
+        return [SkipCall(call.call_id, because) for call in idle]
+    for level in below:
+        if level.phase == "asking" or any(call.answer is None for call in level.batch):
+            continue
+        return [_stopped(level, stop)]
+    if below or state.phase == "asking" or open_calls:
         return []
     return [Finish(stop.status, stop.reason, stop.message)]
+
+
+def _stopped(level: Level, stop: Stop) -> EndLevel:
+    """A level that ends because its turn does."""
+    assert level.id is not None
+    if stop.status == "cancelled":
+        return EndLevel(level.id, "cancelled", stop.message)
+    if stop.status == "failed":
+        return EndLevel(level.id, "subtask_failed", stop.message)
+    return EndLevel(level.id, "budget_exceeded", stop.message, (("reason", stop.reason),))

@@ -27,9 +27,9 @@ from wakeful.contracts.events.tools import Elsewhere, Said
 from wakeful.contracts.runtime_tools import request_id
 from wakeful.contracts.tools import Effect, Effects, ToolDeclaration, ToolError
 from wakeful.contracts.verdicts import Verdict
+from wakeful.decisions.levels import Call
 from wakeful.decisions.receipts import bounded
 from wakeful.decisions.redaction import redact_parameters, stable_hash
-from wakeful.decisions.state import Call
 from wakeful.mediation.binding import bind, held_by, holds
 from wakeful.mediation.gate import Admission, Consulted, Dispatch, GateParts, Proposal
 from wakeful.mediation.judging import BINDING, NOBODY_SAID

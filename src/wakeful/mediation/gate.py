@@ -10,8 +10,8 @@ from wakeful.contracts.events import AnyEvent, PermissionEvaluated
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import Confinement, Principal, ToolDeclaration, ToolError
 from wakeful.contracts.verdicts import Verdict
+from wakeful.decisions.levels import Call
 from wakeful.decisions.secret_values import NO_SECRETS, SecretValues
-from wakeful.decisions.state import Call
 from wakeful.mediation.locks import LockTable
 from wakeful.mediation.offloading import Fetch, Keep
 from wakeful.mediation.outcomes import CallRecord

@@ -53,8 +53,8 @@ from wakeful.contracts.tools import FailedStatus, ToolDeclaration, ToolError
 from wakeful.contracts.values import unchecked
 from wakeful.contracts.verdicts import DecisionSource, Verdict
 from wakeful.decisions.injected import split
+from wakeful.decisions.levels import Call
 from wakeful.decisions.redaction import redact_parameters, stable_hash
-from wakeful.decisions.state import Call
 from wakeful.mediation import asking, judging, validation
 from wakeful.mediation.consulting import outcomes_of
 from wakeful.mediation.gate import ALLOWED, Admission, Consulted, Dispatch, GateParts, Proposal, Unfit

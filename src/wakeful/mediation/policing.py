@@ -5,6 +5,7 @@ the turn has seen so far. Time is the time of the newest fact. So the same verdi
 """
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.policies import Rule
@@ -14,6 +15,9 @@ from wakeful.decisions.state import TurnState
 from wakeful.mediation.binding import bind, held_by
 from wakeful.mediation.gate import Proposal
 
+WorkedOut: TypeAlias = tuple[TurnConfig, tuple[int, int], CompiledPolicy]
+"""A policy ready to judge by, and what it rests on."""
+
 
 class TurnPolicy:
     """Judges the calls of one turn."""
@@ -22,11 +26,14 @@ class TurnPolicy:
         self._state = state
         self._config = config
         self._secret = secret
-        self._compiled: tuple[TurnConfig, tuple[int, int], CompiledPolicy] | None = None
+        self._compiled: WorkedOut | None = None
+        """The turn's own; children share it, for their tools are a part of the turn's."""
+        self._below: WorkedOut | None = None
+        """The newest of a level that has a tool the turn has not."""
 
     def __call__(self, proposal: Proposal, said: tuple[Verdict, ...]) -> Verdict:
         """The verdict, given what predicates and hooks said. Does not raise."""
-        state, policy = self._state(), self._policy()
+        state, policy = self._state(), self._policy(proposal)
         call = CallUnderJudgement(
             name=proposal.declared.name,
             arguments=proposal.arguments,
@@ -39,20 +46,31 @@ class TurnPolicy:
         )
         return judge(call, policy)
 
-    def _policy(self) -> CompiledPolicy:
+    def _policy(self, proposal: Proposal) -> CompiledPolicy:
         """Worked out once, and again when a person added or revoked a rule or the code changed."""
         state, config = self._state(), self._config()
-        known, changes = self._compiled, (len(state.standing_rules), len(state.revoked_rules))
-        if known is None or known[0] is not config or known[1] != changes:
-            added = tuple(Rule.model_validate(rule) for rule in state.standing_rules)
-            policy = config.policy
-            if added or state.revoked_rules:
-                held = tuple(rule for rule in (*policy.rules, *added) if rule.id not in state.revoked_rules)
-                compiled = compile_policy(policy.model_copy(update={"rules": held}), config.tools)
-            else:
-                compiled = compiled_once(policy, config.tools)
-            known = self._compiled = config, changes, compiled
-        return known[2]
+        changes = len(state.standing_rules), len(state.revoked_rules)
+        below = proposal.call.level.config
+        if below is not None and config.tool(proposal.declared.name) is None:
+            self._below = self._worked_out(self._below, below, changes)
+            return self._below[2]
+        self._compiled = self._worked_out(self._compiled, config, changes)
+        return self._compiled[2]
+
+    def _worked_out(
+        self,
+        known: tuple[TurnConfig, tuple[int, int], CompiledPolicy] | None,
+        config: TurnConfig,
+        changes: tuple[int, int],
+    ) -> tuple[TurnConfig, tuple[int, int], CompiledPolicy]:
+        if known is not None and known[0] is config and known[1] == changes:
+            return known
+        state, policy = self._state(), config.policy
+        added = tuple(Rule.model_validate(rule) for rule in state.standing_rules)
+        if added or state.revoked_rules:
+            held = tuple(rule for rule in (*policy.rules, *added) if rule.id not in state.revoked_rules)
+            return config, changes, compile_policy(policy.model_copy(update={"rules": held}), config.tools)
+        return config, changes, compiled_once(policy, config.tools)
 
     def _call_hash(self, proposal: Proposal, policy: CompiledPolicy) -> str | None:
         # Only a rule about one exact call needs it, and it costs more than the rest of the verdict.

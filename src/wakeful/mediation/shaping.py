@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.events import AnyEvent, ToolResult
-from wakeful.contracts.tools import MAX_RESULT_BYTES
 from wakeful.decisions.secret_values import SecretValues
 from wakeful.mediation.offloading import INLINE_BYTES, Keep, offload
 from wakeful.mediation.outcomes import CallRecord, spills, succeeded
@@ -50,7 +50,7 @@ async def shaped(
     if extra is not None:
         value = extra.content
         if extra.most_bytes is not None:
-            most = min(extra.most_bytes, MAX_RESULT_BYTES)
+            most = min(extra.most_bytes, MAX_TOOL_RESULT_BYTES)
     hide = _Hide(keys)
     # A large result is turned to JSON and measured off the loop: other turns go on meanwhile.
     shown: Shown = show(value, hide, most) if _light(value) else await asyncio.to_thread(show, value, hide, most)

@@ -92,6 +92,19 @@ def compile(schema: dict[str, Any]) -> Validator:
     return validator
 
 
+def schema_problem(schema: Any) -> str | None:
+    """What is wrong with a schema that a model wrote; None when it can be held to."""
+    if not isinstance(schema, dict):
+        return "a JSON Schema is an object"
+    if schema.get("type", "object") != "object":
+        return f"it has to describe a JSON object, not {schema.get('type')!r}: put the value into a property"
+    try:
+        Validator(schema)._judge()
+    except InvalidConfig as error:
+        return error.message
+    return None
+
+
 def _violations(error: "ValidationError") -> list[Violation]:
     """One of jsonschema's errors as one violation a field."""
     steps, rule, wanted = list(error.absolute_path), error.validator, error.validator_value

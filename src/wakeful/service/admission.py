@@ -11,7 +11,7 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, to_json
 
 from wakeful.agents.definition import Agent
-from wakeful.contracts.budgets import Budget
+from wakeful.contracts.budgets import Budget, Limits
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
@@ -49,7 +49,7 @@ async def admit(
         context=_plain_context(request.context),
         principal=request.principal.id if request.principal is not None else None,
         **_whose_word(request),
-        limits=(request.budget or request.agent.budget or Budget()).limits(request.agent.max_steps),
+        limits=allowed(runtime, request),
     )
     facts: list[Fact] = []
     if request.thread is None or not await store.read(agent_id, limit=1):
@@ -61,6 +61,12 @@ async def admit(
     answer = await store.admit(agent_id, facts)
     assert answer is not None
     return answer.turn
+
+
+def allowed(runtime: Runtime, request: RunRequest) -> Limits:
+    """What the turn is held to: what the caller says, else the agent, else the default profile."""
+    agent = request.agent
+    return (request.budget or agent.budget or Budget()).limits(agent.max_steps, runtime.limit_overrides)
 
 
 _ORIGINS = {

@@ -18,11 +18,11 @@ from wakeful.agents.runner import TurnRunner
 from wakeful.agents.work import CheckAnswer, TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
-from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import BlobRef, Text
+from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import ToolMissing
+from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, ToolMissing, WakefulError
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
@@ -43,7 +43,7 @@ from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, Store, TurnRow
-from wakeful.service.admission import check_deps
+from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.toolbelt import Belt, toolbelt
@@ -79,7 +79,16 @@ async def prepare(
     belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
     config = await _config(request, row, deps, context, principal, folded, belt)
     models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
-    await runtime.pricing.ready(models)
+    planner = _apart(runtime, agent, "planning_model", agent.planning_model if agent.planning_enabled else None)
+    summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
+    await runtime.pricing.ready([*models, *planner, *summariser])
+    config = config.changed(context_window=_window(models[0]))
+    if awareness_limit(config.budget_awareness) is not None and config.context_window is None:
+        raise ContextWindowUnknown(
+            f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
+            f"{models[0].ref}, which nobody knows",
+            "name a model whose window is known, give its profile a context_window, or leave budget_awareness out",
+        )
     work = TurnWork(
         store=store,
         claim=claim,
@@ -87,6 +96,8 @@ async def prepare(
         state=folded.state,
         config=config,
         models=models,
+        planner=planner,
+        summariser=summariser,
         tools=belt.tools,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
@@ -130,6 +141,26 @@ async def prepare(
     work.recatalog = _recataloger(runtime, work, belt)
     _with_hooks(runtime, request, work)
     return work, folded
+
+
+def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
+    """A model for one phase alone. Refused before anything is asked when there is no such model."""
+    if choice is None:
+        return []
+    try:
+        return [runtime.resolve_model(choice)]
+    except WakefulError as error:
+        raise InvalidConfig(
+            f"Agent {agent.name!r}: {field}={choice!r} cannot be used: {error.message}",
+            error.hint or f"name another model, or leave {field} out to use the agent's own",
+        ) from error
+
+
+def _window(model: Model) -> int | None:
+    """How much the model can be shown, where it says so."""
+    profile = getattr(model, "profile", None)
+    found = getattr(profile, "context_window", None) if profile is not None else getattr(model, "context_window", None)
+    return found if isinstance(found, int) else None
 
 
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
@@ -203,6 +234,16 @@ async def _config(
         sandbox=agent.sandbox.as_dict(),
         settings={name: value for name, value in agent.settings.items() if name != "stream"},
         output_schema=agent.output_schema,
+        emit_mcp_progress=agent.emit_mcp_progress,
+        planning_enabled=agent.planning_enabled,
+        planning_model=agent.planning_model,
+        planning_instructions=agent.planning_instructions,
+        budget_awareness=agent.budget_awareness,
+        allow_parallel_subagents=agent.allow_parallel_subagents,
+        max_parallel_subagents=agent.max_parallel_subagents,
+        subtasks=agent.subtasks,
+        collections=agent.collections,
+        compaction=agent.compaction,
     )
 
 
@@ -225,7 +266,7 @@ async def opening(
     if folded.started is None:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
-        return [*_begun(request, work, folded, ref), *await _cataloged(work)]
+        return [*_begun(runtime, request, work, folded, ref), *await _cataloged(work)]
     missing = missing_tools(work)
     if missing:
         await _suspend(work, missing)
@@ -291,11 +332,10 @@ async def _referred(work: TurnWork, catalog: ToolCatalog) -> ToolCatalog:
     return catalog.model_copy(update={"entries": tuple(entries)}) if changed else catalog
 
 
-def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: BlobRef) -> list[Fact]:
+def _begun(runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded, config_ref: BlobRef) -> list[Fact]:
     agent, config = request.agent, work.config
     began = time.perf_counter()
     messages = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, MessageAdmitted)]
-    allowed = messages[0].limits or (request.budget or agent.budget or Budget()).limits(agent.max_steps)
     instructions = config.instructions.encode()
     words = len(instructions) + sum(
         len(part.text) for item in work.state.items for part in item.parts if isinstance(part, Text)
@@ -307,7 +347,7 @@ def _begun(request: RunRequest, work: TurnWork, folded: Folded, config_ref: Blob
         config_ref=config_ref,
         model_ref=config.model_ref,
         fallbacks=config.fallbacks,
-        limits=allowed,
+        limits=messages[0].limits or allowed(runtime, request),
         stop_rule=request.stop_rule,
         structured=config.output_schema is not None,
         window_from=work.row.window_from,

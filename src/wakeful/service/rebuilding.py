@@ -11,6 +11,7 @@ from typing import Any, cast
 from wakeful.agents.config import find_tool
 from wakeful.agents.definition import Agent
 from wakeful.agents.folding import fold
+from wakeful.agents.gating import tools_of_the_runtime
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.errors import AgentMissing, ToolMissing, WakefulError
 from wakeful.contracts.policies import GatePolicy
@@ -72,6 +73,16 @@ async def rebuilt_agent(
         sandbox=config.sandbox,
         policy=_policy(config),
         injected_tool_args=config.injected_tool_args,
+        emit_mcp_progress=config.emit_mcp_progress,
+        planning_enabled=config.planning_enabled,
+        planning_model=config.planning_model,
+        planning_instructions=config.planning_instructions,
+        budget_awareness=config.budget_awareness,
+        allow_parallel_subagents=config.allow_parallel_subagents,
+        max_parallel_subagents=config.max_parallel_subagents,
+        subtasks=config.subtasks,
+        collections=config.collections,
+        compaction=config.compaction,
     )
 
 
@@ -118,7 +129,8 @@ def _tools(who: str, config: TurnConfig, supplied: Sequence[Tool[Any]]) -> list[
 
 
 def _wanted(config: TurnConfig) -> list[str]:
-    built_in = _built_in(config.profile) | {ask_person.name}
+    given = tools_of_the_runtime(subtasks=config.subtasks, allow_parallel_subagents=config.allow_parallel_subagents)
+    built_in = {*_built_in(config.profile), ask_person.name, *given}
     return [
         declared.name for declared in config.tools if declared.name not in built_in and declared.answered_by != "client"
     ]

@@ -7,12 +7,13 @@ from typing import Any, Literal, NamedTuple
 
 from wakeful.agents.folding import hydrated, load_config, turn_after_turn
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import Recorded, step_id
 from wakeful.contracts.events import AnyEvent, AssistantRecorded, TurnConfigChanged, TurnStarted
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import ToolDeclaration
+from wakeful.decisions.levels import Call
 from wakeful.decisions.replay import Divergence, Replay
-from wakeful.decisions.state import Call, TurnState, after, evolve
+from wakeful.decisions.state import TurnState, after, evolve
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.offloading import arguments_of
@@ -62,24 +63,26 @@ class _StoredGate:
         self._turn_id = turn_id
         self._secret = secret
         self._state = TurnState()
-        self._mediator: tuple[TurnConfig, Mediator] | None = None
+        self._mediators: dict[str | None, tuple[TurnConfig, Mediator]] = {}
+        """Of each level, and the configuration it was made of."""
         self.arguments: dict[str, dict[str, Any] | None] = {}
         """Of the calls whose arguments stand behind references."""
 
     def __call__(
         self, state: TurnState, call: Call, scheduling: Literal["parallel", "serial"], said: tuple[Said, ...]
     ) -> list[AnyEvent]:
-        self._state, config = state, state.config
+        self._state, config = state, call.level.config
         if config is None:
             raise ValueError(f"turn {self._turn_id} has no configuration to let {call.call_id} through with")
-        if self._mediator is None or self._mediator[0] is not config:
+        known = self._mediators.get(call.level.id)
+        if known is None or known[0] is not config:
             tools = {tool.name: _OnlyDeclared(tool) for tool in config.tools}
             policy = TurnPolicy(lambda: self._state, lambda: config, self._secret)
             parts = GateParts(policy, secret=self._secret, turn_id=self._turn_id, now=lambda: 0.0)
-            self._mediator = config, Mediator(config, tools, self._turn_id, parts)
+            known = self._mediators[call.level.id] = config, Mediator(config, tools, self._turn_id, parts)
         arguments = call.part.arguments if call.part.arguments is not None else self.arguments.get(call.call_id)
-        batch = f"{self._turn_id}/{call.step}"
-        admission = self._mediator[1].admit(call, arguments, now=0.0, batch_id=batch, scheduling=scheduling, said=said)
+        batch = step_id(self._turn_id, call.step, call.level.id)
+        admission = known[1].admit(call, arguments, now=0.0, batch_id=batch, scheduling=scheduling, said=said)
         return admission.events
 
 
@@ -93,7 +96,7 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
     """The same for facts that are at hand; earlier turns of the thread are what the conversation rests on."""
     configs: dict[str, TurnConfig] = {}
     earlier: dict[str, TurnState] = {}
-    newest = TurnState(configs)
+    newest = TurnState(configs=configs)
     replay: Replay | None = None
     gate = _StoredGate(row.turn_id, store.secret)
     count = 0

@@ -35,7 +35,7 @@ async def report(
         message, reason = f"it waits for {', '.join(suspended.waiting_for)}", suspended.reason
     waiting = [
         approval_of(row, call, call.pending)
-        for call in state.open_calls()
+        for call in state.all_open_calls()
         if call.is_waiting and call.pending is not None and isinstance(call.pending.asked, ActionRequired)
     ]
     return RunResult(
@@ -49,8 +49,8 @@ async def report(
         final_content=state.last_text,
         output=_output(state, agent) if status == "completed" else None,
         usage=state.usage,
-        model_calls=state.model_calls,
-        tool_calls=state.tool_calls,
+        model_calls=state.ledger.model_calls,
+        tool_calls=state.ledger.tool_calls,
         turn_count=state.step,
         duration_ms=terminal.duration_ms if terminal is not None else state.active_ms(),
         message=message,
@@ -58,7 +58,7 @@ async def report(
         approvals=[record for record in waiting if record.kind == "approval"],
         questions=[record for record in waiting if record.kind == "question"],
         runtime_tools=await _requests(store, row, state),
-        cost_usd=float(state.cost) if state.answered and state.priced == state.answered else None,
+        cost_usd=float(state.cost) if state.tree_answered and state.priced == state.tree_answered else None,
         failure_artifact=terminal.failure_artifact if isinstance(terminal, TurnFailed) else None,
         items=[await resolve(item, store.get_blob) if refers(item) else item for item in state.items],
         facts=facts,
@@ -71,7 +71,7 @@ async def _requests(store: Store, row: TurnRow, state: TurnState) -> list[Runtim
     """What clients have to run, with the real parameters."""
     injected = tuple(state.config.injected_tool_args) if state.config is not None else ()
     found = []
-    for call in state.open_calls():
+    for call in state.all_open_calls():
         asked = call.pending.asked if call.pending is not None and call.is_waiting else None
         if isinstance(asked, RuntimeToolRequested):
             written = await arguments_of(call.part, store.get_blob) or {}

@@ -8,7 +8,7 @@ from wakeful.agents.definition import Agent
 from wakeful.agents.watching import Watcher
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.authority import Authority
-from wakeful.contracts.budgets import Budget
+from wakeful.contracts.budgets import Budget, LimitOverrides
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
@@ -38,6 +38,8 @@ class Runtime:
     """Asked about every call of every agent."""
     linger: Callable[[Coroutine[Any, Any, None]], None]
     """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
+    limit_overrides: LimitOverrides
+    """What the owner says instead of the numbers of a budget's profile."""
 
     def keys(self) -> SecretValues:
         """The runtime's own keys: nothing that is written down or shown may hold one."""

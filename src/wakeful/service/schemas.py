@@ -4,12 +4,13 @@ The shapes here describe documents that are made elsewhere (`RunResult.to_dict`,
 each other.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field
 
 from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS, Approval
 from wakeful.contracts.audit import ToolAudit
+from wakeful.contracts.budgets import BudgetProfile
 from wakeful.contracts.conversation import Item
 from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
 from wakeful.contracts.failures import FailureArtifact
@@ -21,6 +22,8 @@ from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
 from wakeful.service.results import RunStatus, UnknownOutcome
 from wakeful.tools.local.names import Profile
+
+REFERENCE = r"^[A-Za-z][A-Za-z0-9_-]*[:/]\S"
 
 
 class UsageCounts(Value):
@@ -71,12 +74,63 @@ class RunResultDocument(Value):
     """Only when the run ended failed."""
 
 
-class BudgetSection(Value):
+Dollars: TypeAlias = Annotated[float, Field(ge=0)] | Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$")]
+
+
+class RunBudgetSection(Value):
     """What a run may use."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    usd: Dollars | None = None
+    tokens: int | None = Field(None, ge=1)
+    input_tokens: int | None = Field(None, ge=1)
+    output_tokens: int | None = Field(None, ge=1)
     model_calls: int | None = Field(None, ge=1)
+    tool_calls: int | None = Field(None, ge=0)
     seconds: float | None = Field(None, gt=0)
-    profile: Literal["autonomous", "unlimited"] = "autonomous"
+    """Of work; instead of minutes."""
+    minutes: float | None = Field(None, gt=0)
+    depth: int | None = Field(None, ge=0)
+    """How deep children may go."""
+    subtasks: int | None = Field(None, ge=0)
+    per_tool: dict[str, Annotated[int, Field(ge=0)]] | None = None
+    """Calls of single tools, by name."""
+    profile: BudgetProfile = "autonomous"
+    """Where the limits that are not named come from."""
+    unpriced_token_ceiling: int | None = Field(None, ge=1)
+    """Where money is limited: tokens that models without a known price may use."""
+    final_answer_reserve: bool = True
+    """Keep the last model call for an answer."""
+
+
+class WindowSection(Value):
+    """What all runs of an agent together may spend in a period."""
+
+    usd: Dollars
+
+
+class BudgetSection(RunBudgetSection):
+    """What a run may use, or that under `per_run` and beside it what all runs may spend in an hour, a day, a month."""
+
+    per_run: RunBudgetSection | None = None
+    per_hour: WindowSection | None = None
+    per_day: WindowSection | None = None
+    per_month: WindowSection | None = None
+
+
+class CompactionSection(Value):
+    """When a conversation that grows too long for its model is folded into a summary."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    enabled: bool = True
+    threshold: float = Field(0.8, gt=0, le=1)
+    """The share of the model's window from which on it is folded."""
+    keep_user_turns: int = Field(4, ge=1)
+    """The newest messages of the user that stay word for word."""
+    model: str | None = Field(None, pattern=REFERENCE)
+    """Who writes the summary; null: the agent's own model."""
 
 
 class AgentFile(Value):
@@ -85,7 +139,7 @@ class AgentFile(Value):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,127}$")
-    model: str
+    model: str = Field(pattern=REFERENCE)
     """`provider:model`."""
     instructions: str = ""
     tools: tuple[str, ...] | None = ()
@@ -106,11 +160,29 @@ class AgentFile(Value):
     """Who may call what."""
     approval_expiry: float = Field(DEFAULT_EXPIRY_SECONDS, gt=0)
     """Seconds until nobody having decided is a decision."""
+    skills: tuple[str, ...] = ()
+    """Folders in which skills are looked for besides the usual ones."""
+    subtasks: bool = False
+    """It may split its work into children."""
+    collections: tuple[str, ...] = ()
+    """Sets of texts that it may search, by name."""
+    compaction: CompactionSection | None = None
+    planning_enabled: bool = False
+    """A planner looks at the task before the agent begins."""
+    planning_model: str | None = Field(None, pattern=REFERENCE)
+    """`provider:model`; null: the agent's own model."""
+    planning_instructions: str = ""
+    """Empty: the built-in words."""
+    budget_awareness: str | None = Field(None, pattern=r"^(per-message|limit:(0|[1-9][0-9]?|100))$")
+    """`per-message`, or `limit:<n>` with n from 0 to 100."""
     hitl_tools: tuple[str, ...] = ()
     """Tools that never run without a person."""
+    emit_mcp_progress: bool = True
     injected_tool_args: dict[str, str] = {}
     """Fields that every tool is shown with: name to description. The model fills them, no tool gets them."""
-    emit_mcp_progress: bool = True
+    allow_parallel_subagents: bool = False
+    max_parallel_subagents: int = Field(3, ge=1, le=7)
+    """Children that one call may start."""
 
 
 def run_result_schema() -> dict[str, Any]:

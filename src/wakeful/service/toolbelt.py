@@ -22,6 +22,7 @@ from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.secret_values import keys_only
 from wakeful.ports import RuleRow
+from wakeful.tools.answered_here import runtime_tools
 from wakeful.tools.function import Tool
 from wakeful.tools.source import Offer, Surroundings, ToolSource, Withheld
 
@@ -156,7 +157,10 @@ async def _give_back(source: ToolSource) -> None:
 
 def _by_name(agent: Agent[Any, Any], offers: Sequence[Offer]) -> dict[str, Tool[Any]]:
     tools: dict[str, Tool[Any]] = {}
-    for tool in (*agent.tools, *(tool for offer in offers for tool in offer.tools)):
+    own = runtime_tools(
+        subtasks=agent.subtasks, parallel=agent.max_parallel_subagents if agent.allow_parallel_subagents else None
+    )
+    for tool in (*agent.tools, *(tool for offer in offers for tool in offer.tools), *own):
         if tool.name in tools:
             raise InvalidConfig(
                 f"Agent {agent.name!r}: two tools are called {tool.name!r}", "give one of them another name"

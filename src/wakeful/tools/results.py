@@ -16,9 +16,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
+from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.content import BlobRef, File, Image, Text
 from wakeful.contracts.errors import ForTheModel
-from wakeful.contracts.tools import MAX_RESULT_BYTES, MAX_RESULT_TOKENS
+from wakeful.contracts.tools import MAX_RESULT_TOKENS
 from wakeful.contracts.values import unchecked
 
 ResultPart: TypeAlias = Text | Image | File
@@ -26,7 +27,7 @@ ResultPart: TypeAlias = Text | Image | File
 _plain = unchecked(Text)
 NO_OUTPUT = "(no output)"
 BYTES_PER_TOKEN = 3
-MAX_SHOWN_BYTES = min(MAX_RESULT_BYTES, MAX_RESULT_TOKENS * BYTES_PER_TOKEN)
+MAX_SHOWN_BYTES = min(MAX_TOOL_RESULT_BYTES, MAX_RESULT_TOKENS * BYTES_PER_TOKEN)
 """How much text of one result a model is shown, the closing notice included, unless its tool has another budget."""
 
 
@@ -49,7 +50,7 @@ class ToolOutput:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """For people and programs, not for the model: `citations` and the like."""
     most_bytes: int | None = None
-    """How much text of it the model may be shown, up to `MAX_RESULT_BYTES`; None: as much as of any result."""
+    """How much text of it the model may be shown, up to `MAX_TOOL_RESULT_BYTES`; None: as much as of any result."""
 
 
 class Shown(NamedTuple):

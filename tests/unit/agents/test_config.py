@@ -9,13 +9,13 @@ import pytest
 
 from wakeful import run_sync
 from wakeful.agents.definition import Agent
-from wakeful.contracts.budgets import Budget
+from wakeful.contracts.budgets import Budget, SpendWindow
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, UnknownTool
 from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.ports import ModelRequest
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import tool
+from wakeful.tools.function import Tool, tool
 from wakeful.tools.source import Offer, ToolSource
 
 
@@ -29,8 +29,20 @@ def look_up(ctx: RunContext[dict[str, int]], order: str) -> int:
     return ctx.deps[order]
 
 
-TOOLS = [add, look_up]
-FULL = {
+TOOLS: list[Tool[Any]] = [add, look_up]
+CONTROLS: dict[str, Any] = {
+    "planning_enabled": False,
+    "planning_model": None,
+    "planning_instructions": "",
+    "budget_awareness": None,
+    "hitl_tools": [],
+    "emit_mcp_progress": True,
+    "injected_tool_args": {},
+    "allow_parallel_subagents": False,
+    "max_parallel_subagents": 3,
+}
+FULL: dict[str, Any] = {
+    **CONTROLS,
     "name": "ops",
     "model": "openai:gpt-5.5",
     "instructions": "Be careful: ü.",
@@ -102,6 +114,7 @@ def test_what_is_left_out_has_its_default_and_round_trips_too() -> None:
         "max_steps": None,
         "temperature": None,
         "max_tokens": None,
+        **CONTROLS,
     }
     assert Agent.from_dict(written).to_dict() == written
     assert agent.settings == {}
@@ -120,6 +133,54 @@ def test_a_file_holds_the_same(name: str, tmp_path: Path) -> None:
     full_agent().to_file(tmp_path / name)
     assert Agent.from_file(tmp_path / name, tools=TOOLS).to_dict() == FULL
     assert Agent.from_file(str(tmp_path / name), tools=TOOLS).to_dict() == FULL
+
+
+BUDGETS: list[tuple[dict[str, Any], Budget | None, tuple[SpendWindow, ...], dict[str, Any]]] = [
+    (
+        {"per_run": {"usd": 0.50, "model_calls": 40, "minutes": 20}, "per_day": {"usd": 2}},
+        Budget(usd="0.5", model_calls=40, seconds=1_200),
+        (SpendWindow("day", 2),),
+        {"per_run": {"usd": "0.5", "model_calls": 40, "seconds": 1_200.0}, "per_day": {"usd": "2"}},
+    ),
+    (
+        {"per_month": {"usd": "30.00"}, "per_hour": {"usd": 0.1}},
+        None,
+        (SpendWindow("hour", 0.1), SpendWindow("month", 30)),
+        {"per_hour": {"usd": "0.1"}, "per_month": {"usd": "30"}},
+    ),
+    ({"per_run": {"tool_calls": 3}}, Budget(tool_calls=3), (), {"tool_calls": 3}),
+    (
+        {"profile": "interactive", "per_tool": {"add": 2}, "depth": 1, "final_answer_reserve": False},
+        Budget(profile="interactive", per_tool={"add": 2}, depth=1, final_answer_reserve=False),
+        (),
+        {"profile": "interactive", "per_tool": {"add": 2}, "depth": 1, "final_answer_reserve": False},
+    ),
+    ({}, Budget(), (), {}),
+]
+
+
+@pytest.mark.parametrize(("given", "budget", "windows", "written"), BUDGETS)
+def test_a_budget_says_what_a_run_may_use_and_what_all_runs_may_spend(
+    given: dict[str, Any],
+    budget: Budget | None,
+    windows: tuple[SpendWindow, ...],
+    written: dict[str, Any],
+    tmp_path: Path,
+) -> None:
+    agent = Agent.from_dict({"name": "ops", "model": "a:b", "budget": given})
+    assert (agent.budget, agent.spend_windows) == (budget, windows)
+    assert agent.to_dict()["budget"] == written
+    for name in ("agent.json", "agent.yaml"):
+        agent.to_file(tmp_path / name)
+        again = Agent.from_file(tmp_path / name)
+        assert (again.budget, again.spend_windows) == (budget, windows)
+    assert agent.changed(max_steps=3).spend_windows == windows
+
+
+@pytest.mark.parametrize("wrong", [5, "day", ["day"], {"day": 2}, [SpendWindow("day", 1), SpendWindow("day", 2)]])
+def test_windows_that_make_no_sense_are_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidConfig, match="spend_windows"):
+        Agent("ops", "a:b", spend_windows=wrong)
 
 
 @pytest.mark.spec("CTL-CFG-22")
@@ -142,11 +203,7 @@ def test_an_unknown_field_is_rejected_by_name_on_every_surface(tmp_path: Path) -
 def test_fields_of_later_versions_are_refused_as_such(field: str) -> None:
     with pytest.raises(NotBuiltYet, match=field):
         Agent.from_dict({**FULL, field: "x"}, tools=TOOLS)
-    with pytest.raises(NotBuiltYet, match="planning_enabled"):
-        Agent.from_dict({**FULL, "planning_enabled": True}, tools=TOOLS)
-    with pytest.raises(NotBuiltYet, match="per_day"):
-        Agent.from_dict({**FULL, "budget": {"per_day": {"usd": 2}}}, tools=TOOLS)
-    assert Agent.from_dict({**FULL, "planning_enabled": False, "hitl_tools": []}, tools=TOOLS).to_dict() == FULL
+    assert Agent.from_dict({**FULL, "hooks": []}, tools=TOOLS).to_dict() == FULL
 
 
 @pytest.mark.spec("CTL-CFG-23")
@@ -196,7 +253,17 @@ def test_tools_travel_by_name_and_are_never_imported(tmp_path: Path, monkeypatch
         ({"name": "a", "model": "a:b", "temperature": "hot"}, "temperature='hot'"),
         ({"name": "a", "model": "a:b", "budget": 5}, "budget is an object"),
         ({"name": "a", "model": "a:b", "budget": {"model_calls": 0}}, "model_calls"),
-        ({"name": "a", "model": "a:b", "budget": {"modelcalls": 1}}, "modelcalls"),
+        ({"name": "a", "model": "a:b", "budget": {"modelcalls": 1}}, "'modelcalls'\ndid you mean model_calls"),
+        ({"name": "a", "model": "a:b", "budget": {"per_run": 5}}, r"budget\.per_run is an object, not 5"),
+        ({"name": "a", "model": "a:b", "budget": {"per_run": {"usd": -1}}}, r"budget\.per_run: .*usd=-1"),
+        ({"name": "a", "model": "a:b", "budget": {"per_day": {}}}, r"budget\.per_day is {}\nonly money has windows"),
+        ({"name": "a", "model": "a:b", "budget": {"per_day": {"tokens": 5}}}, "only money has windows"),
+        ({"name": "a", "model": "a:b", "budget": {"per_day": {"usd": "x"}}}, r"budget\.per_day: .*usd='x'"),
+        ({"name": "a", "model": "a:b", "budget": {"per_week": {"usd": 1}}}, "no field 'per_week'"),
+        (
+            {"name": "a", "model": "a:b", "budget": {"per_day": {"usd": 1}, "model_calls": 3}},
+            "'model_calls' beside per_...\nwrite model_calls under per_run",
+        ),
     ],
 )
 def test_wrong_data_is_refused_with_the_place(data: Any, said: str) -> None:
@@ -245,6 +312,7 @@ def gated(folder: Path) -> dict[str, Any]:
         "max_steps": None,
         "temperature": None,
         "max_tokens": None,
+        **CONTROLS,
         "profile": "shell_first",
         "workspace": str(folder),
         "policy": POLICY.model_dump(mode="json", exclude_defaults=True),
@@ -297,7 +365,7 @@ def test_a_gate_that_is_left_out_has_its_defaults() -> None:
     assert said(Agent("ops", "a:b")) == said(agent)
     written = agent.to_dict()
     assert said(Agent.from_dict(written)) == said(agent)
-    assert not {"profile", "workspace", "policy", "approval_expiry", "hitl_tools", "emit_mcp_progress"} & written.keys()
+    assert not {"profile", "workspace", "policy", "approval_expiry"} & written.keys()
 
 
 def test_the_profile_that_follows_from_a_workspace_is_not_written(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""An agent is checked when it is made, never changes, and refuses what nothing keeps yet."""
+"""An agent is checked when it is made, and never changes."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -76,27 +76,6 @@ def test_a_tool_is_found_by_the_last_part_of_its_name_where_only_one_has_it() ->
     assert make(tools=[mine, theirs]).tool("mcp.docs/search") is theirs
 
 
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({"skills": ["x"]}, "skills"),
-        ({"planning_enabled": True}, "planning_enabled"),
-        ({"planning_model": "a:b"}, "planning_model"),
-        ({"planning_instructions": "plan"}, "planning_instructions"),
-        ({"budget_awareness": "per-message"}, "budget_awareness"),
-        ({"allow_parallel_subagents": True}, "allow_parallel_subagents"),
-        ({"max_parallel_subagents": 4}, "max_parallel_subagents"),
-    ],
-)
-def test_fields_of_later_versions_are_refused_by_name(given: dict[str, Any], field: str) -> None:
-    with pytest.raises(NotBuiltYet, match=rf"Agent\({field}=\.\.\.\)"):
-        make(**given)
-
-
-def test_their_defaults_are_accepted() -> None:
-    make(hooks=(), skills=[], profile="chat", planning_enabled=False, planning_model=None, max_parallel_subagents=3)
-
-
 def test_as_tool_is_not_built_yet() -> None:
     with pytest.raises(NotBuiltYet, match="as_tool"):
         make().as_tool()
@@ -104,7 +83,7 @@ def test_as_tool_is_not_built_yet() -> None:
 
 @pytest.mark.parametrize("error", [InvalidConfig, TypeError])
 def test_an_unknown_keyword_is_named_with_near_ones(error: type[Exception]) -> None:
-    with pytest.raises(error, match=r"no field 'instruction'\ndid you mean instructions\?"):
+    with pytest.raises(error, match=r"no field 'instruction'\ndid you mean instructions "):
         make(instruction="x")
 
 

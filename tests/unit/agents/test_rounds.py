@@ -8,6 +8,7 @@ import pytest
 
 from engine_runs import calls, check_ends, kinds, of_kind
 from wakeful import Agent, Budget, RunContext, cancel, run, tool
+from wakeful.contracts.budgets import MAX_PARALLEL_PER_TURN
 from wakeful.contracts.events import (
     AssistantRecorded,
     ContextResolved,
@@ -22,7 +23,6 @@ from wakeful.contracts.events import (
     TurnFailed,
 )
 from wakeful.contracts.models import TokenUsage
-from wakeful.contracts.tools import MAX_PARALLEL_PER_TURN
 from wakeful.decisions.turn_record import terminal_record
 from wakeful.ports import ModelRequest
 from wakeful.store.memory import MemoryStore

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from wakeful.contracts.controls import checked_injected_args
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.decisions.injected import check_collisions, checked_injected_args, split, with_injected
+from wakeful.decisions.injected import check_collisions, split, with_injected
 from wakeful.providers.wire.schemas import emit
 
 SCHEMA: dict[str, Any] = {
@@ -48,16 +49,16 @@ def test_arguments_are_parted_and_injected_values_stay_as_they_came() -> None:
 
 
 def test_a_configuration_is_names_and_descriptions_and_nothing_else() -> None:
-    kept = checked_injected_args("Agent 'a'", REASON)
+    kept = checked_injected_args("Agent 'a': injected_tool_args", REASON)
     assert json.loads(json.dumps(kept)) == REASON
     for wrong in ({"": "x"}, {" ": "x"}, {3: "x"}):
         with pytest.raises(InvalidConfig, match="name"):
-            checked_injected_args("Agent 'a'", wrong)
+            checked_injected_args("Agent 'a': injected_tool_args", wrong)
     for value in ({"type": "string", "description": "d"}, None, 3, ["d"]):
         with pytest.raises(InvalidConfig, match=r"Agent 'a': injected_tool_args\['reason'\]"):
-            checked_injected_args("Agent 'a'", {"reason": value})
+            checked_injected_args("Agent 'a': injected_tool_args", {"reason": value})
     with pytest.raises(InvalidConfig, match="injected_tool_args"):
-        checked_injected_args("Agent 'a'", ["reason"])
+        checked_injected_args("Agent 'a': injected_tool_args", ["reason"])
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, {"allOf": [SCHEMA]}, {"anyOf": [{"required": ["q"]}]}])

@@ -8,7 +8,7 @@ from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.events import ActionRequired, ActionResolved, PermissionEvaluated
 from wakeful.contracts.events.tools import Said
 from wakeful.decisions.differences import compared
-from wakeful.decisions.state import Call, Pending
+from wakeful.decisions.levels import Call, Pending
 from wakeful.mediation.gate import Admission, GateParts
 from wakeful.mediation.judging import PREDICATE
 from wakeful.mediation.locks import LockTable

@@ -8,11 +8,12 @@ import pytest
 from engine_runs import calls, of_kind
 from wakeful import Agent, run, tool
 from wakeful.bootstrap import opened_store
+from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.envelope import published
 from wakeful.contracts.events import EVENTS, OutputSpilled, OutputTruncated, ToolResult
 from wakeful.contracts.limits import LIMITS
 from wakeful.contracts.schema import event_schema, validate_event
-from wakeful.contracts.tools import MAX_RESULT_BYTES, PREVIEW_CHARS
+from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.testing import scripted
 from wakeful.tools.results import BYTES_PER_TOKEN, ToolOutput
 
@@ -52,7 +53,7 @@ async def test_a_large_result_is_a_preview_and_a_record_that_leads_to_all_of_it(
         expires_at=None,
     )
     assert (cut.output_ref, cut.original_bytes) == (spilled.output_ref, len(data))
-    assert cut.kept_bytes == len(long.item.text.encode()) <= MAX_RESULT_BYTES
+    assert cut.kept_bytes == len(long.item.text.encode()) <= MAX_TOOL_RESULT_BYTES
     assert (long.preview, long.result_ref and long.result_ref.digest) == (WHOLE[:PREVIEW_CHARS], spilled.output_ref)
     async with opened_store(tmp_path / "o.db") as store:
         assert await store.get_blob(spilled.output_ref) == data, "all of it, wherever the answer went"

@@ -28,11 +28,11 @@ from wakeful.contracts.events.tools import ErrorCategory, Said
 from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict
+from wakeful.decisions.levels import Call
 from wakeful.decisions.policy.judging import CallUnderJudgement, compile_policy, judge
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.redaction import stable_hash
 from wakeful.decisions.run_stream import run_stream
-from wakeful.decisions.state import Call
 from wakeful.mediation.gate import Consulted, GateParts, Proposal
 from wakeful.mediation.mediator import Mediator
 from wakeful.service import approvals as service

@@ -362,7 +362,7 @@ async def test_a_request_counts_as_a_tool_call_once(place: str) -> None:
         assert row is not None
         await submit_result(place, waiting.runtime_tools[0].request_id, {"file": "a"})
         state = await folded(store, row)
-    assert state.tool_calls == 1
+    assert state.ledger.tool_calls == 1
     state.phase, state.limits = "acting", Limits(tool_calls=1)
     assert decide(state) == [TakeUp("call_1_1", "serial")]
     assert state.batch[0].pending is not None

@@ -15,8 +15,8 @@ from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.envelope import published
 from wakeful.contracts.events import ActionRequired, ToolFailed, ToolResult, ToolStarted
 from wakeful.contracts.tools import ToolDeclaration
+from wakeful.decisions.levels import Call
 from wakeful.decisions.redaction import stable_hash
-from wakeful.decisions.state import Call
 from wakeful.mediation.gate import Consulted, GateParts, Proposal
 from wakeful.mediation.mediator import Mediator
 from wakeful.ports import ModelRequest

@@ -22,6 +22,19 @@ FULL: dict[str, Any] = {
     "fallbacks": ["scripted:other"],
     "budget": {"model_calls": 8, "seconds": 60},
     "profile": "chat",
+    "skills": [],
+    "subtasks": True,
+    "collections": ["handbook"],
+    "compaction": {"threshold": 0.7, "model": "scripted:other"},
+    "planning_enabled": True,
+    "planning_model": "scripted/other",
+    "planning_instructions": "Plan.",
+    "budget_awareness": "limit:70",
+    "hitl_tools": ["run_subtask"],
+    "emit_mcp_progress": False,
+    "injected_tool_args": {"reason": "why"},
+    "allow_parallel_subagents": True,
+    "max_parallel_subagents": 7,
 }
 
 
@@ -37,10 +50,35 @@ def test_what_an_agent_writes_down_fits_and_can_be_read() -> None:
     assert errors(FULL) == []
     assert errors(Agent.from_dict(FULL).to_dict()) == []
     assert errors(Agent("a", "scripted:demo").to_dict()) == []
+    nested = {**FULL, "budget": {"per_run": {"usd": 0.5, "minutes": 20}, "per_day": {"usd": 2}}}
+    assert errors(nested) == errors(Agent.from_dict(nested).to_dict()) == []
 
 
 @pytest.mark.parametrize(
-    "change", [{"name": "1st"}, {"max_steps": 0}, {"budget": {"seconds": 0}}, {"profile": "wizard"}, {"surprise": 1}]
+    "change",
+    [
+        {"name": "1st"},
+        {"model": "demo"},
+        {"max_steps": 0},
+        {"budget": {"seconds": 0}},
+        {"budget": {"usd": "much"}},
+        {"budget": {"profile": "wild"}},
+        {"budget": {"per_tool": {"add": -1}}},
+        {"budget": {"per_day": {"tokens": 5}}},
+        {"budget": {"per_run": {"usd": -1}}},
+        {"profile": "wizard"},
+        {"planning_model": "demo"},
+        {"planning_enabled": "yes"},
+        {"planning_instructions": None},
+        {"budget_awareness": "limit:101"},
+        {"max_parallel_subagents": 8},
+        {"injected_tool_args": {"reason": {"type": "string"}}},
+        {"compaction": {"threshold": 2}},
+        {"compaction": {"when": "later"}},
+        {"subtasks": 1},
+        {"collections": "handbook"},
+        {"surprise": 1},
+    ],
 )
 def test_what_the_schema_refuses_an_agent_refuses_too(change: dict[str, Any]) -> None:
     assert errors({**FULL, **change}) != []

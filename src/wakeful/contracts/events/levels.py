@@ -43,7 +43,7 @@ class SubagentCompleted(Event):
 
     level_id: str
     output: Any = None
-    """The text, or the payload that fitted the schema."""
+    """The text, or the payload that fitted the schema; None where the text is too long to stand here."""
     steps: int = 0
     token_usage: TokenUsage | None = None
 

@@ -35,6 +35,12 @@ class ModelRequested(Event):
     backoff_ms: int = 0
     """How long was waited before this attempt."""
     context_build_ms: float = 0.0
+    reserved_input: int | None = None
+    reserved_output: int | None = None
+    reserved_usd: str | None = None
+    """What is held back of the turn's budget until the answer says what it took; absent where nothing limits it."""
+    final: bool = False
+    """The last request there is room for: the model is told so, and is to call no tool."""
 
 
 class ModelResponseAccepted(Event):

@@ -174,6 +174,8 @@ class LimitChanged(Event):
     limit: float
     observed: float
     """The ordinal that was refused, or the seconds that have passed."""
+    what: str = ""
+    """What it is a limit of, where the name does not say it all."""
 
 
 class AnswerAccepted(Event):
@@ -209,7 +211,7 @@ class TurnSuspended(Event):
 
     kind: ClassVar[str] = "turn.suspended"
 
-    reason: Literal["tool_missing", "agent_missing", "approval_required", "runtime_tool_pending"]
+    reason: Literal["tool_missing", "agent_missing", "approval_required", "runtime_tool_pending", "paused"]
     waiting_for: tuple[str, ...]
     """Names: the tools that are missing, the approvals that are pending."""
 

@@ -221,7 +221,7 @@ class Encoder:
     def _tools(self, request: ModelRequest) -> list[dict[str, Any]]:
         if not self._profile.tools:
             return []
-        tools = []
+        tools: list[dict[str, Any]] = []
         changes: list[str] = []
         for tool in request.tools:
             if _is_freeform(request) and tool.freeform is not None and tool.name in self.names.freeform:

@@ -10,6 +10,7 @@ import typer
 
 from wakeful.agents.definition import Agent
 from wakeful.bootstrap import opened_store, resolve_model, runtime
+from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.errors import InvalidConfig, StoreProblem
 from wakeful.ports import UnknownRow
@@ -138,15 +139,11 @@ async def _run(request: RunRequest, place: Place, progress: Silent) -> tuple[Run
 def _budget(agent: Agent[Any, Any], calls: int | None, seconds: float | None) -> Budget | None:
     if calls is None and seconds is None:
         return None
-    base = agent.budget or Budget()
+    asked = {"model_calls": calls, "seconds": seconds}
     try:
-        return Budget(
-            model_calls=calls if calls is not None else base.model_calls,
-            seconds=seconds if seconds is not None else base.seconds,
-            profile=base.profile,
-        )
-    except ValueError as error:
-        raise InvalidConfig(str(error), "for example: --budget-calls 8 --budget-seconds 60") from None
+        return (agent.budget or Budget()).changed(**{name: value for name, value in asked.items() if value is not None})
+    except InvalidBudget as error:
+        raise InvalidConfig(error.message, f"{error.hint}, as in --budget-calls 8 --budget-seconds 60") from None
 
 
 def _again(progress: Silent, place: Place, tools: list[str] | None, agent: Path | None) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.errors import InvalidConfig
-from wakeful.contracts.tools import MAX_RESULT_BYTES, MAX_RESULT_TOKENS
+from wakeful.contracts.tools import MAX_RESULT_TOKENS
 from wakeful.tools.results import BYTES_PER_TOKEN, clean
 
 MAX_TOKENS = 64_000
@@ -40,7 +41,7 @@ class OutputBudget:
 
     def most_bytes(self, asked: int | None) -> int:
         """What that is in bytes, and never more than a result may have."""
-        return min(self.tokens(asked) * BYTES_PER_TOKEN, MAX_RESULT_BYTES)
+        return min(self.tokens(asked) * BYTES_PER_TOKEN, MAX_TOOL_RESULT_BYTES)
 
 
 def both_ends(data: bytes, dropped: int, most: int) -> tuple[str, bool]:

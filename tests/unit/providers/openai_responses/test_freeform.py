@@ -1,4 +1,4 @@
-"""Tools whose one text a model writes bare: offered with their grammar, and the same call as any other from there on."""
+"""Tools whose one text a model writes bare: offered with their grammar, and from there on a call like any other."""
 
 import json
 from pathlib import Path

@@ -1,0 +1,293 @@
+"""What the runtime answers itself: children begin and end here, and notes of the turn are read and written.
+
+A call of one of these tools passed the gate like any other. Its facts are written with its intent, in one commit: a
+child is there or it is not, and a note is written or it is not, whenever the process dies.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from wakeful.agents.work import TurnWork
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import Fact, event_id
+from wakeful.contracts.events import (
+    LimitChanged,
+    PermissionEvaluated,
+    PlanningCompleted,
+    PlanningFailed,
+    PlanningStarted,
+    ScratchWritten,
+    SubagentCompleted,
+    SubagentFailed,
+    ToolFailed,
+    ToolResult,
+)
+from wakeful.contracts.tools import PREVIEW_CHARS, ToolError
+from wakeful.decisions.delegation import (
+    MAX_INLINE_OUTPUT,
+    MAX_NOTE_BYTES,
+    TASK_KEY,
+    Refusal,
+    child_of,
+    jobs_of,
+    outcome_text,
+    refused,
+)
+from wakeful.decisions.levels import Call, ChildEnd, Level
+from wakeful.decisions.planning import PLANNER, read_plan
+from wakeful.decisions.runtime_answers import FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
+from wakeful.decisions.turn import EndLevel
+from wakeful.mediation.gate import Dispatch
+from wakeful.mediation.outcomes import CallRecord, failed
+from wakeful.mediation.shaping import at_once, makes_short_text, shaped
+from wakeful.mediation.validation import schema_problem
+
+
+class Delegating:
+    """Carries out what calls ask of the runtime itself."""
+
+    def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None]) -> None:
+        self._work = work
+        self._post = post
+        self._ending: set[str] = set()
+        """Levels whose long result is on its way to a blob."""
+        self._verdicts: dict[str, str] = {}
+        """What let the calls through whose children are at work."""
+
+    # --- calls --------------------------------------------------------------------------------------------------------
+
+    def begin(self, call: Call, dispatch: Dispatch) -> list[Fact]:
+        """The facts that follow the call's intent at once."""
+        name, level = dispatch.declaration.name, call.level
+        if name == FINISH:
+            return self._finish(call, dispatch)
+        if name == SCRATCH_WRITE:
+            return self._note(call, dispatch)
+        if name == SCRATCH_LIST:
+            return [self._told(call, dispatch, {"keys": sorted(level.scratch)})]
+        if name == SCRATCH_READ:
+            return [self._read(call, dispatch)]
+        return self._children(call, dispatch)
+
+    def _children(self, call: Call, dispatch: Dispatch) -> list[Fact]:
+        work, level, name = self._work, call.level, dispatch.declaration.name
+        assert level.config is not None
+        limits, started = work.state.limits, work.state.ledger.subtasks
+        jobs = jobs_of(name, dispatch.arguments, level.config)
+        if not isinstance(jobs, Refusal):
+            for job in jobs:
+                problem = schema_problem(job.output_schema) if job.output_schema is not None else None
+                if problem is not None:
+                    jobs = Refusal("invalid_input", f"output_schema: {problem}. Nothing was started.", {})
+                    break
+        if isinstance(jobs, Refusal):
+            return [self._refused(call, dispatch, jobs)]
+        refusal = refused(name, jobs, level, level.config, limits, started)
+        if refusal is not None:
+            facts = [self._refused(call, dispatch, refusal)]
+            if refusal.error == "budget_exceeded":
+                limit = LimitChanged(limit_name="subtasks", limit=limits.subtasks or 0, observed=started + len(jobs))
+                facts.append(work.fact(limit, call.step, None, level))
+            return facts
+        alone = name != "spawn_parallel"
+        return [
+            work.fact(child_of(name, call, level, job, index, alone), call.step, call.call_id, level)
+            for index, job in enumerate(jobs)
+        ]
+
+    def _finish(self, call: Call, dispatch: Dispatch) -> list[Fact]:
+        work, level = self._work, call.level
+        if level.has_finished:
+            twice = Refusal("invalid_input", "finish_subtask was called before in this reply; the first one holds", {})
+            return [self._refused(call, dispatch, twice)]
+        size = len(json.dumps(dispatch.arguments, ensure_ascii=False).encode())
+        most = work.state.limits.result_bytes
+        if most is not None and size > most:
+            words = f"the result has {size} bytes; at most {most} are taken, and a result is never cut"
+            limit = LimitChanged(limit_name="bytes", limit=most, observed=size)
+            return [
+                self._refused(call, dispatch, Refusal("budget_exceeded", words, {"reason": "bytes"})),
+                work.fact(limit, call.step, None, level),
+            ]
+        told = self._told(call, dispatch, {"finished": True})
+        assert isinstance(told.event, ToolResult)
+        told.event = told.event.model_copy(update={"details": {"payload": dispatch.arguments}})
+        return [told]
+
+    def _note(self, call: Call, dispatch: Dispatch) -> list[Fact]:
+        key, value = dispatch.arguments["key"], dispatch.arguments["value"]
+        if key.startswith(TASK_KEY):
+            words = f"keys that begin with {TASK_KEY} hold results of subtasks: only the runtime writes them"
+            return [self._refused(call, dispatch, Refusal("invalid_input", words, {"field": "key"}))]
+        size = len(json.dumps(value, ensure_ascii=False).encode())
+        if size > MAX_NOTE_BYTES:
+            words = f"the value has {size} bytes; a note may have {MAX_NOTE_BYTES}"
+            return [self._refused(call, dispatch, Refusal("invalid_input", words, {"field": "value"}))]
+        note = ScratchWritten(key=key, value=value)
+        return [
+            self._work.fact(note, call.step, call.call_id, call.level),
+            self._told(call, dispatch, {"written": key}),
+        ]
+
+    def _read(self, call: Call, dispatch: Dispatch) -> Fact:
+        key, scratch = dispatch.arguments["key"], call.level.scratch
+        if key not in scratch:
+            listed = ", ".join(sorted(scratch)) or "none"
+            return self._refused(call, dispatch, Refusal("not_found", f"no note {key!r}; there are: {listed}", {}))
+        value = scratch[key]
+        return self._told(call, dispatch, value if isinstance(value, str) else {"key": key, "value": value})
+
+    def _told(self, call: Call, dispatch: Dispatch, value: Any) -> Fact:
+        work = self._work
+        words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        event = at_once(dispatch.record, words, work.now(), work.gate.keys())
+        return work.fact(event, call.step, call.call_id, call.level)
+
+    def _refused(self, call: Call, dispatch: Dispatch, refusal: Refusal) -> Fact:
+        event = _no_result(dispatch.record, refusal, self._work.now())
+        return self._work.fact(event, call.step, call.call_id, call.level)
+
+    # --- levels -------------------------------------------------------------------------------------------------------
+
+    def end(self, step: EndLevel) -> list[Fact]:
+        """The end of a level; with the last child of a call, the call's own end in the same commit."""
+        level = self._work.state.levels[step.level]
+        if level.kind == "planner":
+            return [self._planned(level, step)]
+        call, parent = level.made_by, level.parent
+        assert call is not None and parent is not None
+        if step.level in self._ending:
+            return []
+        ended = self._ended(level, step)
+        assert isinstance(ended.event, SubagentCompleted | SubagentFailed)
+        if any(job.end is None and job.started.level_id != level.id for job in call.children):
+            return [ended]
+        jobs = [
+            replace(job, end=ended.event, ended_at=ended.at) if job.started.level_id == level.id else job
+            for job in call.children
+        ]
+        words, is_error = outcome_text(call.part.name, jobs, [self._long_text(call, level, job) for job in jobs])
+        record = self._record(call)
+        if is_error:
+            refusal = Refusal(step.error or "subtask_failed", step.message, dict(step.details))
+            failure = _no_result(record, refusal, self._work.now(), words)
+            return [ended, self._work.fact(failure, call.step, call.call_id, parent)]
+        if makes_short_text(words):
+            result = at_once(record, words, self._work.now(), self._work.gate.keys())
+            return [ended, self._work.fact(result, call.step, call.call_id, parent)]
+        self._ending.add(step.level)
+        self._work.spawn(self._end_later(step.level, ended, record, words, call, parent))
+        return []
+
+    async def _end_later(
+        self, level_id: str, ended: Fact, record: CallRecord, words: str, call: Call, parent: Level
+    ) -> None:
+        """A long result goes to a blob first; what the model is shown of it is cut like any other."""
+        work = self._work
+        events = await shaped(record, words, now=work.now, keep=work.gate.keep, keys=work.gate.keys())
+        if level_id in work.state.levels:
+            self._post([ended, *(work.fact(event, call.step, call.call_id, parent) for event in events)])
+        self._ending.discard(level_id)
+
+    def _ended(self, level: Level, step: EndLevel) -> Fact:
+        assert level.id is not None
+        usage = level.usage if level.usage_reported else None
+        event: SubagentCompleted | SubagentFailed
+        if step.error:
+            event = SubagentFailed(
+                level_id=level.id,
+                error=step.error,
+                message=step.message[:2000],
+                details=dict(step.details),
+                steps=level.step,
+                token_usage=usage,
+            )
+        else:
+            output = level.payload if level.has_finished else level.final_text
+            too_long = isinstance(output, str) and len(output) > MAX_INLINE_OUTPUT
+            event = SubagentCompleted(
+                level_id=level.id, output=None if too_long else output, steps=level.step, token_usage=usage
+            )
+        return self._work.fact(event, level.step or None, None, level)
+
+    def _long_text(self, call: Call, level: Level, job: ChildEnd) -> str | None:
+        """The text of a child that is too long to stand in its end: it is in its conversation, and in the notes."""
+        if job.started.level_id == level.id:
+            text: Any = level.final_text if not level.has_finished else None
+        else:
+            text = call.noted.get(TASK_KEY + job.started.level_id)
+        return text if isinstance(text, str) and len(text) > MAX_INLINE_OUTPUT else None
+
+    def began(self, call_id: str, permission_at: int | None, first_seq: int) -> None:
+        """A call has its children, and its first fact this number: its end will name the verdict."""
+        if permission_at is not None:
+            self._verdicts[call_id] = event_id(self._work.claim.agent_id, first_seq + permission_at)
+
+    def _record(self, call: Call) -> CallRecord:
+        record = CallRecord(call.call_id, call.part.name, (call.started_at or self._work.clock.now()) / 1_000_000)
+        record.execution_ms = round(max(0.0, self._work.now() - record.taken_up_at) * 1000, 3)
+        record.permission_ref = self._verdicts.pop(call.call_id, None) or self._verdict_before_the_crash(call)
+        if call.pending is not None:
+            record.approval_id, record.approval_status = call.pending.action_id, "approved"
+        return record
+
+    def _verdict_before_the_crash(self, call: Call) -> str | None:
+        for entry in self._work.known():
+            if entry.fact.call_id == call.call_id and isinstance(entry.fact.event, PermissionEvaluated):
+                return entry.event_id
+        return None
+
+    # --- the planner --------------------------------------------------------------------------------------------------
+
+    def plan(self) -> list[Fact]:
+        """A planner begins."""
+        work = self._work
+        model = work.planner[0] if work.planner else work.models[0]
+        task = next((item for item in reversed(work.state.items) if isinstance(item, UserItem)), None)
+        words = task.text[:PREVIEW_CHARS] if task is not None else ""
+        started = PlanningStarted(level_id=PLANNER, model_ref=model.ref, task=UserItem(parts=(Text(words),)))
+        return [work.fact(started)]
+
+    def _planned(self, level: Level, step: EndLevel) -> Fact:
+        work = self._work
+        assert level.id is not None and level.config is not None
+        model_ref = work.models_of(level)[0].ref
+        plan = None
+        if not step.error:
+            calls = sum(len(item.calls) for item in level.items[len(work.state.items) :] if item.role == "assistant")
+            plan = read_plan(
+                level.final_text, run_id=work.row.turn_id, model_ref=model_ref, at=work.now(), tool_calls=calls
+            )
+        if plan is not None:
+            return work.fact(PlanningCompleted(level_id=level.id, plan=plan))
+        error, message = step.error or "no_plan", step.message or "the planner's answer holds no plan"
+        return work.fact(
+            PlanningFailed(
+                level_id=level.id,
+                error=error,
+                message=message[:2000],
+                text_preview=level.final_text[:PREVIEW_CHARS],
+            )
+        )
+
+
+def _no_result(record: CallRecord, refusal: Refusal, now: float, words: str | None = None) -> ToolFailed:
+    """A call that came to nothing, told as JSON with `error` and `message`."""
+    if words is None:
+        words = json.dumps(
+            {"error": refusal.error, "message": refusal.message, **refusal.details}, ensure_ascii=False, default=str
+        )
+    cancelled = refusal.error == "cancelled"
+    event = failed(
+        record,
+        ToolError(kind=refusal.error, message=refusal.message, details=refusal.details or None),
+        now=now,
+        status="cancelled" if cancelled else "failed",
+        category="canceled" if cancelled else "execution_failed",
+        effects="none",
+        abort_reason="user_interrupt" if cancelled else "budget" if refusal.error == "budget_exceeded" else None,
+    )
+    return event.model_copy(update={"item": event.item.model_copy(update={"parts": (Text(words[:50_000]),)})})

@@ -1,0 +1,178 @@
+"""The one budget of a turn's tree: what is spent, what is held back, and what one more step would pass.
+
+Held back before something happens, settled when it is known what it took, and each settlement touches only what was
+held for its own request. What nobody can say settles at what was held: unknown is never free. N allows N; the N+1th is
+refused before it happens. The ledger is folded from facts, so a crash restores it.
+"""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import NamedTuple
+
+from wakeful.contracts.budgets import BudgetLeft, Limits
+from wakeful.contracts.events import LimitName, ModelFailed, ModelRequested
+from wakeful.contracts.models import TokenUsage
+from wakeful.decisions.levels import Asked
+
+
+class Passed(NamedTuple):
+    """A limit that one more step would pass."""
+
+    name: LimitName
+    limit: float
+    observed: float
+    what: str = ""
+    """What it is a limit of, where the name does not say it all."""
+
+
+class Reservation(NamedTuple):
+    """The most that a request to come can take; None: nobody knows."""
+
+    input_tokens: int
+    output_tokens: int | None
+    usd: Decimal | None
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What a turn has spent, all its levels together."""
+
+    model_calls: int = 0
+    """Requests that were sent, lost attempts included."""
+    tool_calls: int = 0
+    by_tool: dict[str, int] = field(default_factory=dict)
+    subtasks: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: Decimal = Decimal(0)
+    unpriced_tokens: int = 0
+    """Of models whose price nobody knows."""
+    held_input: int = 0
+    held_output: int = 0
+    held_usd: Decimal = Decimal(0)
+    _provisional: Decimal = Decimal(0)
+    """Of the newest lost attempt: settled at what was held, until its price is known."""
+
+    def tool_called(self, name: str) -> None:
+        self.tool_calls += 1
+        self.by_tool[name] = self.by_tool.get(name, 0) + 1
+
+    def hold(self, asked: Asked, event: ModelRequested) -> None:
+        """A request is about to be sent: what it may take is not there for others."""
+        self.model_calls += 1
+        if event.reserved_input is not None or event.reserved_output is not None or event.reserved_usd is not None:
+            asked.held_input = event.reserved_input or 0
+            asked.held_output = event.reserved_output or 0
+            asked.held_usd = Decimal(event.reserved_usd) if event.reserved_usd is not None else Decimal(0)
+            self.held_input += asked.held_input
+            self.held_output += asked.held_output
+            self.held_usd += asked.held_usd
+
+    def answered(self, asked: Asked | None, usage: TokenUsage | None) -> None:
+        """The tokens are known, or settle at what was held. Money follows, with `cost` or `unpriced`."""
+        held_input, held_output = (asked.held_input, asked.held_output) if asked is not None else (0, 0)
+        self.held_input -= held_input
+        self.held_output -= held_output
+        if usage is not None:
+            self.input_tokens += usage.input_tokens or 0
+            self.output_tokens += usage.output_tokens or 0
+            if asked is not None:
+                asked.used_tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        else:
+            self.input_tokens += held_input
+            self.output_tokens += held_output
+        if asked is not None:
+            asked.held_input = asked.held_output = 0
+
+    def cost(self, asked: Asked | None, amount: Decimal, *, lost: bool) -> None:
+        """What an attempt cost is known."""
+        self.usd += amount
+        if lost:
+            self.usd -= self._provisional
+            self._provisional = Decimal(0)
+        elif asked is not None:
+            asked.priced = True
+
+    def recorded(self, asked: Asked | None) -> None:
+        """The round is over: money that nobody named settles at what was held."""
+        if asked is None:
+            return
+        self.held_usd -= asked.held_usd
+        if not asked.priced:
+            self.usd += asked.held_usd
+            self.unpriced_tokens += asked.used_tokens
+        asked.held_usd = Decimal(0)
+
+    def lost(self, asked: Asked, event: ModelFailed) -> None:
+        """An attempt is lost. Refused before it began costs nothing; anything later may have cost all of it."""
+        free = event.status is not None or event.stage == "connect" or event.failure_kind == "unsupported_transport"
+        self._provisional = Decimal(0)
+        if event.token_usage is not None:
+            self.answered(asked, event.token_usage)
+        else:
+            self.held_input -= asked.held_input
+            self.held_output -= asked.held_output
+            if not free:
+                self.input_tokens += asked.held_input
+                self.output_tokens += asked.held_output
+        self.held_usd -= asked.held_usd
+        if not free:
+            self.usd += asked.held_usd
+            self._provisional = asked.held_usd
+        asked.held_input = asked.held_output = 0
+        asked.held_usd = Decimal(0)
+
+    def needs_reservation(self, limits: Limits) -> bool:
+        """Is anything held back for a request at all?"""
+        return (
+            limits.tokens is not None
+            or limits.input_tokens is not None
+            or limits.output_tokens is not None
+            or limits.usd is not None
+        )
+
+    def passed_by(self, limits: Limits, needs: Reservation) -> Passed | None:
+        """The limit that a request which may take this much would pass."""
+        into = self.input_tokens + self.held_input + needs.input_tokens
+        out_of = self.output_tokens + self.held_output + (needs.output_tokens or 0)
+        for limit, would, what in (
+            (limits.input_tokens, into, "input_tokens"),
+            (limits.output_tokens, out_of, "output_tokens"),
+            (limits.tokens, into + out_of, "tokens"),
+        ):
+            if limit is not None and would > limit:
+                return Passed("tokens", limit, would, what)
+        if limits.usd is None:
+            return None
+        most = Decimal(limits.usd)
+        if needs.usd is not None:
+            would_cost = self.usd + self.held_usd + needs.usd
+            return Passed("cost", float(most), float(would_cost)) if would_cost > most else None
+        ceiling = limits.unpriced_token_ceiling
+        if ceiling is None:
+            return Passed("cost", float(most), float(self.usd + self.held_usd), "a model whose price nobody knows")
+        tokens = self.unpriced_tokens + needs.input_tokens + (needs.output_tokens or 0)
+        if tokens <= ceiling:
+            return None
+        return Passed("cost", ceiling, tokens, "tokens of a model whose price nobody knows")
+
+
+def left_of(ledger: Ledger, limits: Limits, seconds: float) -> BudgetLeft:
+    """What is left for whoever looks, after so many seconds of work."""
+
+    def less(limit: int | None, used: int) -> int | None:
+        return None if limit is None else max(0, limit - used)
+
+    into, out_of = ledger.input_tokens + ledger.held_input, ledger.output_tokens + ledger.held_output
+    spent = ledger.usd + ledger.held_usd
+    return BudgetLeft(
+        model_calls=less(limits.model_calls, ledger.model_calls),
+        tool_calls=less(limits.tool_calls, ledger.tool_calls),
+        seconds=None if limits.seconds is None else max(0.0, limits.seconds - seconds),
+        tokens=less(limits.tokens, into + out_of),
+        input_tokens=less(limits.input_tokens, into),
+        output_tokens=less(limits.output_tokens, out_of),
+        usd=None if limits.usd is None else str(max(Decimal(0), Decimal(limits.usd) - spent)),
+        subtasks=less(limits.subtasks, ledger.subtasks),
+        per_tool={name: max(0, most - ledger.by_tool.get(name, 0)) for name, most in limits.per_tool.items()},
+    )

@@ -1,0 +1,260 @@
+"""One level of a turn: a run of the loop with a conversation of its own.
+
+A turn is a tree of levels. The root is the turn's own (`decisions.state.TurnState`); below it are children that calls
+made, and phases of the runtime's: a planner, a summary. All are the same thing one level down. Here is what a level
+holds; what facts do to it is in `decisions.state`.
+"""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
+from wakeful.contracts.events import (
+    ActionRequired,
+    ActionResolved,
+    AnswerAccepted,
+    ModelFailed,
+    RuntimeToolRequested,
+    RuntimeToolResolved,
+    SubagentCompleted,
+    SubagentFailed,
+    SubagentStarted,
+)
+from wakeful.contracts.events.context import CompactionTrigger
+from wakeful.contracts.models import ProviderAttemptRecord, TokenUsage
+from wakeful.contracts.tools import Effect
+
+Phase: TypeAlias = Literal[
+    "new", "ready", "asking", "lost", "acting", "closing", "apart", "answered", "suspended", "ended"
+]
+"""new: nothing started. ready: the model may be asked. asking: it is being asked. lost: an attempt was lost.
+acting: calls are open. closing: the round is done and the caller is to be asked. apart: a planner or a summary is at
+work for it. answered: the final reply is there. suspended: at rest until something is supplied. ended: over."""
+LevelKind: TypeAlias = Literal["root", "child", "planner", "summary"]
+
+
+@dataclass(slots=True)
+class Pending:
+    """What a call asked of somebody outside, and what they said."""
+
+    action_id: str
+    expires_at: int
+    asked: ActionRequired | RuntimeToolRequested
+    asked_at: int = 0
+    said: ActionResolved | RuntimeToolResolved | None = None
+
+
+@dataclass(slots=True)
+class ChildEnd:
+    """One job of a call, and how it ended."""
+
+    started: SubagentStarted
+    started_at: int
+    ended_at: int = 0
+    end: SubagentCompleted | SubagentFailed | None = None
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of an open round."""
+
+    part: CallPart
+    step: int
+    position: int
+    malformed: bool
+    level: "Level"
+    taken_up: bool = False
+    dispatches: int = 0
+    """How often the effect may have begun; 0 while nothing was dispatched."""
+    settled: bool = False
+    """This process has already dealt with what a crash left open."""
+    effect: Effect = "irreversible"
+    idempotency_key: str = ""
+    alone: bool = False
+    """It has begun, and its arguments let nothing run beside it, whatever its tool declares."""
+    started_at: int = 0
+    pending: Pending | None = None
+    """The newest thing it asked of somebody outside."""
+    rewritten: dict[str, Any] | None = None
+    """Arguments that a hook put in the place of the model's, or a person who is asked about them once more."""
+    answer: ToolItem | None = None
+    children: list[ChildEnd] = field(default_factory=list)
+    """The children it made, in the order of its jobs."""
+    noted: dict[str, Any] = field(default_factory=dict)
+    """What its children wrote down, for their parent to have when all of the round have ended."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Somebody outside has to say something first."""
+        return self.pending is not None and self.pending.said is None and self.answer is None
+
+    @property
+    def edited(self) -> dict[str, Any] | None:
+        """Arguments that a person put in the place of the model's."""
+        said = self.pending.said if self.pending is not None else None
+        return said.arguments if isinstance(said, ActionResolved) else None
+
+    @property
+    def replaced(self) -> dict[str, Any] | None:
+        """What is run in the place of the model's own arguments: a person's, else a hook's; None: the model's."""
+        return self.edited if self.edited is not None else self.rewritten
+
+    @property
+    def call_id(self) -> str:
+        return self.part.call_id
+
+    @property
+    def running(self) -> bool:
+        return self.dispatches > 0 and self.answer is None
+
+    @property
+    def waits_for_children(self) -> bool:
+        """Its children work, and it does nothing itself."""
+        return bool(self.children) and self.answer is None
+
+
+@dataclass(slots=True)
+class Asked:
+    """The model request that is under way, or was lost."""
+
+    step: int
+    candidate: int
+    attempt: int
+    model_ref: str
+    at: int
+    backoff_ms: int = 0
+    failure: ModelFailed | None = None
+    response_id: str | None = None
+    """Under which the provider works at it by itself, when it does."""
+    reattached: bool = False
+    """A crash cut it off, and its answer is asked for by that id."""
+    held_input: int = 0
+    held_output: int = 0
+    held_usd: Decimal = Decimal(0)
+    """What is held back of the budget until it is known what the request took."""
+    priced: bool = False
+    used_tokens: int = 0
+    """What the provider says it took."""
+
+
+class Heard(NamedTuple):
+    """A message of the conversation, and what is known about it."""
+
+    place: int
+    """Among the items."""
+    message_id: str
+    authority: str
+    turn_id: str
+
+
+@dataclass(slots=True)
+class Kept:
+    """What may not be lost when its place in the conversation is folded into a summary."""
+
+    actions: set[str] = field(default_factory=set)
+    incidents: set[str] = field(default_factory=set)
+    """Calls whose outcome nobody knows."""
+    evidence: set[str] = field(default_factory=set)
+    artifacts: set[str] = field(default_factory=set)
+    messages: list[tuple[str, str]] = field(default_factory=list)
+    """Ids and authority of what was said, oldest first."""
+
+    @property
+    def refs(self) -> set[str]:
+        return self.actions | self.incidents | self.evidence | self.artifacts
+
+
+@dataclass(slots=True)
+class Level:
+    """What deciding needs to know about one run of the loop."""
+
+    id: str | None = None
+    kind: LevelKind = "root"
+    parent: "Level | None" = None
+    depth: int = 0
+    made_by: Call | None = None
+    """The call of the parent that made it."""
+    started: SubagentStarted | None = None
+    config: TurnConfig | None = None
+    items: list[UserItem | AssistantItem | ToolItem] = field(default_factory=list)
+    """The conversation; the root's holds earlier turns of the thread, too."""
+    compactions: int = 0
+    """How often its beginning was folded into a summary: what was built on the items has to be built again."""
+    known_tokens: int = 0
+    known_at: int = 0
+    """How long the prompt was with so many items, as far as anybody said; what came since is estimated."""
+    advised: dict[int, int] = field(default_factory=dict)
+    """Where the model is told how full its context is: the item's place, and the tokens up to it."""
+    heard: list[Heard] = field(default_factory=list)
+    """The messages among the items."""
+    references: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
+    """Artifacts and evidence that results name, by call."""
+    conserved: Kept = field(default_factory=Kept)
+    """What summaries hold for it that stand in the place of its beginning."""
+    folds_for: int = 0
+    """The step for which it was tried to fold its beginning: once, and no more."""
+    phase: Phase = "new"
+    step: int = 0
+    answered: int = 0
+    """Its model calls that were answered."""
+    asked: Asked | None = None
+    attempts: list[ProviderAttemptRecord] = field(default_factory=list)
+    """Lost attempts of the current round."""
+    batch: list[Call] = field(default_factory=list)
+    """Calls of the current round, in model order."""
+    front: int = 0
+    """The first call of the batch whose answer is not in the conversation yet."""
+    running: int = 0
+    """Calls of the batch that have begun and not ended."""
+    untaken: int = 0
+    """Calls of the batch that the gate has not seen, or has to see again."""
+    continuation: tuple[UserItem | AssistantItem | ToolItem, ...] = ()
+    notes: list[UserItem] = field(default_factory=list)
+    """Notes that no request has taken along yet."""
+    told_last: bool = False
+    """The model was told that there is room for no other reply."""
+    retries_asked: dict[str, int] = field(default_factory=dict)
+    """How often each tool asked the model to try differently; counted for the whole tree, in the root."""
+    answer_rejections: int = 0
+    answer_checked: bool = False
+    answer_value: AnswerAccepted | None = None
+    go_on: bool | None = None
+    final_text: str = ""
+    last_text: str = ""
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    usage_reported: bool = False
+    last_usage: TokenUsage | None = None
+    """Of its newest reply."""
+    cut: int = 0
+    """In a level that writes a summary: how many items of its parent it is about."""
+    trigger: CompactionTrigger | None = None
+    began_at: int = 0
+    fold_id: str = ""
+    output_schema: dict[str, Any] | None = None
+    """What `finish_subtask` has to be given, in a child that has to end with it."""
+    finish_errors: list[str] = field(default_factory=list)
+    """Why its payloads did not fit, newest last."""
+    has_finished: bool = False
+    payload: Any = None
+    """What `finish_subtask` was given."""
+    stop_error: tuple[str, str, dict[str, Any]] | None = None
+    """Why it has to end without a result: error, message, details."""
+    scratch: dict[str, Any] = field(default_factory=dict)
+    """What it can read of what was written down in this turn."""
+    snapshot: dict[str, Any] = field(default_factory=dict)
+    """The same when its newest round began: what children of that round begin with."""
+    written: dict[str, Any] = field(default_factory=dict)
+    """What its own tree wrote down: its parent's, once all children of the round have ended."""
+
+    def open_calls(self) -> list[Call]:
+        """Calls of the round that have no answer yet, in model order."""
+        return [call for call in self.batch[self.front :] if call.answer is None]
+
+    @property
+    def can_step(self) -> bool:
+        """May there be something for it to do? Looked at after every fact about it."""
+        if self.phase == "acting":
+            return self.untaken > 0 or self.stop_error is not None
+        return self.phase in ("ready", "lost", "closing", "answered")

@@ -1,0 +1,49 @@
+"""The numbers of the loop that an installation's owner sets otherwise: one environment variable for each constant.
+
+A profile has its numbers from `contracts/budgets`, which is pure; the environment is read here and handed in. A value
+that is no number is an error and never passed over.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from wakeful.contracts.budgets import LimitOverrides
+from wakeful.contracts.errors import InvalidConfig
+
+PREFIX: Final = "WAKEFUL_"
+
+
+class _Overridable(NamedTuple):
+    field: str
+    """Of `Limits`."""
+    least: int = 1
+
+
+OVERRIDABLE: Final[Mapping[str, _Overridable]] = {
+    "MAX_DEPTH": _Overridable("depth", 0),
+    "MAX_ITERATIONS_PER_LEVEL": _Overridable("max_steps"),
+    "MAX_PARALLEL_PER_TURN": _Overridable("width"),
+    "MAX_TOTAL_SUBTASKS": _Overridable("subtasks", 0),
+    "MAX_TOTAL_LLM_CALLS": _Overridable("model_calls"),
+    "MAX_TOTAL_TOOL_CALLS": _Overridable("tool_calls", 0),
+    "MAX_WALL_CLOCK_MS": _Overridable("seconds"),
+    "MAX_TOOL_RESULT_BYTES": _Overridable("result_bytes"),
+    "MAX_HISTORY_TOKENS": _Overridable("history_tokens"),
+    "MAX_SCHEMA_RETRIES": _Overridable("schema_retries", 0),
+}
+"""The constants of `contracts/budgets`, by name."""
+
+
+def limit_overrides(environ: Mapping[str, str]) -> LimitOverrides:
+    """What the environment says, by field of `Limits`. A variable that is empty says nothing. Raises InvalidConfig."""
+    found: dict[str, int | float] = {}
+    for name, (field, least) in OVERRIDABLE.items():
+        text = environ.get(PREFIX + name)
+        if not text:
+            continue
+        # Digits alone: int() would also take signs, spaces, underscores and the digits of other scripts.
+        number = int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else -1
+        if number < least:
+            raise InvalidConfig(f"{PREFIX}{name} is {text!r}", f"give a whole number, {least} or more, or unset it")
+        found[field] = number / 1_000 if name == "MAX_WALL_CLOCK_MS" else number
+    return found
