@@ -89,6 +89,8 @@ from wakeful.contracts.events import (
     TurnSuspended,
     UnknownResolved,
     WarningIssued,
+    WorkflowNodeResolved,
+    WorkflowStarted,
 )
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderLimit, TokenUsage
@@ -397,6 +399,8 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     TurnInterjected(message_id="msg_2", item=UserItem(parts=(Text("Also B."),)), said_by="operator"),
     TurnPauseRequested(requested_by="operator"),
     TurnPauseLifted(requested_by="operator"),
+    WorkflowStarted(name="digest", workflow_id="wf_1", revision=2, nodes=3),
+    WorkflowNodeResolved(arguments={"order": "A17"}),
     ObserverFailed(surface="on_event", error="ValueError: no"),
     TranscriptPersistFailed(surface="persister", error="OSError: no"),
     TranscriptLockContended(session_id="s_1"),

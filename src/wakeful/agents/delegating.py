@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wakeful.agents.work import TurnWork
+from wakeful.agents.work import OtherAgent, TurnWork
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact, event_id
@@ -29,6 +29,7 @@ from wakeful.contracts.tools import PREVIEW_CHARS, ToolError
 from wakeful.decisions.delegation import (
     MAX_INLINE_OUTPUT,
     MAX_NOTE_BYTES,
+    NO_JOB,
     TASK_KEY,
     Refusal,
     child_of,
@@ -40,6 +41,7 @@ from wakeful.decisions.levels import Call, ChildEnd, Level
 from wakeful.decisions.planning import PLANNER, read_plan
 from wakeful.decisions.runtime_answers import FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
 from wakeful.decisions.turn import EndLevel
+from wakeful.decisions.workflows.children import agent_child
 from wakeful.mediation.gate import Dispatch
 from wakeful.mediation.outcomes import CallRecord, failed
 from wakeful.mediation.shaping import at_once, makes_short_text, shaped
@@ -70,7 +72,22 @@ class Delegating:
             return [self._told(call, dispatch, {"keys": sorted(level.scratch)})]
         if name == SCRATCH_READ:
             return [self._read(call, dispatch)]
+        other = self._work.others.get(name)
+        if other is not None:
+            return self._agent(call, dispatch, other)
         return self._children(call, dispatch)
+
+    def _agent(self, call: Call, dispatch: Dispatch, other: OtherAgent) -> list[Fact]:
+        """Another agent is the child, with its own configuration, where the budget has room for one."""
+        work, level = self._work, call.level
+        assert level.config is not None
+        state = work.state
+        refusal = refused(dispatch.declaration.name, [NO_JOB], level, level.config, state.limits, state.ledger.subtasks)
+        if refusal is not None:
+            return [self._refused(call, dispatch, refusal)]
+        state.configs = {**state.configs, other.config_ref.digest: other.config}
+        started = agent_child(call, dispatch.arguments, other.config_ref, other.output_schema)
+        return [work.fact(started, call.step, call.call_id, level)]
 
     def _children(self, call: Call, dispatch: Dispatch) -> list[Fact]:
         work, level, name = self._work, call.level, dispatch.declaration.name

@@ -7,6 +7,7 @@ from wakeful.contracts.controls import CompactionPolicy
 from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import Value
+from wakeful.contracts.workflows import WorkflowRun
 
 
 class TurnConfig(Value):
@@ -29,6 +30,8 @@ class TurnConfig(Value):
     """What commands are held to, as far as it is not the default."""
     injected_tool_args: dict[str, str] = {}
     """Fields that every tool shows the model and no tool ever gets."""
+    workflow: WorkflowRun | None = None
+    """What the turn runs, when it runs a workflow and asks no model by itself."""
     output_retries: int = 2
     """How often an answer that does not fit may be given again."""
     emit_mcp_progress: bool = True

@@ -55,6 +55,10 @@ class Job(NamedTuple):
     system_prompt: str = ""
 
 
+NO_JOB = Job("", "", None, None)
+"""One child that asks for nothing of its parent's."""
+
+
 def jobs_of(name: str, arguments: Mapping[str, Any], config: TurnConfig) -> list[Job] | Refusal:
     """What the call asks for. Its arguments fit the declared schema; what a schema cannot say is looked at here."""
     if name == RUN_SUBTASK:

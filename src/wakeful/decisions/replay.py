@@ -50,6 +50,7 @@ from wakeful.contracts.events import (
     TurnResumed,
     TurnSuspended,
     WarningIssued,
+    WorkflowNodeResolved,
 )
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import BY_DANGER
@@ -72,6 +73,7 @@ from wakeful.decisions.retries import NO_BACKOFF, dispose
 from wakeful.decisions.runtime_answers import DELEGATING, SPAWN_PARALLEL
 from wakeful.decisions.state import TurnState, evolve
 from wakeful.decisions.turn import (
+    DEPENDENCY_FAILED,
     AskCaller,
     AskModel,
     Because,
@@ -80,6 +82,7 @@ from wakeful.decisions.turn import (
     Finish,
     Fold,
     HitLimit,
+    ResolveNode,
     SkipCall,
     StartPlanning,
     Step,
@@ -181,6 +184,8 @@ class Replay:
                 return self._child_began(fact, event)
             case SubagentCompleted() | SubagentFailed():
                 return self._child_ended(fact, event)
+            case WorkflowNodeResolved():
+                return self._one_of(fact, ResolveNode(fact.call_id or ""))
             case CompactionStarted():
                 fold = Fold(fact.level, event.trigger, event.cut, event.tokens_before)
                 return self._one_of(fact, fold)
@@ -517,6 +522,8 @@ class Replay:
 
 
 def _because(event: ToolFailed) -> Because:
+    if event.tool_error.kind == DEPENDENCY_FAILED:
+        return "dependency"
     if event.error_category == "sibling_canceled":
         return "completed"
     return "budget" if event.abort_reason == "budget" else "cancelled"

@@ -98,6 +98,8 @@ from wakeful.contracts.events import (
     UnknownResolved,
     Unrecognised,
     WarningIssued,
+    WorkflowNodeResolved,
+    WorkflowStarted,
 )
 from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.models import ProviderAttemptRecord
@@ -110,6 +112,7 @@ from wakeful.decisions.planning import planner_config
 from wakeful.decisions.policy.provenance import NOTHING_SEEN, Exposure, begun, exposed, merged, what_it_does
 from wakeful.decisions.retries import MAX_ATTEMPTS
 from wakeful.decisions.runtime_answers import FINISH
+from wakeful.decisions.workflows.calls import begin_workflow, let_follow, node_resolved, workflow_words
 
 LAST_CALL = UserItem(
     parts=(
@@ -244,6 +247,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
                 _refers(level, fact, event)
             if event.tool_name == FINISH and level.output_schema is not None:
                 level.has_finished, level.payload = True, (event.details or {}).get("payload")
+            elif event.result_ref is not None and (answered := state.calls.get(fact.call_id or "")) is not None:
+                answered.whole = event.result_ref
             _answered_call(state, level, fact, event.item)
         case ModelRequested():
             _asked(state, level, fact, event)
@@ -302,6 +307,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _planning_started(state, event)
         case PlanningCompleted() | PlanningFailed():
             _planning_ended(state, event)
+        case WorkflowStarted():
+            state.calls.update({call.call_id: call for call in begin_workflow(state)})
+        case WorkflowNodeResolved():
+            node_resolved(state.calls[fact.call_id or ""], event)
         case CompactionStarted():
             _folding(state, level, event)
         case CompactionCompleted() | CompactionFailed():
@@ -591,6 +600,9 @@ def _round_complete(state: TurnState, level: Level) -> None:
             level.written.update(call.noted)
     if level is not state:
         _child_round_complete(level, goes_on)
+    elif level.config is not None and level.config.workflow is not None:
+        level.phase = "answered"
+        level.final_text = level.last_text = workflow_words(level)
     elif state.stop_rule == "single" or any(call.call_id == state.completed_by for call in level.batch):
         level.phase = "answered"
     elif state.stop_rule == "caller":
@@ -625,7 +637,8 @@ def _heard(state: TurnState, fact: Fact, event: PermissionEvaluated) -> None:
 def _take_up(call: Call) -> None:
     if not call.taken_up:
         call.taken_up = True
-        call.level.untaken -= 1
+        if not call.open_before:
+            call.level.untaken -= 1
 
 
 def _begin(state: TurnState, call: Call) -> None:
@@ -711,6 +724,8 @@ def _answered_call(state: TurnState, level: Level, fact: Fact, answer: ToolItem)
         _take_up(call)
     state.waiting.pop(call.call_id, None)
     call.answer = answer
+    if level.config is not None and level.config.workflow is not None:
+        let_follow(call)
     batch = level.batch
     front = level.front
     while front < len(batch) and (ready := batch[front].answer) is not None:

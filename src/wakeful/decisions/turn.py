@@ -23,8 +23,10 @@ from wakeful.decisions.levels import Call, Level, Pending
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
 from wakeful.decisions.state import Stop, TurnState
 
-Because: TypeAlias = Literal["cancelled", "budget", "completed"]
+Because: TypeAlias = Literal["cancelled", "budget", "completed", "dependency"]
 """Why a call is not run."""
+DEPENDENCY_FAILED = "dependency_failed"
+"""What is told of a node that was skipped because one before it did not succeed."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -54,6 +56,13 @@ class SkipCall:
 
     call_id: str
     because: Because
+
+
+@dataclass(slots=True, frozen=True)
+class ResolveNode:
+    """Work out the arguments of a workflow's node from what those before it gave."""
+
+    call_id: str
 
 
 @dataclass(slots=True, frozen=True)
@@ -131,6 +140,7 @@ Step: TypeAlias = (
     AskModel
     | TakeUp
     | SkipCall
+    | ResolveNode
     | Suspend
     | HitLimit
     | StopWork
@@ -201,6 +211,9 @@ def _of_level(state: TurnState, level: Level, room: _Room) -> list[Step]:
         return [AskCaller()] if level.go_on is None else [Finish("completed", "natural")]
     if level.id is not None:
         return [EndLevel(level.id)]
+    if level.config is not None and level.config.workflow is not None:
+        lost = [call.call_id for call in level.batch if call.answer is None or call.answer.is_error]
+        return [Finish("failed", "node_failed", level.final_text) if lost else Finish("completed", "natural")]
     if state.structured and not level.answer_checked:
         return [CheckAnswer()]
     return [Finish("completed", "natural")]
@@ -324,6 +337,11 @@ def _acting(state: TurnState, level: Level, room: _Room) -> list[Step]:
     config = level.config
     for call in level.batch[level.front :]:
         if call.is_waiting:
+            continue
+        if call.unresolved and call.answer is None:
+            if not call.open_before:
+                failed = any(before.answer is None or before.answer.is_error for before in call.after)
+                steps.append(SkipCall(call.call_id, "dependency") if failed else ResolveNode(call.call_id))
             continue
         serial = _is_serial(level, call)
         if call.answer is None and not call.taken_up:

@@ -15,7 +15,7 @@ from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
 from wakeful.agents.runner import TurnRunner
-from wakeful.agents.work import CheckAnswer, TurnWork
+from wakeful.agents.work import CheckAnswer, OtherAgent, TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.content import BlobRef, Text
@@ -33,21 +33,28 @@ from wakeful.contracts.events import (
     TurnConfigChanged,
     TurnStarted,
     TurnSuspended,
+    WorkflowStarted,
 )
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
+from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.policy.catalog import kept_apart, referring
 from wakeful.decisions.secret_values import SecretValues
+from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, Store, TurnRow
 from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
+from wakeful.service.configuring import config_of, window_of
+from wakeful.service.node_agents import other_agents
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.toolbelt import Belt, toolbelt
+from wakeful.tools.answered_here import AnsweredHere
 from wakeful.tools.context import RunContext
+from wakeful.tools.person import ask_person
 
 MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
@@ -67,6 +74,9 @@ async def prepare(
     claim.seen = max(claim.seen, folded.last_seq)
     of_turn = turn_facts(recorded, row.turn_id)
     admitted = next(entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted))
+    workflow = await _workflow(store, admitted)
+    if workflow is not None and any(node.kind == "approval" for node in workflow.graph.nodes):
+        agent = _with_person(agent)
     context = admitted.context
     principal = _principal(request, admitted.principal)
     deps = request.deps
@@ -78,11 +88,18 @@ async def prepare(
     now = runtime.clock.now() / 1_000_000
     belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
     config = await _config(request, row, deps, context, principal, folded, belt)
+    others: dict[str, OtherAgent] = {}
+    tools = belt.tools
+    if workflow is not None:
+        others = await other_agents(runtime, workflow.graph, request.agents, stack)
+        called = [agent_declaration(other.config.agent_name) for other in others.values()]
+        config = config.changed(workflow=workflow, tools=(*config.tools, *called))
+        tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
     models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
     planner = _apart(runtime, agent, "planning_model", agent.planning_model if agent.planning_enabled else None)
     summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
     await runtime.pricing.ready([*models, *planner, *summariser])
-    config = config.changed(context_window=_window(models[0]))
+    config = config.changed(context_window=window_of(models[0]))
     if awareness_limit(config.budget_awareness) is not None and config.context_window is None:
         raise ContextWindowUnknown(
             f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
@@ -97,8 +114,9 @@ async def prepare(
         config=config,
         models=models,
         planner=planner,
+        tools=tools,
+        others=others,
         summariser=summariser,
-        tools=belt.tools,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
         clock=runtime.clock,
@@ -154,13 +172,6 @@ def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | N
             f"Agent {agent.name!r}: {field}={choice!r} cannot be used: {error.message}",
             error.hint or f"name another model, or leave {field} out to use the agent's own",
         ) from error
-
-
-def _window(model: Model) -> int | None:
-    """How much the model can be shown, where it says so."""
-    profile = getattr(model, "profile", None)
-    found = getattr(profile, "context_window", None) if profile is not None else getattr(model, "context_window", None)
-    return found if isinstance(found, int) else None
 
 
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
@@ -221,39 +232,12 @@ async def _config(
             )
         )
         instructions = await told if inspect.isawaitable(told) else told
-    return TurnConfig(
-        agent_name=agent.name,
-        model_ref=_ref(agent.model),
-        fallbacks=tuple(_ref(choice) for choice in agent.fallbacks),
-        instructions=instructions,
-        tools=belt.offered,
-        policy=belt.policy,
-        profile=agent.profile or "chat",
-        workspace=str(agent.workspace) if agent.workspace is not None else None,
-        injected_tool_args=dict(agent.injected_tool_args),
-        sandbox=agent.sandbox.as_dict(),
-        settings={name: value for name, value in agent.settings.items() if name != "stream"},
-        output_schema=agent.output_schema,
-        emit_mcp_progress=agent.emit_mcp_progress,
-        planning_enabled=agent.planning_enabled,
-        planning_model=agent.planning_model,
-        planning_instructions=agent.planning_instructions,
-        budget_awareness=agent.budget_awareness,
-        allow_parallel_subagents=agent.allow_parallel_subagents,
-        max_parallel_subagents=agent.max_parallel_subagents,
-        subtasks=agent.subtasks,
-        collections=agent.collections,
-        compaction=agent.compaction,
-    )
+    return config_of(agent, belt, instructions)
 
 
 def _streams(request: RunRequest) -> bool:
     """Replies are streamed unless the caller or the agent's settings say no; the facts are the same."""
     return request.stream and request.agent.settings.get("stream", True) is not False
-
-
-def _ref(choice: str | Model) -> str:
-    return choice if isinstance(choice, str) else choice.ref
 
 
 async def opening(
@@ -266,7 +250,7 @@ async def opening(
     if folded.started is None:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
-        return [*_begun(runtime, request, work, folded, ref), *await _cataloged(work)]
+        return [*_begun(runtime, request, work, folded, ref), *await _cataloged(work), *_taken_on(work)]
     missing = missing_tools(work)
     if missing:
         await _suspend(work, missing)
@@ -288,6 +272,28 @@ async def opening(
     else:
         facts[1:1] = catalogued
     return facts
+
+
+async def _workflow(store: Store, admitted: MessageAdmitted) -> WorkflowRun | None:
+    ref = admitted.workflow_ref
+    return WorkflowRun.model_validate_json(await store.get_blob(ref.digest)) if ref is not None else None
+
+
+def _with_person(agent: Agent[Any, Any]) -> Agent[Any, Any]:
+    """The agent, able to ask a person: an approval of a workflow is such a question."""
+    if any(tool.name == ask_person.name for tool in agent.tools):
+        return agent
+    return agent.changed(tools=(*agent.tools, *agent.given_sources, ask_person))
+
+
+def _taken_on(work: TurnWork) -> list[Fact]:
+    """The workflow that the turn runs, as a fact: from there on its nodes are calls."""
+    run = work.config.workflow
+    if run is None:
+        return []
+    graph = run.graph
+    event = WorkflowStarted(name=graph.name, workflow_id=graph.id, revision=run.revision, nodes=len(graph.nodes))
+    return [work.fact(event)]
 
 
 def _recataloger(runtime: Runtime, work: TurnWork, belt: Belt) -> Callable[[], Awaitable[list[Fact]]]:

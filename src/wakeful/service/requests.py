@@ -12,6 +12,7 @@ from wakeful.contracts.budgets import Budget, LimitOverrides
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
+from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.mediation.gate import Consult, ConsultUnfit
 from wakeful.mediation.locks import LockTable
@@ -64,6 +65,10 @@ class RunRequest:
     surface: str = "run_once"
     authority: Authority = "operator_instruction"
     """Whose word the prompt is. Nothing public sets it: whoever takes messages in from outside does."""
+    agents: "tuple[Agent[Any, Any], ...]" = ()
+    """Others that the turn may run: those that a workflow's nodes name."""
+    workflow: WorkflowRun | None = None
+    """What the turn is to run, when it is no conversation. It is kept with the message."""
     derived_from: Authority | None = None
     """The lowest authority in the chain of causes behind it; None: its own."""
     stop_rule: StopRule = "natural"

@@ -32,7 +32,7 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
     """Start, resume or recall a turn, and wait until it rests."""
     agent, store = request.agent, runtime.store
     message = UserItem(parts=storable(parts_of(request.prompt)))
-    fingerprint = fingerprint_of(agent.name, message)
+    fingerprint = fingerprint_of(agent.name, message, request.workflow)
     known = await store.turn_of_key(request.key) if request.key is not None else None
     if known is None:
         # Whatever can be wrong with the request is wrong before its message is safe: afterwards it is owed an answer.
@@ -66,6 +66,7 @@ async def resume_turn(
     approver: Approver | None = None,
 ) -> RunResult[Any]:
     """Take a turn up where it was; a finished one is recalled. Code comes from `agents`, never from the store."""
+    agents = list(agents)
     row = await runtime.store.turn(turn_id)
     if row is None:
         raise TurnNotFound(
@@ -81,7 +82,9 @@ async def resume_turn(
             f"turn {turn_id} belongs to agent {row.agent_name!r}, which was not supplied (given: {given})",
             "nothing was changed; pass it in agents=[...], or name its tools with --tools module:name",
         )
-    return await _run(runtime, row, RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver))
+    others = tuple(agents)
+    request = RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver, agents=others)
+    return await _run(runtime, row, request)
 
 
 async def continue_turn(runtime: Runtime, turn_id: str, request: RunRequest) -> RunResult[Any]:

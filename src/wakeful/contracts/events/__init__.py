@@ -113,6 +113,7 @@ from wakeful.contracts.events.turns import (
     TurnSuspended,
 )
 from wakeful.contracts.events.unknown import Unrecognised
+from wakeful.contracts.events.workflows import WorkflowNodeResolved, WorkflowStarted
 
 AnyEvent: TypeAlias = (
     SessionStarted
@@ -181,6 +182,8 @@ AnyEvent: TypeAlias = (
     | TurnInterjected
     | TurnPauseRequested
     | TurnPauseLifted
+    | WorkflowStarted
+    | WorkflowNodeResolved
     | ObserverFailed
     | TranscriptPersistFailed
     | TranscriptLockContended
@@ -301,4 +304,6 @@ __all__ = [
     "UnknownResolved",
     "Unrecognised",
     "WarningIssued",
+    "WorkflowNodeResolved",
+    "WorkflowStarted",
 ]
