@@ -14,7 +14,9 @@ from wakeful.contracts.events.context import (
     ContextItem,
     ContextOmission,
     ContextResolved,
+    KnowledgeRetrieved,
     MissingFact,
+    SkillActivated,
 )
 from wakeful.contracts.events.gate import (
     ActionRequired,
@@ -52,14 +54,28 @@ from wakeful.contracts.events.levels import (
 )
 from wakeful.contracts.events.loop import (
     CompletionBlocked,
+    CompletionPolicyContinued,
+    CompletionPolicyStopped,
+    IdenticalFailureNudged,
+    InterruptIgnored,
+    InterruptReceived,
+    IterationBudgetExceeded,
+    LoopFact,
+    LoopStalled,
     ObserverFailed,
     RejectedDeclaration,
     ToolDeclarationsRejected,
     ToolMediationDisabled,
     ToolMediationFailed,
+    ToolResultDiagnosed,
+    ToolResultTruncated,
     TranscriptClosed,
+    TranscriptCompactionCompleted,
+    TranscriptCompactionFailed,
+    TranscriptCompactionStarted,
     TranscriptLockContended,
     TranscriptLockReleaseFailed,
+    TranscriptOverflowArchived,
     TranscriptPersistFailed,
 )
 from wakeful.contracts.events.models import (
@@ -172,6 +188,8 @@ AnyEvent: TypeAlias = (
     | CompactionStarted
     | CompactionCompleted
     | CompactionFailed
+    | KnowledgeRetrieved
+    | SkillActivated
     | SubagentStarted
     | SubagentCompleted
     | SubagentFailed
@@ -192,6 +210,19 @@ AnyEvent: TypeAlias = (
     | ToolMediationDisabled
     | ToolMediationFailed
     | CompletionBlocked
+    | IterationBudgetExceeded
+    | LoopStalled
+    | IdenticalFailureNudged
+    | CompletionPolicyStopped
+    | CompletionPolicyContinued
+    | InterruptReceived
+    | InterruptIgnored
+    | ToolResultTruncated
+    | ToolResultDiagnosed
+    | TranscriptCompactionStarted
+    | TranscriptCompactionCompleted
+    | TranscriptCompactionFailed
+    | TranscriptOverflowArchived
     | TranscriptClosed
     | Unrecognised
 )
@@ -225,6 +256,8 @@ __all__ = [
     "CompactionFailed",
     "CompactionStarted",
     "CompletionBlocked",
+    "CompletionPolicyContinued",
+    "CompletionPolicyStopped",
     "ContextItem",
     "ContextOmission",
     "ContextResolved",
@@ -238,10 +271,17 @@ __all__ = [
     "HookCompleted",
     "HookFailed",
     "HookStarted",
+    "IdenticalFailureNudged",
+    "InterruptIgnored",
+    "InterruptReceived",
+    "IterationBudgetExceeded",
     "KINDS_BY_NAME",
+    "KnowledgeRetrieved",
     "LimitChanged",
     "LimitName",
     "LimitState",
+    "LoopFact",
+    "LoopStalled",
     "MessageAdmitted",
     "MissingFact",
     "ModelCompleted",
@@ -269,6 +309,7 @@ __all__ = [
     "SandboxViolation",
     "ScratchWritten",
     "SessionStarted",
+    "SkillActivated",
     "StopCause",
     "StopRule",
     "SubagentCompleted",
@@ -284,10 +325,16 @@ __all__ = [
     "ToolMediationFailed",
     "ToolProgress",
     "ToolResult",
+    "ToolResultDiagnosed",
+    "ToolResultTruncated",
     "ToolStarted",
     "TranscriptClosed",
+    "TranscriptCompactionCompleted",
+    "TranscriptCompactionFailed",
+    "TranscriptCompactionStarted",
     "TranscriptLockContended",
     "TranscriptLockReleaseFailed",
+    "TranscriptOverflowArchived",
     "TranscriptPersistFailed",
     "TurnCompleted",
     "TurnConfigChanged",
