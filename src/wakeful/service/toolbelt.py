@@ -20,6 +20,7 @@ from wakeful.decisions.policy.catalog import Asks, resolve_catalog
 from wakeful.decisions.policy.judging import CompiledPolicy, compiled_once
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.permissions import default_policy
+from wakeful.decisions.secret_values import keys_only
 from wakeful.ports import RuleRow
 from wakeful.tools.answered_here import runtime_tools
 from wakeful.tools.function import Tool
@@ -78,7 +79,7 @@ async def registered(
     agent: Agent[Any, Any], surroundings: Surroundings, stack: AsyncExitStack
 ) -> tuple[dict[str, Tool[Any]], list[Withheld]]:
     """Every tool there is for an agent, whatever its policy leaves of them, and what its sources hold back."""
-    offers = await _offers([source.within(surroundings) for source in agent.sources], stack)
+    offers = await _offers([source.within(surroundings) for source in agent.sources], surroundings, stack)
     return _by_name(agent, offers), [each for offer in offers for each in offer.withheld]
 
 
@@ -141,19 +142,19 @@ def _catalog(
     return catalog
 
 
-async def _offers(sources: Sequence[ToolSource], stack: AsyncExitStack) -> list[Offer]:
+async def _offers(sources: Sequence[ToolSource], surroundings: Surroundings, stack: AsyncExitStack) -> list[Offer]:
     for source in sources:
         _users[source] = _users.get(source, 0) + 1
         stack.push_async_callback(_give_back, source)
-    return list(await asyncio.gather(*(_offer(source) for source in sources)))
+    return list(await asyncio.gather(*(_offer(source, surroundings) for source in sources)))
 
 
-async def _offer(source: ToolSource) -> Offer:
+async def _offer(source: ToolSource, surroundings: Surroundings) -> Offer:
     try:
         return await source.offer()
     except Exception as raised:  # a source that breaks its promise costs its own tools, and no turn
         reason = f"{source.name} could not say what it has: {type(raised).__name__}: {raised}"
-        return Offer((), (Withheld(f"{source.name}/*", reason),))
+        return Offer((), (Withheld(f"{source.name}/*", keys_only(surroundings.secrets()).hide_keys(reason)),))
 
 
 async def _give_back(source: ToolSource) -> None:

@@ -19,10 +19,12 @@ from wakeful.decisions.compaction_items import CompactionItem
 from wakeful.decisions.guards import IdenticalFailureTracker, SpinDetector
 from wakeful.decisions.message_compaction import Compaction
 from wakeful.decisions.policy.actions import ActionPolicyResolver
+from wakeful.decisions.policy.tiers import Tiers, tiered
 from wakeful.decisions.policy.visibility import ToolPolicyFilter
 from wakeful.decisions.policy.visibility import ToolVisibility as ToolPolicy
 from wakeful.decisions.truncation import ToolResultTruncator
 from wakeful.ports import CompletionPolicy, ConversationLock, ToolExecutor, TranscriptPersister
+from wakeful.service.principals import resolve_principal, runtime_local_declarations, runtime_tool_policy
 from wakeful.surfaces.loop.compacting import compact
 from wakeful.surfaces.loop.conversation_loop import ConversationLoop
 from wakeful.surfaces.loop.execution import ToolExecutionCore
@@ -48,6 +50,7 @@ __all__ = [
     "MemoryConversationLock",
     "Message",
     "SpinDetector",
+    "Tiers",
     "ToolAccessPolicy",
     "ToolExecutionCore",
     "ToolExecutor",
@@ -59,4 +62,8 @@ __all__ = [
     "mediate_turn",
     "normalise",
     "normalise_all",
+    "resolve_principal",
+    "runtime_local_declarations",
+    "runtime_tool_policy",
+    "tiered",
 ]

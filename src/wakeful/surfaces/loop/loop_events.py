@@ -10,9 +10,9 @@ from wakeful.contracts.conversation_result import ResultEvent
 from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso
 from wakeful.contracts.events import (
     ActionRequired,
-    AnyEvent,
     AssistantRecorded,
     CompletionBlocked,
+    Event,
     InterruptReceived,
     LimitChanged,
     LoopFact,
@@ -45,7 +45,7 @@ class HostIds(NamedTuple):
     session_id: str = ""
 
 
-def _name(event: AnyEvent | type[AnyEvent]) -> str:
+def _name(event: Event | type[Event]) -> str:
     """What hosts call a fact. Only those that have a name there are told."""
     name = VIEWS[event.kind].loop
     assert name is not None, event.kind

@@ -78,6 +78,8 @@ class Sources:
     asked: dict[str, Message] = field(default_factory=dict)
     """What an executor wants a person to decide about, by call: its own envelope, whole."""
     rules: tuple[CallRule, ...] = ()
+    request_ids: dict[str, str] = field(default_factory=dict)
+    """What a mediator calls the request of a call; any other has its id from run, tool and call."""
     compacted: tuple[Message, ...] = ()
     """The transcript as the newest compaction left it."""
 
