@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from wakeful.contracts import transcript
-from wakeful.contracts.compaction_policy import CompactionPolicy
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.transcript import Message, check_pairing
+from wakeful.contracts.transcript_compaction import TranscriptCompactionPolicy
 from wakeful.decisions.message_compaction import (
     Fold,
     Overflow,
@@ -31,8 +31,8 @@ def answered(call_id: str) -> Message:
     return transcript.tool_result("a/b", {"success": True}, tool_call_id=call_id, content="ok")
 
 
-def policy(**more: Any) -> CompactionPolicy:
-    return CompactionPolicy.normalise({"enabled": True, "max_messages": 6, "recent_messages": 2, **more})
+def policy(**more: Any) -> TranscriptCompactionPolicy:
+    return TranscriptCompactionPolicy.normalise({"enabled": True, "max_messages": 6, "recent_messages": 2, **more})
 
 
 def fold(messages: tuple[Message, ...], **more: Any) -> Fold:
@@ -43,7 +43,7 @@ def fold(messages: tuple[Message, ...], **more: Any) -> Fold:
 
 @pytest.mark.spec("API-CMP-03")
 def test_the_policy_has_its_fields_and_defaults_and_keeps_fewer_than_there_may_be() -> None:
-    default = CompactionPolicy().model_dump()
+    default = TranscriptCompactionPolicy().model_dump()
     assert default.pop("summary_prefix") and default.pop("overflow_stub_prefix")
     assert default == {
         "enabled": False,
@@ -63,11 +63,11 @@ def test_the_policy_has_its_fields_and_defaults_and_keeps_fewer_than_there_may_b
         "overflow_archive_pointer": {},
         "overflow_stub_role": "system",
     }
-    assert CompactionPolicy.normalise({"max_messages": 5, "recent_messages": 5}).recent_messages == 4
-    assert CompactionPolicy.normalise({"max_messages": 5}).recent_messages == 4
-    assert CompactionPolicy.normalise({"max_messages": 5, "recent_messages": 3}).recent_messages == 3
+    assert TranscriptCompactionPolicy.normalise({"max_messages": 5, "recent_messages": 5}).recent_messages == 4
+    assert TranscriptCompactionPolicy.normalise({"max_messages": 5}).recent_messages == 4
+    assert TranscriptCompactionPolicy.normalise({"max_messages": 5, "recent_messages": 3}).recent_messages == 3
     with pytest.raises(InvalidValue, match=r"^invalid_compaction_policy: max_message: "):
-        CompactionPolicy.normalise({"max_message": 5})
+        TranscriptCompactionPolicy.normalise({"max_message": 5})
 
 
 def test_a_transcript_that_is_short_or_not_to_be_folded_is_left_alone() -> None:
