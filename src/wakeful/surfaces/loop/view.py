@@ -169,6 +169,8 @@ class LoopView:
 
     def _made(self, recorded: Recorded) -> list[LoopEvent]:
         fact = recorded.fact
+        if fact.level is not None:
+            return []  # a conversation of its own, below this one
         step, call_id = fact.step or 0, fact.call_id or ""
         self._budgets.at(fact.at)
         match fact.event:
