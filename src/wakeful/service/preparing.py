@@ -155,6 +155,7 @@ async def prepare(
         context=context,
         principal=principal,
         keys=keys,
+        result_bytes=lambda: work.state.limits.result_bytes,
         consult_unfit=request.consult_unfit,
     )
     work.recatalog = _recataloger(runtime, work, belt)
