@@ -150,6 +150,31 @@ def test_an_answer_that_is_no_summary_leaves_the_transcript_as_it_was(answer: An
     assert done.events[-1]["metadata"]["error"]
 
 
+@pytest.mark.spec("API-CNS-03")
+def test_what_a_compaction_says_about_itself_is_counted_and_names_its_summarizer() -> None:
+    planned = fold(said(8), summary_prefix="", summary_model="m", summary_provider="p", conservation_enabled=True)
+    item = {"type": "note", "content": "x" * 1_000}
+    about = folded(planned, {"summary": "short", "archived_items": [item]}).metadata["compaction"]
+    each = len('{"role":"user","payload":{}}') + len("000x")
+    assert about["provenance"] == {
+        "original": {"item_count": 8, "byte_count": 8 * each},
+        "compacted": {"item_count": 1, "byte_count": 5},
+        "retained": {"item_count": 2, "byte_count": 2 * each},
+        "archived": {"item_count": 1, "byte_count": 1_000},
+    }
+    assert about["summarizer"] == {"provider": "p", "model": "m"}
+    conserved = 5 + 2 * each + 1_000
+    assert about["conservation"] == {
+        "enabled": True,
+        "minimum_conserved_byte_ratio": 1.0,
+        "required_byte_count": 8 * each,
+        "conserved_byte_count": conserved,
+        "conserved_byte_ratio": round(conserved / (8 * each), 6),
+        "passed": True,
+        "failed_closed": False,
+    }
+
+
 @pytest.mark.spec("API-CNS-04")
 def test_a_compaction_that_loses_too_much_is_none_unless_that_was_allowed() -> None:
     messages = said(8, 100)
