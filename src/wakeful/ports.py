@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what only the conversation loop needs is not loaded for eve
     from wakeful.contracts.conversation_result import ConversationResult
     from wakeful.contracts.declarations import RuntimeToolDeclaration
     from wakeful.contracts.events import CostEstimated, CostRecorded
+    from wakeful.contracts.knowledge import Passage
     from wakeful.contracts.pending_actions import PendingAction
     from wakeful.contracts.requests import ConversationRequest
     from wakeful.contracts.runtime_tools import RuntimeToolRequest, RuntimeToolResult
@@ -390,6 +391,23 @@ class Model(Protocol):
 
     def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
         """Glimpses, then exactly one Reply, last. Raises ModelFailure; never a reply that may not be whole."""
+        ...
+
+
+@runtime_checkable
+class Collection(Protocol):
+    """A named set of texts that a turn may look things up in."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def untrusted(self) -> bool:
+        """May anybody have written what it finds?"""
+        ...
+
+    async def search(self, question: str, limit: int = 8) -> "Sequence[Passage]":
+        """The passages nearest to the question, best first. May raise: the turn goes on without them."""
         ...
 
 

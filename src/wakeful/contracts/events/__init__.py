@@ -14,7 +14,9 @@ from wakeful.contracts.events.context import (
     ContextItem,
     ContextOmission,
     ContextResolved,
+    KnowledgeRetrieved,
     MissingFact,
+    SkillActivated,
 )
 from wakeful.contracts.events.gate import (
     ActionRequired,
@@ -88,10 +90,17 @@ from wakeful.contracts.events.models import (
 from wakeful.contracts.events.routing import (
     CostEstimated,
     CostRecorded,
+    ExcludedModel,
     LimitState,
+    ModelCandidate,
     QuotaBlocked,
+    QuotaLow,
     RateLimitHit,
+    RoutingCandidatesResolved,
+    RoutingDecided,
     RoutingFallbackApplied,
+    RoutingNotPossible,
+    RoutingSingleCandidate,
 )
 from wakeful.contracts.events.tools import (
     ErrorCategory,
@@ -152,8 +161,13 @@ AnyEvent: TypeAlias = (
     | ModelFailed
     | ModelCompleted
     | AssistantRecorded
+    | RoutingCandidatesResolved
+    | RoutingSingleCandidate
+    | RoutingDecided
+    | RoutingNotPossible
     | RoutingFallbackApplied
     | RateLimitHit
+    | QuotaLow
     | QuotaBlocked
     | CostEstimated
     | CostRecorded
@@ -186,6 +200,8 @@ AnyEvent: TypeAlias = (
     | CompactionStarted
     | CompactionCompleted
     | CompactionFailed
+    | KnowledgeRetrieved
+    | SkillActivated
     | SubagentStarted
     | SubagentCompleted
     | SubagentFailed
@@ -263,6 +279,7 @@ __all__ = [
     "EVENTS",
     "ErrorCategory",
     "Event",
+    "ExcludedModel",
     "HistoryImported",
     "HookCompleted",
     "HookFailed",
@@ -272,6 +289,7 @@ __all__ = [
     "InterruptReceived",
     "IterationBudgetExceeded",
     "KINDS_BY_NAME",
+    "KnowledgeRetrieved",
     "LimitChanged",
     "LimitName",
     "LimitState",
@@ -279,6 +297,7 @@ __all__ = [
     "LoopStalled",
     "MessageAdmitted",
     "MissingFact",
+    "ModelCandidate",
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",
@@ -294,9 +313,14 @@ __all__ = [
     "PlanningFailed",
     "PlanningStarted",
     "QuotaBlocked",
+    "QuotaLow",
     "RateLimitHit",
     "RejectedDeclaration",
+    "RoutingCandidatesResolved",
+    "RoutingDecided",
     "RoutingFallbackApplied",
+    "RoutingNotPossible",
+    "RoutingSingleCandidate",
     "RuntimeToolContinued",
     "RuntimeToolRequested",
     "RuntimeToolResolved",
@@ -304,6 +328,7 @@ __all__ = [
     "SandboxViolation",
     "ScratchWritten",
     "SessionStarted",
+    "SkillActivated",
     "StopCause",
     "StopRule",
     "SubagentCompleted",
