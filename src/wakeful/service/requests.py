@@ -81,6 +81,8 @@ class RunRequest:
     consult: Consult | None = None
     """Heard about every call, after the hooks."""
     consult_unfit: ConsultUnfit | None = None
+    collections: tuple[str, ...] | None = None
+    """Which of the agent's collections are searched for the message; None: all of them."""
     announce_requests: bool = True
     """Tell the hooks of the process what clients are asked; a caller that keeps requests elsewhere tells its own."""
     on_turn: Callable[[str, str], None] | None = None

@@ -60,6 +60,7 @@ COMMANDS = {
     "tools": Command("tools", "tools", "what an agent is offered, allowed, asked, denied, and why"),
     "why": Command("why", "why CALL", "why a call ran, waited or was refused"),
     "cost": Command("cost", "cost", "what requests to models cost, by model, agent, day or depth"),
+    "debug prompt": Command("debug_prompt", "debug prompt", "what an agent is told, and where each part is from"),
     "debug latency": Command("debug_latency", "debug latency [TURN]", "where a turn's time went"),
     "models": Command("models_list", "models", "the same as models list"),
     "models list": Command("models_list", "models list", "providers and models, with keys, capabilities and prices"),
@@ -86,7 +87,8 @@ GROUPS = {
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (
-        "events", "events validate", "tree", "tools", "why", "replay", "cost", "debug latency", "doctor", "schema",
+        "events", "events validate", "tree", "tools", "why", "replay", "cost", "debug prompt", "debug latency",
+        "doctor", "schema",
     ),
 }  # fmt: skip
 FAMILIES = ("debug",)

@@ -10,26 +10,25 @@ from wakeful.contracts.conversation_result import ResultEvent
 from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso
 from wakeful.contracts.events import (
     ActionRequired,
-    AnyEvent,
     AssistantRecorded,
     CompletionBlocked,
+    Event,
+    InterruptReceived,
     LimitChanged,
+    LoopFact,
     ModelRequested,
-    ObserverFailed,
     RuntimeToolRequested,
-    ToolDeclarationsRejected,
-    ToolMediationDisabled,
-    ToolMediationFailed,
     ToolResult,
+    ToolResultDiagnosed,
     ToolStarted,
     TranscriptClosed,
     TranscriptLockContended,
-    TranscriptLockReleaseFailed,
-    TranscriptPersistFailed,
     TurnFailed,
 )
+from wakeful.contracts.iteration_budgets import IterationBudget
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.decisions.views.mapping import VIEWS
+from wakeful.surfaces.loop.budgeting import RunBudgets
 
 
 class LoopEvent(NamedTuple):
@@ -46,7 +45,7 @@ class HostIds(NamedTuple):
     session_id: str = ""
 
 
-def _name(event: AnyEvent | type[AnyEvent]) -> str:
+def _name(event: Event | type[Event]) -> str:
     """What hosts call a fact. Only those that have a name there are told."""
     name = VIEWS[event.kind].loop
     assert name is not None, event.kind
@@ -74,10 +73,6 @@ def approval_required(turn: int, tool_name: str, tool_call_id: str, action_id: s
     return LoopEvent(_name(ActionRequired), payload)
 
 
-def mediated(event: ToolMediationFailed | CompletionBlocked) -> LoopEvent:
-    return LoopEvent(_name(event), event.model_dump(mode="json"))
-
-
 def runtime_tool_pending(turn: int, request: RuntimeToolRequest) -> LoopEvent:
     named = {"tool_name": request.tool_name, "tool_call_id": request.tool_call_id, "request_id": request.request_id}
     return LoopEvent(_name(RuntimeToolRequested), {"turn": turn, **named})
@@ -91,25 +86,31 @@ def failed(error: str, turn: int | None = None) -> LoopEvent:
     return LoopEvent(_name(TurnFailed), {"error": error} if turn is None else {"turn": turn, "error": error})
 
 
-def budget_exceeded(event: LimitChanged) -> LoopEvent:
+def budget_exceeded(event: LimitChanged, budgets: RunBudgets) -> LoopEvent:
     """A limit of N allows N: `current` is what was used, and the one after was refused."""
-    budget = "turns" if event.limit_name == "max_steps" else event.limit_name
-    used = int(event.observed) - 1
-    return LoopEvent(
-        _name(event), {"budget": budget, "dimension": budget, "current": used, "ceiling": int(event.limit)}
-    )
+    budget = budgets.wall_clock if event.limit_name == "wall_clock" else budgets.turns
+    if budget is None or event.limit_name not in ("wall_clock", "max_steps"):
+        budget = IterationBudget(event.limit_name, max(1, int(event.limit)), max(0, int(event.observed) - 1))
+    figures = {"budget": budget.name, "dimension": budget.dimension}
+    return LoopEvent(_name(event), {**figures, "current": budget.current, "ceiling": budget.ceiling})
 
 
-def declarations(event: ToolDeclarationsRejected | ToolMediationDisabled) -> LoopEvent:
-    return LoopEvent(_name(event), event.model_dump(mode="json"))
-
-
-def lock_contention(event: TranscriptLockContended) -> LoopEvent:
-    return LoopEvent(_name(event), {"session_id": event.session_id})
-
-
-def swallowed(event: ObserverFailed | TranscriptPersistFailed | TranscriptLockReleaseFailed) -> LoopEvent:
-    return LoopEvent(_name(event), {"surface": event.surface, "error": event.error})
+def noted(event: LoopFact) -> LoopEvent:
+    """What the loop itself noted, with what it holds. What a payload need not have is absent."""
+    payload = event.model_dump(mode="json", exclude_none=True)
+    match event:
+        case TranscriptLockContended():
+            payload = {"session_id": event.session_id}
+        case CompletionBlocked():
+            payload = {**payload.pop("rule"), **payload}
+        case ToolResultDiagnosed():
+            payload = {**payload.pop("diagnostics"), **payload}
+        case InterruptReceived():
+            message = payload.pop("message", None) or {}
+            payload = {**payload.pop("details"), **payload, "message": message.get("content", "")}
+        case _:
+            pass
+    return LoopEvent(_name(event), payload)
 
 
 def completed(event: TranscriptClosed) -> LoopEvent:
