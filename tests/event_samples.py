@@ -30,6 +30,7 @@ from wakeful.contracts.events import (
     ContinuationDecided,
     CostEstimated,
     CostRecorded,
+    ExcludedModel,
     HistoryImported,
     HookCompleted,
     HookFailed,
@@ -42,6 +43,7 @@ from wakeful.contracts.events import (
     LimitChanged,
     LoopStalled,
     MessageAdmitted,
+    ModelCandidate,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
@@ -57,9 +59,14 @@ from wakeful.contracts.events import (
     PlanningStarted,
     PlanStep,
     QuotaBlocked,
+    QuotaLow,
     RateLimitHit,
     RejectedDeclaration,
+    RoutingCandidatesResolved,
+    RoutingDecided,
     RoutingFallbackApplied,
+    RoutingNotPossible,
+    RoutingSingleCandidate,
     RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -114,6 +121,17 @@ from wakeful.contracts.tools import ToolError, ToolResultMetadata
 
 AGENT, THREAD, TURN = "agent_1", "main", "turn_1"
 NOON = 1_800_000_000_000_000
+DECIDED: dict[str, Any] = {
+    "routing_id": "route_1",
+    "mode": "single_candidate",
+    "decision_source": "agent_config",
+    "decision_reason": "it is the only one that can be asked",
+    "requested_provider": "openai",
+    "requested_model": "gpt-5.5",
+    "selected_model_ref": "openai:gpt-5.5",
+    "candidate_count": 1,
+    "required_capabilities": ("vision",),
+}
 CONFIG = BlobRef(digest="sha256:" + "0" * 64, size=2, media_type="application/json")
 
 
@@ -287,6 +305,22 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     model_failed(TokenUsage(input_tokens=3, total_tokens=3)),
     completed(TokenUsage(input_tokens=5, output_tokens=2, total_tokens=7)),
     said("Looking it up.", "call_1"),
+    RoutingCandidatesResolved(
+        routing_id="route_1",
+        requested_provider="openai",
+        requested_model="gpt-5.5",
+        required_capabilities=("vision",),
+        candidates=(ModelCandidate(model_ref="openai:gpt-5.5", capabilities=("tools", "vision"), price_known=True),),
+        excluded=(ExcludedModel(model_ref="groq:llama-3", reason="capability_gap", detail="it has no vision"),),
+    ),
+    RoutingSingleCandidate(**DECIDED),
+    RoutingDecided(**DECIDED),
+    RoutingNotPossible(
+        routing_id="route_1",
+        required_capabilities=("vision",),
+        excluded=(ExcludedModel(model_ref="groq:llama-3", reason="capability_gap", detail="it has no vision"),),
+        decision_reason="no model can be asked",
+    ),
     RoutingFallbackApplied(
         routing_id="route_1",
         from_model_ref="openai:gpt-5.5",
@@ -305,6 +339,7 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         resets_at="2027-01-15T08:00:01.000Z",
         limits=(ProviderLimit(name="requests", limit=60, remaining=0, resets_at="2027-01-15T08:00:01.000Z"),),
     ),
+    QuotaLow(model_ref="openai:gpt-5.5", attempt=1, limit_name="tokens", limit=1_000, observed=950),
     QuotaBlocked(model_ref="openai:gpt-5.5", attempt=1),
     CostEstimated(
         model_ref="openai:gpt-5.5",

@@ -37,6 +37,10 @@ class TurnConfig(Value):
     """What commands are held to, as far as it is not the default."""
     injected_tool_args: dict[str, str] = {}
     """Fields that every tool shows the model and no tool ever gets."""
+    require: tuple[str, ...] = ()
+    """Capabilities that the caller wants of whatever model is asked."""
+    accept_gap: tuple[str, ...] = ()
+    """Capabilities that may be missing, although the turn needs them: the caller's word."""
     workflow: WorkflowRun | None = None
     """What the turn runs, when it runs a workflow and asks no model by itself."""
     output_retries: int = 2
@@ -106,6 +110,8 @@ class TurnConfig(Value):
                 "subtasks",
                 "collections",
                 "compaction",
+                "require",
+                "accept_gap",
             )
             if getattr(self, name) != getattr(before, name)
         ]

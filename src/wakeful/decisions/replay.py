@@ -256,12 +256,9 @@ class Replay:
             return Difference(
                 f"wait {event.backoff_ms} ms", f"wait {'up to ' if longest.jitter else ''}{longest.ms} ms"
             )
-        config = self._level(fact.level).config
-        if config is not None:
-            chain = (config.model_ref, *config.fallbacks)
-            ref = chain[event.candidate] if event.candidate < len(chain) else "no such candidate"
-            if spelled(ref) != spelled(event.model_ref):
-                return Difference(f"ask {event.model_ref}", f"ask {ref}")
+        ref = self.state.model_at(event.candidate, self._level(fact.level))
+        if ref is not None and spelled(ref) != spelled(event.model_ref):
+            return Difference(f"ask {event.model_ref}", f"ask {ref}")
         return self._same(fact)
 
     def _shown(self, step: AskModel) -> int:
@@ -284,8 +281,7 @@ class Replay:
             if asked is not None and asked.reattached and event.disposition == "retry":
                 return self._same(fact)  # the provider did not have the answer any more
             return Difference("lost in a crash", "nothing was taken up again here")
-        config = level.config
-        more = config is not None and event.candidate + 1 < 1 + len(config.fallbacks)
+        more = self.state.has_model_after(event.candidate, level)
         allowed = {
             dispose(
                 event.failure_kind,
@@ -310,8 +306,7 @@ class Replay:
         if step is None:
             return Difference(words(wanted), self._would())
         self._decided = []
-        config = self._level(fact.level).config
-        more = config is not None and event.candidate < len(config.fallbacks)
+        more = self.state.has_model_after(event.candidate, self._level(fact.level))
         disposition = "fallback" if more else "abort"
         if (event.failure_kind, event.disposition) != ("unsupported_transport", disposition):
             return Difference(f"{event.failure_kind}: {event.disposition}", f"unsupported_transport: {disposition}")

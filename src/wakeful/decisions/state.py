@@ -56,8 +56,13 @@ from wakeful.contracts.events import (
     PlanningFailed,
     PlanningStarted,
     QuotaBlocked,
+    QuotaLow,
     RateLimitHit,
+    RoutingCandidatesResolved,
+    RoutingDecided,
     RoutingFallbackApplied,
+    RoutingNotPossible,
+    RoutingSingleCandidate,
     RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -149,6 +154,8 @@ class TurnState(Level):
     """Levels that may have something to do (`Level.can_step`)."""
     in_flight: int = 0
     """Calls that run and requests that are under way, in the whole tree. A call that waits for children is none."""
+    chain: tuple[str, ...] = ()
+    """The models that were decided on, in the order they are tried; empty in a log of before there was routing."""
     limits: Limits = AUTONOMOUS
     ledger: Ledger = field(default_factory=Ledger)
     stop_rule: StopRule = "natural"
@@ -198,6 +205,25 @@ class TurnState(Level):
     def active_ms(self) -> float:
         """Time spent working, up to the newest fact."""
         return (self.active_us + max(0, self.now - self.stretch_from)) / 1000
+
+    def chain_of(self, level: Level) -> tuple[str, ...]:
+        """The models of a level, in the order they are tried. A level with models of its own is not routed."""
+        config, own = level.config, self.config
+        if config is None:
+            return ()
+        named = (config.model_ref, *config.fallbacks)
+        if not self.chain or own is None or config.agent_name != own.agent_name:
+            return named
+        return self.chain if named == (own.model_ref, *own.fallbacks) else named
+
+    def model_at(self, candidate: int, level: Level) -> str | None:
+        """The model at a place of the chain. A round that was cut off keeps its place when the chain gets shorter."""
+        chain = self.chain_of(level)
+        return chain[min(candidate, len(chain) - 1)] if chain else None
+
+    def has_model_after(self, candidate: int, level: Level) -> bool:
+        """Whether another model follows it."""
+        return candidate + 1 < len(self.chain_of(level))
 
     def level(self, level_id: str | None) -> Level:
         """The level of that id; None is the root."""
@@ -266,6 +292,13 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.ledger.cost(level.asked, amount, lost=event.lost)
         case RoutingFallbackApplied() | RateLimitHit() | QuotaBlocked():
             pass  # says why; that it is so follows from the lost attempt beside it
+        case RoutingCandidatesResolved() | RoutingSingleCandidate() | QuotaLow():
+            pass  # says why; the decision follows
+        case RoutingDecided():
+            state.chain = (event.selected_model_ref, *event.fallback_chain)
+        case RoutingNotPossible():
+            if state.stop is None:
+                state.stop = Stop("failed", "routing_not_possible", event.decision_reason, applied=True)
         case ModelFailed():
             _lost(state, level, fact, event)
         case ModelResponseAccepted():

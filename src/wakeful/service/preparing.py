@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Fact
+from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, ToolMissing, WakefulError
 from wakeful.contracts.events import (
     AnswerAccepted,
@@ -54,6 +54,7 @@ from wakeful.service.context import TurnContext, around, gather, prompt_of, reso
 from wakeful.service.node_agents import other_agents
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.retrieving import retrieve
+from wakeful.service.routing import RECENT, Routed, Turn, choices_of, routed_models
 from wakeful.service.toolbelt import Belt, toolbelt
 from wakeful.tools.answered_here import AnsweredHere
 from wakeful.tools.context import RunContext
@@ -64,11 +65,12 @@ MAX_INLINE_VALUE = 16_000
 
 
 class Prepared(NamedTuple):
-    """A turn that can be run, what the log knows of it, and what was found for it."""
+    """A turn that can be run, what the log knows of it, what was found for it, and whom it may ask."""
 
     work: TurnWork
     folded: Folded
     context: TurnContext
+    routed: Routed
 
 
 async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequest, stack: AsyncExitStack) -> Prepared:
@@ -108,12 +110,13 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         called = [agent_declaration(other.config.agent_name) for other in others.values()]
         config = config.changed(workflow=workflow, tools=(*config.tools, *called))
         tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
-    models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
     planner = _apart(runtime, agent, "planning_model", agent.planning_model if agent.planning_enabled else None)
     summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
-    await runtime.pricing.ready([*models, *planner, *summariser])
-    config = config.changed(context_window=window_of(models[0]))
-    if awareness_limit(config.budget_awareness) is not None and config.context_window is None:
+    await runtime.pricing.ready([*planner, *summariser])
+    routed = await _routed(runtime, request, claim, config, folded, recorded, of_turn)
+    models = routed.models
+    config = config.changed(context_window=window_of(models[0]) if models else None)
+    if models and awareness_limit(config.budget_awareness) is not None and config.context_window is None:
         raise ContextWindowUnknown(
             f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
             f"{models[0].ref}, which nobody knows",
@@ -172,7 +175,39 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     work.recatalog = _recataloger(runtime, work, belt)
     _with_hooks(runtime, request, work)
     work.after_call = watching_skills(work, work.after_call)
-    return Prepared(work, folded, found)
+    return Prepared(work, folded, found, routed)
+
+
+async def _routed(
+    runtime: Runtime,
+    request: RunRequest,
+    claim: Claim,
+    config: TurnConfig,
+    folded: Folded,
+    recorded: Sequence[Recorded],
+    of_turn: Sequence[Recorded],
+) -> Routed:
+    """The models that this turn may ask."""
+    choices = choices_of(runtime.resolve_model, request.agent)
+    models = [each.model for each in choices if each.model is not None]
+    await runtime.pricing.ready(models)
+    if config.workflow is not None:
+        return Routed(tuple(models), ())  # its nodes ask models of their own, or none
+    admitted = [entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted)]
+    recent = recorded[-RECENT:]
+    if any(hasattr(model, "profile") for model in models):  # others have no limits that anybody has told of
+        recent = await runtime.store.read(claim.agent_id, after=max(0, claim.seen - RECENT))
+    turn = Turn(
+        claim.turn_id,
+        config,
+        folded.state.limits if folded.started is not None else admitted[0].limits or allowed(runtime, request),
+        folded.state.cost,
+        [message.item for message in admitted],
+        of_turn,
+        recent,
+        request.model_from,
+    )
+    return routed_models(runtime, choices, turn)
 
 
 def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
@@ -260,7 +295,7 @@ def _streams(request: RunRequest) -> bool:
 
 async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, runner: TurnRunner) -> list[Fact]:
     """The facts a turn is taken up with: its beginning, or its recovery."""
-    work, folded, found = prepared
+    work, folded, found, routed = prepared
     store, state, config = runtime.store, work.state, work.config
     encoded = config.model_dump_json().encode()
     digest = "sha256:" + hashlib.sha256(encoded).hexdigest()
@@ -269,6 +304,7 @@ async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, run
         state.configs = {**state.configs, digest: config}
         return [
             *await _begun(runtime, request, work, folded, found, ref),
+            *map(work.fact, routed.facts),
             *await _cataloged(work),
             *_taken_on(work),
         ]
@@ -292,7 +328,8 @@ async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, run
         facts[2:2] = [*_resolved_again(work, found, before, ref), *catalogued]
     else:
         facts[1:1] = catalogued
-    return facts
+    # After what was settled: the decision is about requests to come.
+    return [*facts, *map(work.fact, routed.facts)]
 
 
 async def _workflow(store: Store, admitted: MessageAdmitted) -> WorkflowRun | None:

@@ -13,10 +13,12 @@ from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowRun
+from wakeful.decisions.routing import Source
 from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.mediation.gate import Consult, ConsultUnfit
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
+from wakeful.settings.model_rules import ModelRules
 from wakeful.tools.hooks import Hook
 from wakeful.tools.source import Surroundings
 
@@ -41,6 +43,8 @@ class Runtime:
     """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
     limit_overrides: LimitOverrides
     """What the owner says instead of the numbers of a budget's profile."""
+    model_rules: ModelRules
+    """Which models the owner lets agents ask."""
 
     def keys(self) -> SecretValues:
         """The runtime's own keys: nothing that is written down or shown may hold one."""
@@ -60,6 +64,8 @@ class RunRequest:
     key: str | None = None
     history: Any = None
     budget: Budget | None = None
+    model_from: Source = "agent_config"
+    """Who named the model."""
     stream: bool = True
     watcher: Watcher | None = None
     surface: str = "run_once"

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from wakeful.agents.definition import Agent
 from wakeful.contracts.errors import InvalidConfig, UnknownTool
-from wakeful.contracts.policies import GatePolicy, Rule
+from wakeful.contracts.policies import GatePolicy, PolicyContext, Rule
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.decisions.injected import check_collisions
@@ -98,20 +98,25 @@ def gate_policy(agent: Agent[Any, Any], rules: Sequence[RuleRow], now: float) ->
     return known[1]
 
 
-def _gate_policy(agent: Agent[Any, Any], standing: Sequence[Rule]) -> GatePolicy:
-    given = agent.policy
-    if given is None:
-        given = GatePolicy(
-            tools=default_policy(
-                "library",
-                profile=agent.profile,
-                workspace_root=str(agent.workspace) if agent.workspace is not None else None,
-                # Whoever put a server among the tools named it.
-                allowed_mcp_servers=[
-                    source.name.removeprefix("mcp.") for source in agent.sources if source.name.startswith("mcp.")
-                ],
-            )
+def stated_policy(agent: Agent[Any, Any], context: PolicyContext = "library") -> GatePolicy:
+    """What the owner says; where that is nothing, what holds by itself in this context."""
+    if agent.policy is not None:
+        return agent.policy
+    return GatePolicy(
+        tools=default_policy(
+            context,
+            profile=agent.profile,
+            workspace_root=str(agent.workspace) if agent.workspace is not None else None,
+            # Whoever put a server among the tools named it.
+            allowed_mcp_servers=[
+                source.name.removeprefix("mcp.") for source in agent.sources if source.name.startswith("mcp.")
+            ],
         )
+    )
+
+
+def _gate_policy(agent: Agent[Any, Any], standing: Sequence[Rule]) -> GatePolicy:
+    given = stated_policy(agent)
     return given.model_copy(
         update={"rules": (*given.rules, *standing), "hitl_tools": (*given.hitl_tools, *agent.hitl_tools)}
     )

@@ -27,6 +27,7 @@ from wakeful.service.reports import report
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
 from wakeful.service.retrieving import check_collections
+from wakeful.service.routing import choices_of
 
 
 async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
@@ -40,8 +41,7 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
         check_deps(agent, request.deps, "a new turn")
         check_bound(agent, request.context)
         check_collections(f"Agent {agent.name!r}", agent.collections, request.collections)
-        for choice in (agent.model, *agent.fallbacks):
-            runtime.resolve_model(choice)
+        choices_of(runtime.resolve_model, agent)
         history = items_from(request.history) if request.history is not None else ()
         known = await admit(runtime, request, message, fingerprint, history)
     if known.fingerprint != fingerprint:

@@ -90,10 +90,17 @@ from wakeful.contracts.events.models import (
 from wakeful.contracts.events.routing import (
     CostEstimated,
     CostRecorded,
+    ExcludedModel,
     LimitState,
+    ModelCandidate,
     QuotaBlocked,
+    QuotaLow,
     RateLimitHit,
+    RoutingCandidatesResolved,
+    RoutingDecided,
     RoutingFallbackApplied,
+    RoutingNotPossible,
+    RoutingSingleCandidate,
 )
 from wakeful.contracts.events.tools import (
     ErrorCategory,
@@ -154,8 +161,13 @@ AnyEvent: TypeAlias = (
     | ModelFailed
     | ModelCompleted
     | AssistantRecorded
+    | RoutingCandidatesResolved
+    | RoutingSingleCandidate
+    | RoutingDecided
+    | RoutingNotPossible
     | RoutingFallbackApplied
     | RateLimitHit
+    | QuotaLow
     | QuotaBlocked
     | CostEstimated
     | CostRecorded
@@ -267,6 +279,7 @@ __all__ = [
     "EVENTS",
     "ErrorCategory",
     "Event",
+    "ExcludedModel",
     "HistoryImported",
     "HookCompleted",
     "HookFailed",
@@ -284,6 +297,7 @@ __all__ = [
     "LoopStalled",
     "MessageAdmitted",
     "MissingFact",
+    "ModelCandidate",
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",
@@ -299,9 +313,14 @@ __all__ = [
     "PlanningFailed",
     "PlanningStarted",
     "QuotaBlocked",
+    "QuotaLow",
     "RateLimitHit",
     "RejectedDeclaration",
+    "RoutingCandidatesResolved",
+    "RoutingDecided",
     "RoutingFallbackApplied",
+    "RoutingNotPossible",
+    "RoutingSingleCandidate",
     "RuntimeToolContinued",
     "RuntimeToolRequested",
     "RuntimeToolResolved",
