@@ -80,6 +80,7 @@ def asked_from_inside(
     if dispatch.record.injected_args:
         more["injected_args"] = dispatch.record.injected_args
     return ActionRequired(
+        run_kind=parts.run_kind,
         action_id=parts.new_id("appr"),
         tool_name=declaration.name,
         prompt=clean(wants.message)[:MAX_PROMPT_CHARS] or _words(declaration.name, safe),
@@ -335,6 +336,7 @@ def _approval(gate: "Mediator", proposal: Proposal, verdict: Verdict) -> ActionR
     if held is not None:
         more["confinement"] = held
     return ActionRequired(
+        run_kind=parts.run_kind,
         action_id=parts.new_id("appr"),
         tool_name=declaration.name,
         prompt=_words(declaration.name, safe),
@@ -355,6 +357,7 @@ def _question(gate: "Mediator", proposal: Proposal) -> ActionRequired:
     parts, arguments = gate.parts, proposal.arguments
     choices = arguments.get("choices")
     return ActionRequired(
+        run_kind=parts.run_kind,
         action_id=parts.new_id("ask"),
         action_type="question",
         tool_name=proposal.declaration.name,

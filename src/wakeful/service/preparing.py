@@ -152,6 +152,7 @@ async def prepare(
         agent=agent.name,
         thread=row.thread_id,
         turn_id=row.turn_id,
+        run_kind="agent" if workflow is None else "workflow",
         context=context,
         principal=principal,
         keys=keys,

@@ -202,6 +202,7 @@ async def test_an_approval_waits_over_a_restart_and_its_answer_goes_on(tmp_path:
     assert (first.run.status, first.result) == ("approval_required", None)
     (question,) = first.run.questions
     assert question.prompt.startswith("Pay back?\n\n") and "4200" in question.prompt
+    assert question.run_kind == "workflow"
     await store.close()
     store = await SqliteStore.open(tmp_path / "runs.db")
     await say(store, question, Answer(", yes"))
