@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from wakeful.contracts.budgets import Limits
+from wakeful.contracts.budgets import MAX_PARALLEL_PER_TURN, Limits
+from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.events import ActionRequired, LimitName, RuntimeToolRequested, StopCause
 from wakeful.contracts.events.context import CompactionTrigger
-from wakeful.contracts.tools import MAX_PARALLEL_PER_TURN
-from wakeful.decisions.compaction import context_tokens, cut_of, due, share, stop_words
+from wakeful.decisions.compaction import context_tokens, cut_of, due, stop_words
 from wakeful.decisions.level_ends import too_many_rounds
 from wakeful.decisions.levels import Call, Level, Pending
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
@@ -241,7 +241,7 @@ def _too_long(state: TurnState, level: Level) -> Fold | HitLimit | None:
     found = due(level, state.limits.history_tokens)
     if found is None:
         return None
-    percent = share(level.config.budget_awareness) if level.config is not None else None
+    percent = awareness_limit(level.config.budget_awareness) if level.config is not None else None
     if level.folds_for != level.step + 1 and (percent is None or percent > 0):
         cut = cut_of(level, found.window)
         if cut:

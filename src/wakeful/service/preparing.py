@@ -19,6 +19,7 @@ from wakeful.agents.work import CheckAnswer, OtherAgent, TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.content import BlobRef, Text
+from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, ToolMissing, WakefulError
@@ -36,7 +37,6 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowRun
-from wakeful.decisions.compaction import share
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.decisions.workflows.children import agent_declaration
@@ -98,7 +98,7 @@ async def prepare(
     summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
     await runtime.pricing.ready([*models, *planner, *summariser])
     config = config.changed(context_window=window_of(models[0]))
-    if share(config.budget_awareness) is not None and config.context_window is None:
+    if awareness_limit(config.budget_awareness) is not None and config.context_window is None:
         raise ContextWindowUnknown(
             f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
             f"{models[0].ref}, which nobody knows",
