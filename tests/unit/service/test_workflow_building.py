@@ -16,7 +16,7 @@ from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest
 from wakeful.service.results import RunResult
 from wakeful.service.turns import resume_turn, run_turn
-from wakeful.service.workflows import workflow_registry
+from wakeful.service.workflows import editor_tools, workflow_registry
 from wakeful.store.memory import Memory, MemoryStore
 
 POLICY = GatePolicy(tools=ToolPolicy(context="editor", classes=frozenset({"safe", "editor_mutate"})))
@@ -116,6 +116,7 @@ async def test_it_is_offered_in_an_editor_with_a_registry_and_nowhere_else() -> 
     # Called all the same, it is refused like a tool that does not exist.
     assert [event.tool_error.kind for event in of(outside, ToolFailed)] == ["tool_not_found"]
     assert await store.workflows() == []
+    assert editor_tools("editor", None) == ()  # nor without a registry
 
 
 async def test_killed_at_any_commit_it_is_built_and_saved_once() -> None:
