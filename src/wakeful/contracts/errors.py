@@ -19,6 +19,7 @@ WakefulError
 │   ├── InvalidWorkflow        a graph that does not hold together
 │   ├── NotEntitled            somebody else has to decide this
 │   ├── UnknownProvider, UnknownTool, MalformedScript, InvalidConfig
+│   │   └── KeyMissing             a provider's key is not there
 │   └── StoreProblem           the store cannot be used as it is
 │       ├── StoreLocked            another process holds it
 │       ├── AgentBusy              another process runs this agent
@@ -190,6 +191,10 @@ class MalformedScript(ForTheCaller):
 
 class InvalidConfig(ForTheCaller):
     """An agent's configuration does not hold together."""
+
+
+class KeyMissing(InvalidConfig):
+    """A provider needs a key, and the variable that would hold it is not set."""
 
 
 class StoreProblem(ForTheCaller):

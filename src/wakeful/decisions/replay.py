@@ -258,12 +258,9 @@ class Replay:
             return Difference(
                 f"wait {event.backoff_ms} ms", f"wait {'up to ' if longest.jitter else ''}{longest.ms} ms"
             )
-        config = self._level(fact.level).config
-        if config is not None:
-            chain = (config.model_ref, *config.fallbacks)
-            ref = chain[event.candidate] if event.candidate < len(chain) else "no such candidate"
-            if spelled(ref) != spelled(event.model_ref):
-                return Difference(f"ask {event.model_ref}", f"ask {ref}")
+        ref = self.state.model_at(event.candidate, self._level(fact.level))
+        if ref is not None and spelled(ref) != spelled(event.model_ref):
+            return Difference(f"ask {event.model_ref}", f"ask {ref}")
         return self._same(fact)
 
     def _shown(self, step: AskModel) -> int:
@@ -286,8 +283,7 @@ class Replay:
             if asked is not None and asked.reattached and event.disposition == "retry":
                 return self._same(fact)  # the provider did not have the answer any more
             return Difference("lost in a crash", "nothing was taken up again here")
-        config = level.config
-        more = config is not None and event.candidate + 1 < 1 + len(config.fallbacks)
+        more = self.state.has_model_after(event.candidate, level)
         allowed = {
             dispose(
                 event.failure_kind,
@@ -312,8 +308,7 @@ class Replay:
         if step is None:
             return Difference(words(wanted), self._would())
         self._decided = []
-        config = self._level(fact.level).config
-        more = config is not None and event.candidate < len(config.fallbacks)
+        more = self.state.has_model_after(event.candidate, self._level(fact.level))
         disposition = "fallback" if more else "abort"
         if (event.failure_kind, event.disposition) != ("unsupported_transport", disposition):
             return Difference(f"{event.failure_kind}: {event.disposition}", f"unsupported_transport: {disposition}")
@@ -511,9 +506,10 @@ class Replay:
         written = _settlement(fact)
         # Whether the model that is there today can take an answer up again is not in the log: it may be lost, too.
         if isinstance(settlement, LoseAttempt | Reattach) and isinstance(written, LoseAttempt):
-            asked, event = self._level(fact.level).asked, fact.event
+            asked, event = self._level(settlement.level).asked, fact.event
             assert isinstance(event, ModelFailed) and asked is not None
-            here, there = (fact.step, event.candidate, event.attempt), (asked.step, asked.candidate, asked.attempt)
+            here = (fact.level, fact.step, event.candidate, event.attempt)
+            there = (settlement.level, asked.step, asked.candidate, asked.attempt)
             return Difference(f"lose {here}", f"lose {there}") if here != there else self._same(fact)
         wanted: Settlement = settlement
         if isinstance(settlement, Probe):  # asking the probe begins like a repeat
@@ -536,9 +532,9 @@ def _settlement(fact: Fact) -> Settlement | None:
     call_id, event = fact.call_id or "", fact.event
     match event:
         case ModelFailed(stage="crash"):
-            return LoseAttempt()
+            return LoseAttempt(fact.level)
         case ModelResponseReattached():
-            return Reattach(event.response_id)
+            return Reattach(event.response_id, fact.level)
         case ToolDispatched(cause="recovery"):
             return Rerun(call_id, event.attempt)
         case ToolFailed(effects="unknown", status="interrupted"):

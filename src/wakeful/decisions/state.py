@@ -31,7 +31,6 @@ from wakeful.contracts.events import (
     CompactionCompleted,
     CompactionFailed,
     CompactionStarted,
-    CompletionBlocked,
     ContextResolved,
     ContinuationDecided,
     CostEstimated,
@@ -40,14 +39,15 @@ from wakeful.contracts.events import (
     HookCompleted,
     HookFailed,
     HookStarted,
+    KnowledgeRetrieved,
     LimitChanged,
+    LoopFact,
     MessageAdmitted,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
     ModelResponseAccepted,
     ModelResponseReattached,
-    ObserverFailed,
     OutputSpilled,
     OutputTruncated,
     PermissionEvaluated,
@@ -56,8 +56,13 @@ from wakeful.contracts.events import (
     PlanningFailed,
     PlanningStarted,
     QuotaBlocked,
+    QuotaLow,
     RateLimitHit,
+    RoutingCandidatesResolved,
+    RoutingDecided,
     RoutingFallbackApplied,
+    RoutingNotPossible,
+    RoutingSingleCandidate,
     RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -65,6 +70,7 @@ from wakeful.contracts.events import (
     SandboxViolation,
     ScratchWritten,
     SessionStarted,
+    SkillActivated,
     StopCause,
     StopRule,
     SubagentCompleted,
@@ -72,18 +78,11 @@ from wakeful.contracts.events import (
     SubagentStarted,
     ToolArgs,
     ToolCatalogResolved,
-    ToolDeclarationsRejected,
     ToolDispatched,
     ToolFailed,
-    ToolMediationDisabled,
-    ToolMediationFailed,
     ToolProgress,
     ToolResult,
     ToolStarted,
-    TranscriptClosed,
-    TranscriptLockContended,
-    TranscriptLockReleaseFailed,
-    TranscriptPersistFailed,
     TurnCompleted,
     TurnConfigChanged,
     TurnFailed,
@@ -155,6 +154,8 @@ class TurnState(Level):
     """Levels that may have something to do (`Level.can_step`)."""
     in_flight: int = 0
     """Calls that run and requests that are under way, in the whole tree. A call that waits for children is none."""
+    chain: tuple[str, ...] = ()
+    """The models that were decided on, in the order they are tried; empty in a log of before there was routing."""
     limits: Limits = AUTONOMOUS
     ledger: Ledger = field(default_factory=Ledger)
     stop_rule: StopRule = "natural"
@@ -204,6 +205,25 @@ class TurnState(Level):
     def active_ms(self) -> float:
         """Time spent working, up to the newest fact."""
         return (self.active_us + max(0, self.now - self.stretch_from)) / 1000
+
+    def chain_of(self, level: Level) -> tuple[str, ...]:
+        """The models of a level, in the order they are tried. A level with models of its own is not routed."""
+        config, own = level.config, self.config
+        if config is None:
+            return ()
+        named = (config.model_ref, *config.fallbacks)
+        if not self.chain or own is None or config.agent_name != own.agent_name:
+            return named
+        return self.chain if named == (own.model_ref, *own.fallbacks) else named
+
+    def model_at(self, candidate: int, level: Level) -> str | None:
+        """The model at a place of the chain. A round that was cut off keeps its place when the chain gets shorter."""
+        chain = self.chain_of(level)
+        return chain[min(candidate, len(chain) - 1)] if chain else None
+
+    def has_model_after(self, candidate: int, level: Level) -> bool:
+        """Whether another model follows it."""
+        return candidate + 1 < len(self.chain_of(level))
 
     def level(self, level_id: str | None) -> Level:
         """The level of that id; None is the root."""
@@ -272,6 +292,13 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.ledger.cost(level.asked, amount, lost=event.lost)
         case RoutingFallbackApplied() | RateLimitHit() | QuotaBlocked():
             pass  # says why; that it is so follows from the lost attempt beside it
+        case RoutingCandidatesResolved() | RoutingSingleCandidate() | QuotaLow():
+            pass  # says why; the decision follows
+        case RoutingDecided():
+            state.chain = (event.selected_model_ref, *event.fallback_chain)
+        case RoutingNotPossible():
+            if state.stop is None:
+                state.stop = Stop("failed", "routing_not_possible", event.decision_reason, applied=True)
         case ModelFailed():
             _lost(state, level, fact, event)
         case ModelResponseAccepted():
@@ -292,6 +319,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.items[-1:-1] = event.items
             newest = state.heard.pop()
             state.heard.append(newest._replace(place=len(state.items) - 1))
+        case KnowledgeRetrieved():
+            state.items.append(event.item)
+            if event.untrusted:
+                state.exposure = merged(state.exposure, Exposure(untrusted=", ".join(event.collections)))
         case TurnStarted():
             _started(state, fact, event)
         case TurnConfigChanged():
@@ -303,6 +334,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _child_ended(state, level, fact, event)
         case ScratchWritten():
             level.scratch[event.key] = level.written[event.key] = event.value
+            if (writer := state.calls.get(fact.call_id or "")) is not None:
+                writer.wrote[event.key] = event.value
         case PlanningStarted():
             _planning_started(state, event)
         case PlanningCompleted() | PlanningFailed():
@@ -366,15 +399,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.revoked_rules.add(event.rule_id)
         case (
             SessionStarted()
-            | ObserverFailed()
-            | TranscriptPersistFailed()
-            | TranscriptLockContended()
-            | TranscriptLockReleaseFailed()
-            | ToolDeclarationsRejected()
-            | ToolMediationDisabled()
-            | ToolMediationFailed()
-            | CompletionBlocked()
-            | TranscriptClosed()
+            | LoopFact()
             | ToolCatalogResolved()
             | RuntimeToolContinued()
             | ActionStaged()
@@ -388,6 +413,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | OutputSpilled()
             | OutputTruncated()
             | WarningIssued()
+            | SkillActivated()
             | Unrecognised()
         ):
             pass
@@ -595,9 +621,10 @@ def _round_complete(state: TurnState, level: Level) -> None:
         level.items.extend(level.continuation)
         level.continuation = ()
     for call in level.batch:
-        if call.noted:  # what children wrote becomes visible when all of the round have settled, in model order
-            level.scratch.update(call.noted)
-            level.written.update(call.noted)
+        if call.wrote or call.children:  # visible when all of the round have settled; the later call wins
+            noted = call.noted
+            level.scratch.update(noted)
+            level.written.update(noted)
     if level is not state:
         _child_round_complete(level, goes_on)
     elif level.config is not None and level.config.workflow is not None:
@@ -782,9 +809,9 @@ def _child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentComp
     _close(state, level)
     job = next(job for job in call.children if job.started.level_id == level.id)
     job.end, job.ended_at = event, fact.at
-    call.noted.update(level.written)
+    job.noted = level.written
     if isinstance(event, SubagentCompleted):
-        call.noted[TASK_KEY + level.id] = event.output if event.output is not None else level.final_text
+        job.noted[TASK_KEY + level.id] = event.output if event.output is not None else level.final_text
     elif event.details.get("fatal") and state.stop is None:
         state.stop = Stop("failed", "provider_error", event.message, requested_at=fact.at)
 

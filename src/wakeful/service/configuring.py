@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from wakeful.agents.config import ABOUT_MODELS
 from wakeful.agents.definition import Agent
 from wakeful.contracts.agents import TurnConfig
 from wakeful.ports import Model
@@ -21,7 +22,9 @@ def config_of(agent: Agent[Any, Any], belt: Belt, instructions: str) -> TurnConf
         workspace=str(agent.workspace) if agent.workspace is not None else None,
         injected_tool_args=dict(agent.injected_tool_args),
         sandbox=agent.sandbox.as_dict(),
-        settings={name: value for name, value in agent.settings.items() if name != "stream"},
+        settings={name: value for name, value in agent.settings.items() if name not in ("stream", *ABOUT_MODELS)},
+        require=tuple(agent.settings.get("require", ())),
+        accept_gap=tuple(agent.settings.get("accept_gap", ())),
         output_schema=agent.output_schema,
         emit_mcp_progress=agent.emit_mcp_progress,
         planning_enabled=agent.planning_enabled,
@@ -31,7 +34,7 @@ def config_of(agent: Agent[Any, Any], belt: Belt, instructions: str) -> TurnConf
         allow_parallel_subagents=agent.allow_parallel_subagents,
         max_parallel_subagents=agent.max_parallel_subagents,
         subtasks=agent.subtasks,
-        collections=agent.collections,
+        collections=tuple(each if isinstance(each, str) else each.name for each in agent.collections),
         compaction=agent.compaction,
     )
 

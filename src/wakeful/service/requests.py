@@ -13,9 +13,11 @@ from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowRun
+from wakeful.decisions.routing import Source
 from wakeful.mediation.gate import Consult, ConsultUnfit
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
+from wakeful.settings.model_rules import ModelRules
 from wakeful.tools.hooks import Hook
 from wakeful.tools.source import Surroundings
 
@@ -40,6 +42,8 @@ class Runtime:
     """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
     limit_overrides: LimitOverrides
     """What the owner says instead of the numbers of a budget's profile."""
+    model_rules: ModelRules
+    """Which models the owner lets agents ask."""
 
 
 @dataclass(slots=True)
@@ -55,6 +59,8 @@ class RunRequest:
     key: str | None = None
     history: Any = None
     budget: Budget | None = None
+    model_from: Source = "agent_config"
+    """Who named the model."""
     stream: bool = True
     watcher: Watcher | None = None
     surface: str = "run_once"
@@ -77,6 +83,8 @@ class RunRequest:
     consult: Consult | None = None
     """Heard about every call, after the hooks."""
     consult_unfit: ConsultUnfit | None = None
+    collections: tuple[str, ...] | None = None
+    """Which of the agent's collections are searched for the message; None: all of them."""
     announce_requests: bool = True
     """Tell the hooks of the process what clients are asked; a caller that keeps requests elsewhere tells its own."""
     on_turn: Callable[[str, str], None] | None = None

@@ -26,6 +26,8 @@ from wakeful.service.preparing import opening, prepare
 from wakeful.service.reports import report
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
+from wakeful.service.retrieving import check_collections
+from wakeful.service.routing import choices_of
 
 
 async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
@@ -38,8 +40,8 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
         # Whatever can be wrong with the request is wrong before its message is safe: afterwards it is owed an answer.
         check_deps(agent, request.deps, "a new turn")
         check_bound(agent, request.context)
-        for choice in (agent.model, *agent.fallbacks):
-            runtime.resolve_model(choice)
+        check_collections(f"Agent {agent.name!r}", agent.collections, request.collections)
+        choices_of(runtime.resolve_model, agent)
         history = items_from(request.history) if request.history is not None else ()
         known = await admit(runtime, request, message, fingerprint, history)
     if known.fingerprint != fingerprint:
@@ -120,12 +122,13 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
         row = await store.turn(row.turn_id) or row
         if not row.is_open or await _still_waits(runtime, row, request):
             return await recall(runtime, row, request.agent)
-        work, folded = await prepare(runtime, row, claim, request, stack)
+        prepared = await prepare(runtime, row, claim, request, stack)
+        work = prepared.work
         if work.watcher is not None:
             work.tell(work.known())  # what is known already, before what is new
         runner = TurnRunner(work)
         known = work.known.last_seq
-        await runner.run(await opening(runtime, request, work, folded, runner))
+        await runner.run(await opening(runtime, request, prepared, runner))
         if runner.steps.calls.is_awaiting_late_answers:
             runtime.linger(runner.steps.calls.late_answers())
         if request.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):

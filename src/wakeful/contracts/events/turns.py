@@ -92,6 +92,8 @@ class MessageAdmitted(Event):
     """A workflow and its inputs, as JSON, when that is what the turn is to run."""
     editing: str | None = None
     """The workflow that is open in the editor this was said in; None: it was said elsewhere."""
+    collections: tuple[str, ...] | None = None
+    """Which of the agent's collections are searched for it; None: all of them."""
 
 
 class HistoryImported(Event):

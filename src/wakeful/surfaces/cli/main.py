@@ -59,6 +59,8 @@ COMMANDS = {
     "replay": Command("replay", "replay TURN", "decide a turn again and prove that nothing comes out differently"),
     "tools": Command("tools", "tools", "what an agent is offered, allowed, asked, denied, and why"),
     "why": Command("why", "why CALL", "why a call ran, waited or was refused"),
+    "debug prompt": Command("debug_prompt", "debug prompt", "what an agent is told, and where each part is from"),
+    "cost": Command("cost", "cost", "what requests to models cost, by model, agent, day or depth"),
     "debug latency": Command("debug_latency", "debug latency [TURN]", "where a turn's time went"),
     "models": Command("models_list", "models", "the same as models list"),
     "models list": Command("models_list", "models list", "providers and models, with keys, capabilities and prices"),
@@ -86,7 +88,10 @@ GROUPS = {
     ),
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
-    "Look": ("events", "events validate", "tools", "why", "replay", "debug latency", "doctor", "schema"),
+    "Look": (
+        "events", "events validate", "tools", "why", "replay", "cost", "debug prompt", "debug latency", "doctor",
+        "schema",
+    ),
 }  # fmt: skip
 FAMILIES = ("debug",)
 """First words that are no command by themselves."""

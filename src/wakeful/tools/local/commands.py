@@ -105,7 +105,12 @@ class ExecCommand(DeclaredTool):
             "stderr_artifact": at_stderr,
         }
         dropped = ended.stdout.dropped_bytes + ended.stderr.dropped_bytes
-        metadata = {"duration_ms": round(ended.duration_ms), "tty": tty, "dropped_bytes": dropped}
+        metadata = {
+            "exit_status": ended.exit_status,
+            "duration_ms": round(ended.duration_ms),
+            "tty": tty,
+            "dropped_bytes": dropped,
+        }
         return ToolOutput(
             envelope,
             artifacts=tuple(artifacts),
