@@ -45,7 +45,7 @@ from wakeful.decisions.planning import PLANNER, read_plan
 from wakeful.decisions.runtime_answers import FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
 from wakeful.decisions.turn import EndLevel
 from wakeful.decisions.workflows.children import agent_child
-from wakeful.decisions.workflows.planning import Correct, GivenUp, judged, planner_instructions
+from wakeful.decisions.workflows.planning import MAX_TOLD, Correct, GivenUp, judged, planner_instructions
 from wakeful.mediation.gate import Dispatch
 from wakeful.mediation.mediator import idempotency_key
 from wakeful.mediation.outcomes import CallRecord, failed
@@ -90,7 +90,7 @@ class Delegating:
         work, level = self._work, call.level
         assert level.config is not None and work.desk is not None
         state = work.state
-        refusal = refused(dispatch.declaration.name, [NO_JOB], level, level.config, state.limits, state.ledger.subtasks)
+        refusal = refused([NO_JOB], level, level.config, state.limits, state.ledger.subtasks)
         if refusal is not None:
             return [self._refused(call, dispatch, refusal)]
         objective = dispatch.arguments["objective"]
@@ -110,7 +110,7 @@ class Delegating:
             return [work.fact(AnswerRejected(item=item, errors=errors), level.step, None, level)]
         ended, record = self._ended(level, step), self._record(call)
         if isinstance(judgement, GivenUp):
-            problems = [problem.model_dump(mode="json") for problem in judgement.problems]
+            problems = [problem.model_dump(mode="json") for problem in judgement.problems[:MAX_TOLD]]
             words = "no valid workflow came of it, and nothing was saved"
             failure = _no_result(record, Refusal("invalid_workflow", words, {"problems": problems}), work.now())
             return [ended, work.fact(failure, call.step, call.call_id, parent)]
