@@ -48,6 +48,7 @@ from wakeful.decisions.workflows.children import agent_child
 from wakeful.decisions.workflows.planning import MAX_TOLD, Correct, GivenUp, judged, planner_instructions
 from wakeful.mediation.gate import Dispatch
 from wakeful.mediation.mediator import idempotency_key
+from wakeful.mediation.offloading import INLINE_BYTES
 from wakeful.mediation.outcomes import CallRecord, failed
 from wakeful.mediation.shaping import at_once, makes_short_text, shaped
 from wakeful.mediation.validation import schema_problem
@@ -141,6 +142,10 @@ class Delegating:
             return [self._refused(call, dispatch, refusal)]
         state.configs = {**state.configs, other.config_ref.digest: other.config}
         started = agent_child(call, dispatch.arguments, other.config_ref, other.output_schema)
+        size = len(started.task.model_dump_json())
+        if size > INLINE_BYTES:  # what a child is asked stands in the fact that makes it
+            words = f"the agent's input has {size} bytes, and {INLINE_BYTES} are the most: hand on less, or a file"
+            return [self._refused(call, dispatch, Refusal("input_too_long", words, {"bytes": size}))]
         return [work.fact(started, call.step, call.call_id, level)]
 
     def _children(self, call: Call, dispatch: Dispatch) -> list[Fact]:

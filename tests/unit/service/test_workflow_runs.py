@@ -76,7 +76,7 @@ class Shop:
             """How long a text is."""
             return len(text)
 
-        self.tools = [look_up, refund, fail, meet, long, count]
+        self.tools: list[Any] = [look_up, refund, fail, meet, long, count]
 
     def agent(self, **options: Any) -> Agent[Any, Any]:
         return Agent("shop", ScriptedModel(["nobody asks"]), tools=self.tools, **options)
@@ -356,6 +356,13 @@ async def test_an_agent_node_is_a_child_of_the_run_with_its_own_model_tools_and_
         ("letter", "agent/writer", 1),
         ("mark", "agent/judge", 1),
     ]
+
+
+async def test_an_agent_is_not_handed_more_than_a_fact_can_hold() -> None:
+    shop = Shop()
+    graph = drawn([node("long", "long", order="A1"), node("read", "clerk", "agent")], [edge("long", "read", "input")])
+    done = await ran(MemoryStore(), graph, shop.agent(), (Agent("clerk", ScriptedModel(["never"])),))
+    assert errors(done) == {"read": "input_too_long"}
 
 
 @pytest.mark.parametrize("strict", ["session", "agent"])
