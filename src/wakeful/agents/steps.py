@@ -58,6 +58,7 @@ from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.outcomes import CallRecord, failed
 from wakeful.tools.answered_here import AnsweredHere
+from wakeful.tools.workflows import BUILD_WORKFLOW
 
 _SKIPPED: dict[Because, tuple[str, str, ErrorCategory, AbortReason | None]] = {
     "cancelled": ("skipped", "the turn was told to stop before this call began", "canceled", "user_interrupt"),
@@ -273,7 +274,8 @@ class Steps:
         return facts
 
     def _is_answered_here(self, name: str) -> bool:
-        return name in ANSWERED_HERE or name in self._work.others
+        work = self._work
+        return name in ANSWERED_HERE or name in work.others or (name == BUILD_WORKFLOW.name and work.desk is not None)
 
     def _answer_here(
         self, call: Call, dispatch: Dispatch, admission: Admission, starts: list[Start], fact_index: int

@@ -170,6 +170,8 @@ class Replay:
             case TurnInterruptApplied():
                 stop = StopWork(event.cancelled_tool_call_ids, event.skipped_tool_call_ids)
                 return self._one_of(fact, stop) or self._same_interrupt(event)
+            case AnswerRejected() if fact.level is not None:
+                return self._one_of(fact, EndLevel(fact.level))  # what is wrong with it is judged by code
             case AnswerAccepted() | AnswerRejected():
                 return self._one_of(fact, CheckAnswer()) or self._same_patience(event)
             case ContinuationDecided():

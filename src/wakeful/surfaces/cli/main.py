@@ -44,6 +44,7 @@ COMMANDS = {
     "workflow show": Command("workflow_list", "workflow show NAME", "one of them, drawn", "show"),
     "workflow validate": Command("workflow_save", "workflow validate FILE", "does a graph hold together?", "validate"),
     "workflow save": Command("workflow_save", "workflow save FILE", "keep a graph as a new revision", "save"),
+    "workflow run": Command("workflow_run", "workflow run NAME", "run one, through the gate, as a turn of its own"),
     "workflow delete": Command("workflow_list", "workflow delete NAME", "forget one, with all revisions", "delete"),
     "unknown": Command("unknown", "unknown", "calls of which nobody knows whether they happened"),
     "resolve": Command("resolve", "resolve CALL", "say whether such a call happened"),
@@ -83,7 +84,9 @@ GROUPS = {
     "What a client has to do": (
         "requests", "requests show", "requests submit", "requests timeout", "requests cancel",
     ),
-    "Workflows": ("workflow list", "workflow show", "workflow validate", "workflow save", "workflow delete"),
+    "Workflows": (
+        "workflow list", "workflow show", "workflow validate", "workflow save", "workflow run", "workflow delete",
+    ),
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (
