@@ -11,7 +11,7 @@ import pytest
 from engine_runs import cut, kinds, of_kind
 from wakeful import Agent, Budget, run, tool
 from wakeful.bootstrap import runtime
-from wakeful.contracts.content import Image, Text
+from wakeful.contracts.content import Image, Prompt, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.errors import InvalidConfig, KeyMissing, ModelFailure
 from wakeful.contracts.events import (
@@ -41,7 +41,7 @@ from wakeful.testing import FixedClock, scripted
 
 ABLE = ModelProfile(tools=True, images=True, structured_output=True, context_window=100_000)
 BLIND = ModelProfile(tools=True)
-PICTURE = [Text("What is this?"), Image(data=b"png")]
+PICTURE: Prompt = [Text("What is this?"), Image(data=b"png")]
 CHEAP, DEAR = Price(Decimal(1), Decimal(1)), Price(Decimal(1_000_000), Decimal(1))
 
 
