@@ -23,6 +23,8 @@ from wakeful.contracts.events import (
     CompactionFailed,
     CompactionStarted,
     CompletionBlocked,
+    CompletionPolicyContinued,
+    CompletionPolicyStopped,
     ContextItem,
     ContextResolved,
     ContinuationDecided,
@@ -33,7 +35,13 @@ from wakeful.contracts.events import (
     HookCompleted,
     HookFailed,
     HookStarted,
+    IdenticalFailureNudged,
+    InterruptIgnored,
+    InterruptReceived,
+    IterationBudgetExceeded,
+    KnowledgeRetrieved,
     LimitChanged,
+    LoopStalled,
     MessageAdmitted,
     ModelCandidate,
     ModelCompleted,
@@ -66,6 +74,7 @@ from wakeful.contracts.events import (
     SandboxViolation,
     ScratchWritten,
     SessionStarted,
+    SkillActivated,
     SubagentCompleted,
     SubagentFailed,
     SubagentStarted,
@@ -78,10 +87,16 @@ from wakeful.contracts.events import (
     ToolMediationFailed,
     ToolProgress,
     ToolResult,
+    ToolResultDiagnosed,
+    ToolResultTruncated,
     ToolStarted,
     TranscriptClosed,
+    TranscriptCompactionCompleted,
+    TranscriptCompactionFailed,
+    TranscriptCompactionStarted,
     TranscriptLockContended,
     TranscriptLockReleaseFailed,
+    TranscriptOverflowArchived,
     TranscriptPersistFailed,
     TurnCompleted,
     TurnConfigChanged,
@@ -244,6 +259,21 @@ def turn_failed(status: Any = "failed", stop_reason: Any = "provider_error") -> 
     )
 
 
+REPEATED: dict[str, Any] = {
+    "tool_name": "ability/search",
+    "parameters_hash": "sha256:00",
+    "signature_hash": "sha256:01",
+    "turn": 3,
+    "repeat_count": 3,
+    "threshold": 3,
+}
+FOLDED: dict[str, Any] = {
+    "policy": {"max_messages": 40},
+    "total_messages": 41,
+    "compact_count": 29,
+    "retained_count": 12,
+    "boundary": {"compact_until": 28, "retain_from": 29},
+}
 ONE_OF_EACH: tuple[AnyEvent, ...] = (
     SessionStarted(agent_name="support"),
     message(),
@@ -407,6 +437,20 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         tokens_before=900,
         continuation_ref="agent:13",
     ),
+    KnowledgeRetrieved(
+        collections=("handbook",),
+        query_preview="how long is the refund window?",
+        passages=(ContextItem(ref="handbook:refunds.md#L1-L4", kind="knowledge", tokens=12),),
+        item=UserItem(parts=(Text("Passages: 30 days."),), origin="runtime"),
+        duration_ms=1.5,
+    ),
+    SkillActivated(
+        skill="release-notes",
+        scope="workspace",
+        load_reason="run_skill_script",
+        path="/repo/.agents/skills/release-notes/scripts/collect.sh",
+        entrypoint_path="/repo/.agents/skills/release-notes/SKILL.md",
+    ),
     SubagentStarted(
         level_id="call_1",
         tool="run_subtask",
@@ -445,7 +489,30 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     ),
     ToolMediationDisabled(reason="no declarations"),
     ToolMediationFailed(turn=1, tool_name="ability/search", tool_call_id="c1", reason="raised RuntimeError: no"),
-    CompletionBlocked(turn=1, rule_id="verify", reason="Do not finish yet.", counters={"calls": 0, "required": 1}),
+    CompletionBlocked(
+        turn=1,
+        rule_id="verify",
+        reason="Do not finish yet.",
+        counters={"calls": 0, "required": 1},
+        rule={"require_tool_use": True},
+    ),
+    IterationBudgetExceeded(budget="tool_calls", dimension="tool_calls", current=3, ceiling=3),
+    LoopStalled(**REPEATED),
+    IdenticalFailureNudged(**REPEATED, error_code="timeout", message="It failed the same way twice."),
+    CompletionPolicyStopped(tool_name="ability/search", turn=1, message="found", context={"by": "host"}),
+    CompletionPolicyContinued(tool_name="ability/search", turn=1, message="Keep looking.", context={}),
+    InterruptReceived(
+        turn=1, action="message", message={"role": "user", "content": "Look here."}, details={"source": "person"}
+    ),
+    InterruptIgnored(reason="invalid_message", turn=1),
+    ToolResultTruncated(turn=1, tool_name="ability/search", tool_call_id="c1", original_bytes=9000, excerpt_bytes=8192),
+    ToolResultDiagnosed(tool_name="ability/search", tool_call_id="c1", turn=1, diagnostics={"took_ms": 3}),
+    TranscriptCompactionStarted(**FOLDED),
+    TranscriptCompactionCompleted(
+        **FOLDED, provenance={}, conservation={}, summarizer={"provider": "", "model": ""}, summary_preview="So far:"
+    ),
+    TranscriptCompactionFailed(**FOLDED, error="TimeoutError: late"),
+    TranscriptOverflowArchived(**FOLDED, archive_id="archive-0123456789abcdef", archived_count=29),
     TranscriptClosed(turn=1, message_count=2, tool_results=0, run_outcome=RunOutcome.of("completed")),
 )
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what only the conversation loop needs is not loaded for eve
     from wakeful.contracts.conversation_result import ConversationResult
     from wakeful.contracts.declarations import RuntimeToolDeclaration
     from wakeful.contracts.events import CostEstimated, CostRecorded
+    from wakeful.contracts.knowledge import Passage
     from wakeful.contracts.pending_actions import PendingAction
     from wakeful.contracts.requests import ConversationRequest
     from wakeful.contracts.runtime_tools import RuntimeToolRequest, RuntimeToolResult
@@ -393,6 +394,23 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class Collection(Protocol):
+    """A named set of texts that a turn may look things up in."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def untrusted(self) -> bool:
+        """May anybody have written what it finds?"""
+        ...
+
+    async def search(self, question: str, limit: int = 8) -> "Sequence[Passage]":
+        """The passages nearest to the question, best first. May raise: the turn goes on without them."""
+        ...
+
+
 class Pricing(Protocol):
     """What asking a model costs. None from it: nobody knows, which is not the same as nothing."""
 
@@ -456,7 +474,8 @@ class ToolExecutor(Protocol):
     def execute(self, call: "ToolCall", declaration: "RuntimeToolDeclaration", context: dict[str, Any]) -> Any:
         """An object: `{success, result | error, metadata?, runtime?}`, or a bare result. Raising fails this one call.
 
-        `context["cancelled"]` is set when nobody waits for the call any more.
+        `context["cancelled"]` is set when nobody waits for the call any more; `context["deadline"]`, where it is there,
+        is when that will be.
         """
         ...
 
@@ -480,6 +499,21 @@ class TranscriptPersister(Protocol):
         self, messages: "Sequence[Message]", request: "ConversationRequest", result: "ConversationResult"
     ) -> Any:
         """The transcript's id, or an empty text. Called once a run, however it ended; raising changes nothing."""
+        ...
+
+
+class CompletionPolicy(Protocol):
+    """Says when a host's work is done."""
+
+    def record_tool_result(
+        self,
+        tool_name: str,
+        declaration: "RuntimeToolDeclaration | None",
+        tool_result: dict[str, Any],
+        context: dict[str, Any],
+        turn_count: int,
+    ) -> Any:
+        """Called with every result: `{complete, message?, context?}`. Raising, or anything else, says nothing."""
         ...
 
 

@@ -144,6 +144,9 @@ def to_dict(agent: "Agent[Any, Any]") -> dict[str, Any]:
         raise _cannot_travel(agent, "output_type", "it is a class")
     if agent.hooks:
         raise _cannot_travel(agent, "hooks", "they are functions")
+    for collection in agent.collections:
+        if not isinstance(collection, str):
+            raise _cannot_travel(agent, "collections", f"{collection.name} is a live object", "name it in wakeful.toml")
     for source in agent.given_sources:
         raise _cannot_travel(agent, "tools", f"{source.name} is a live source of tools")
     written: dict[str, Any] = {

@@ -82,7 +82,7 @@ class Delegating:
         work, level = self._work, call.level
         assert level.config is not None
         state = work.state
-        refusal = refused(dispatch.declaration.name, [NO_JOB], level, level.config, state.limits, state.ledger.subtasks)
+        refusal = refused([NO_JOB], level, level.config, state.limits, state.ledger.subtasks)
         if refusal is not None:
             return [self._refused(call, dispatch, refusal)]
         state.configs = {**state.configs, other.config_ref.digest: other.config}
@@ -102,7 +102,7 @@ class Delegating:
                     break
         if isinstance(jobs, Refusal):
             return [self._refused(call, dispatch, jobs)]
-        refusal = refused(name, jobs, level, level.config, limits, started)
+        refusal = refused(jobs, level, level.config, limits, started)
         if refusal is not None:
             facts = [self._refused(call, dispatch, refusal)]
             if refusal.error == "budget_exceeded":
@@ -160,7 +160,7 @@ class Delegating:
     def _told(self, call: Call, dispatch: Dispatch, value: Any) -> Fact:
         work = self._work
         words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        event = at_once(dispatch.record, words, work.now(), work.gate.keys())
+        event = at_once(dispatch.record, words, work.now(), work.gate.keys(), work.gate.result_bytes())
         return work.fact(event, call.step, call.call_id, call.level)
 
     def _refused(self, call: Call, dispatch: Dispatch, refusal: Refusal) -> Fact:
@@ -192,8 +192,9 @@ class Delegating:
             refusal = Refusal(step.error or "subtask_failed", step.message, dict(step.details))
             failure = _no_result(record, refusal, self._work.now(), words)
             return [ended, self._work.fact(failure, call.step, call.call_id, parent)]
-        if makes_short_text(words):
-            result = at_once(record, words, self._work.now(), self._work.gate.keys())
+        gate = self._work.gate
+        if makes_short_text(words, gate.result_bytes()):
+            result = at_once(record, words, self._work.now(), gate.keys())
             return [ended, self._work.fact(result, call.step, call.call_id, parent)]
         self._ending.add(step.level)
         self._work.spawn(self._end_later(step.level, ended, record, words, call, parent))
@@ -204,7 +205,8 @@ class Delegating:
     ) -> None:
         """A long result goes to a blob first; what the model is shown of it is cut like any other."""
         work = self._work
-        events = await shaped(record, words, now=work.now, keep=work.gate.keep, keys=work.gate.keys())
+        gate = work.gate
+        events = await shaped(record, words, now=work.now, keep=gate.keep, keys=gate.keys(), most=gate.result_bytes())
         if level_id in work.state.levels:
             self._post([ended, *(work.fact(event, call.step, call.call_id, parent) for event in events)])
         self._ending.discard(level_id)

@@ -54,7 +54,7 @@ class Intent(NamedTuple):
 _model_requested = unchecked(ModelRequested)
 UNKNOWN_OUTPUT = 4_096
 """What an answer is taken to have at most, in tokens, where neither the model nor the settings say."""
-_NOTHING = Reservation(0, None, None)
+_NOTHING = Reservation(0, 0, None)
 
 
 class Requests:
@@ -148,9 +148,9 @@ class Requests:
         work = self._work
         most = _most_output(model, self._config.settings)
         limited = work.state.ledger.needs_reservation(work.state.limits)
-        if work.pricing is None or (most is None and not limited):  # without a limit there is no most it can cost
-            return None, Reservation(self._prompt_tokens() if limited else 0, most, None)
         bound = most if most is not None else UNKNOWN_OUTPUT
+        if work.pricing is None or (most is None and not limited):  # without a limit there is no most it can cost
+            return None, Reservation(self._prompt_tokens(), bound, None) if limited else _NOTHING
         estimate = work.pricing.estimate(model, self._prompt_tokens, bound, work.clock.now())
         if not limited:
             return estimate, _NOTHING

@@ -5,6 +5,8 @@ from typing import Any
 
 from wakeful.contracts.controls import CompactionPolicy
 from wakeful.contracts.policies import GatePolicy
+from wakeful.contracts.prompts import PromptBlock
+from wakeful.contracts.skills import SkillEntry
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import Value
 from wakeful.contracts.workflows import WorkflowRun
@@ -17,6 +19,11 @@ class TurnConfig(Value):
     model_ref: str
     fallbacks: tuple[str, ...] = ()
     instructions: str = ""
+    """The whole system prompt, as it was worked out when the turn began."""
+    prompt_blocks: tuple[PromptBlock, ...] = ()
+    """What it is made of; none: it is the agent's own instructions and nothing else."""
+    skills: tuple[SkillEntry, ...] = ()
+    """What the model may open: the catalogue of the turn."""
     tools: tuple[ToolDeclaration, ...] = ()
     settings: dict[str, Any] = {}
     output_schema: dict[str, Any] | None = None
@@ -68,7 +75,9 @@ class TurnConfig(Value):
         return self._by_name.get(name)
 
     def changed(self, **changes: Any) -> "TurnConfig":
-        """The same with some fields given anew."""
+        """The same with some fields given anew. Blocks go with the prompt they are of."""
+        if "instructions" in changes:
+            changes.setdefault("prompt_blocks", ())
         copy = self.model_copy(update=changes)
         for worked_out in ("_by_name", "prompt_tokens"):
             copy.__dict__.pop(worked_out, None)

@@ -49,12 +49,14 @@ class Pending:
 
 @dataclass(slots=True)
 class ChildEnd:
-    """One job of a call, and how it ended."""
+    """One job of a call, how it ended, and what it leaves behind."""
 
     started: SubagentStarted
     started_at: int
     ended_at: int = 0
     end: SubagentCompleted | SubagentFailed | None = None
+    noted: dict[str, Any] = field(default_factory=dict)
+    """What its tree wrote down, and its own result."""
 
 
 @dataclass(slots=True)
@@ -91,8 +93,16 @@ class Call:
     """Its arguments are not known before those have one."""
     whole: BlobRef | None = None
     """Its whole result, where the model is shown less."""
-    noted: dict[str, Any] = field(default_factory=dict)
-    """What its children wrote down, for their parent to have when all of the round have ended."""
+    wrote: dict[str, Any] = field(default_factory=dict)
+    """What it wrote down itself."""
+
+    @property
+    def noted(self) -> dict[str, Any]:
+        """What it leaves to its level when all calls of the round have ended; of its jobs, the later one wins."""
+        noted = dict(self.wrote)
+        for job in self.children:
+            noted.update(job.noted)
+        return noted
 
     @property
     def is_waiting(self) -> bool:
@@ -142,6 +152,7 @@ class Asked:
     held_input: int = 0
     held_output: int = 0
     held_usd: Decimal = Decimal(0)
+    held_unpriced: int = 0
     """What is held back of the budget until it is known what the request took."""
     priced: bool = False
     used_tokens: int = 0

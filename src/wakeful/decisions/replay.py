@@ -504,9 +504,10 @@ class Replay:
         written = _settlement(fact)
         # Whether the model that is there today can take an answer up again is not in the log: it may be lost, too.
         if isinstance(settlement, LoseAttempt | Reattach) and isinstance(written, LoseAttempt):
-            asked, event = self._level(fact.level).asked, fact.event
+            asked, event = self._level(settlement.level).asked, fact.event
             assert isinstance(event, ModelFailed) and asked is not None
-            here, there = (fact.step, event.candidate, event.attempt), (asked.step, asked.candidate, asked.attempt)
+            here = (fact.level, fact.step, event.candidate, event.attempt)
+            there = (settlement.level, asked.step, asked.candidate, asked.attempt)
             return Difference(f"lose {here}", f"lose {there}") if here != there else self._same(fact)
         wanted: Settlement = settlement
         if isinstance(settlement, Probe):  # asking the probe begins like a repeat
@@ -529,9 +530,9 @@ def _settlement(fact: Fact) -> Settlement | None:
     call_id, event = fact.call_id or "", fact.event
     match event:
         case ModelFailed(stage="crash"):
-            return LoseAttempt()
+            return LoseAttempt(fact.level)
         case ModelResponseReattached():
-            return Reattach(event.response_id)
+            return Reattach(event.response_id, fact.level)
         case ToolDispatched(cause="recovery"):
             return Rerun(call_id, event.attempt)
         case ToolFailed(effects="unknown", status="interrupted"):

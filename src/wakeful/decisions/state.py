@@ -31,7 +31,6 @@ from wakeful.contracts.events import (
     CompactionCompleted,
     CompactionFailed,
     CompactionStarted,
-    CompletionBlocked,
     ContextResolved,
     ContinuationDecided,
     CostEstimated,
@@ -40,14 +39,15 @@ from wakeful.contracts.events import (
     HookCompleted,
     HookFailed,
     HookStarted,
+    KnowledgeRetrieved,
     LimitChanged,
+    LoopFact,
     MessageAdmitted,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
     ModelResponseAccepted,
     ModelResponseReattached,
-    ObserverFailed,
     OutputSpilled,
     OutputTruncated,
     PermissionEvaluated,
@@ -70,6 +70,7 @@ from wakeful.contracts.events import (
     SandboxViolation,
     ScratchWritten,
     SessionStarted,
+    SkillActivated,
     StopCause,
     StopRule,
     SubagentCompleted,
@@ -77,18 +78,11 @@ from wakeful.contracts.events import (
     SubagentStarted,
     ToolArgs,
     ToolCatalogResolved,
-    ToolDeclarationsRejected,
     ToolDispatched,
     ToolFailed,
-    ToolMediationDisabled,
-    ToolMediationFailed,
     ToolProgress,
     ToolResult,
     ToolStarted,
-    TranscriptClosed,
-    TranscriptLockContended,
-    TranscriptLockReleaseFailed,
-    TranscriptPersistFailed,
     TurnCompleted,
     TurnConfigChanged,
     TurnFailed,
@@ -325,6 +319,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.items[-1:-1] = event.items
             newest = state.heard.pop()
             state.heard.append(newest._replace(place=len(state.items) - 1))
+        case KnowledgeRetrieved():
+            state.items.append(event.item)
+            if event.untrusted:
+                state.exposure = merged(state.exposure, Exposure(untrusted=", ".join(event.collections)))
         case TurnStarted():
             _started(state, fact, event)
         case TurnConfigChanged():
@@ -336,6 +334,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _child_ended(state, level, fact, event)
         case ScratchWritten():
             level.scratch[event.key] = level.written[event.key] = event.value
+            if (writer := state.calls.get(fact.call_id or "")) is not None:
+                writer.wrote[event.key] = event.value
         case PlanningStarted():
             _planning_started(state, event)
         case PlanningCompleted() | PlanningFailed():
@@ -399,15 +399,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.revoked_rules.add(event.rule_id)
         case (
             SessionStarted()
-            | ObserverFailed()
-            | TranscriptPersistFailed()
-            | TranscriptLockContended()
-            | TranscriptLockReleaseFailed()
-            | ToolDeclarationsRejected()
-            | ToolMediationDisabled()
-            | ToolMediationFailed()
-            | CompletionBlocked()
-            | TranscriptClosed()
+            | LoopFact()
             | ToolCatalogResolved()
             | RuntimeToolContinued()
             | ActionStaged()
@@ -421,6 +413,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | OutputSpilled()
             | OutputTruncated()
             | WarningIssued()
+            | SkillActivated()
             | Unrecognised()
         ):
             pass
@@ -628,9 +621,10 @@ def _round_complete(state: TurnState, level: Level) -> None:
         level.items.extend(level.continuation)
         level.continuation = ()
     for call in level.batch:
-        if call.noted:  # what children wrote becomes visible when all of the round have settled, in model order
-            level.scratch.update(call.noted)
-            level.written.update(call.noted)
+        if call.wrote or call.children:  # visible when all of the round have settled; the later call wins
+            noted = call.noted
+            level.scratch.update(noted)
+            level.written.update(noted)
     if level is not state:
         _child_round_complete(level, goes_on)
     elif level.config is not None and level.config.workflow is not None:
@@ -815,9 +809,9 @@ def _child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentComp
     _close(state, level)
     job = next(job for job in call.children if job.started.level_id == level.id)
     job.end, job.ended_at = event, fact.at
-    call.noted.update(level.written)
+    job.noted = level.written
     if isinstance(event, SubagentCompleted):
-        call.noted[TASK_KEY + level.id] = event.output if event.output is not None else level.final_text
+        job.noted[TASK_KEY + level.id] = event.output if event.output is not None else level.final_text
     elif event.details.get("fatal") and state.stop is None:
         state.stop = Stop("failed", "provider_error", event.message, requested_at=fact.at)
 

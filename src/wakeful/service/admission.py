@@ -85,12 +85,14 @@ _ORIGINS = {
 
 
 def _whose_word(request: RunRequest) -> dict[str, Any]:
-    """Whose word it is, where it is not the operator's own: what is not given is not written down."""
+    """Whose word it is, where it is not the operator's own, and what is searched for it, where that was said."""
     fields: dict[str, Any] = {}
     if request.authority != "operator_instruction":
         fields = {"authority_class": request.authority, "origin": _ORIGINS[request.authority]}
     if request.derived_from is not None:
         fields["derived_from"] = request.derived_from
+    if request.collections is not None:
+        fields["collections"] = request.collections
     return fields
 
 

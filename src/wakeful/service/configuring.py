@@ -34,7 +34,7 @@ def config_of(agent: Agent[Any, Any], belt: Belt, instructions: str) -> TurnConf
         allow_parallel_subagents=agent.allow_parallel_subagents,
         max_parallel_subagents=agent.max_parallel_subagents,
         subtasks=agent.subtasks,
-        collections=agent.collections,
+        collections=tuple(each if isinstance(each, str) else each.name for each in agent.collections),
         compaction=agent.compaction,
     )
 

@@ -18,6 +18,7 @@ from wakeful.agents.runner import TurnRunner
 from wakeful.agents.work import CheckAnswer, OtherAgent, TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
+from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.conversation import UserItem
@@ -26,7 +27,6 @@ from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, ToolMi
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
-    ContextItem,
     ContextResolved,
     MessageAdmitted,
     ToolCatalogResolved,
@@ -35,10 +35,13 @@ from wakeful.contracts.events import (
     TurnSuspended,
     WorkflowStarted,
 )
+from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.conversation_export import turn_facts
-from wakeful.decisions.secret_values import SecretValues, keys_only
+from wakeful.decisions.policy.catalog import kept_apart, referring
+from wakeful.decisions.prompting import own_instructions
+from wakeful.decisions.secret_values import SecretValues
 from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
@@ -47,8 +50,10 @@ from wakeful.ports import Claim, Model, Store, TurnRow
 from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
 from wakeful.service.configuring import config_of, window_of
+from wakeful.service.context import TurnContext, around, gather, prompt_of, resolved, watching_skills
 from wakeful.service.node_agents import other_agents
 from wakeful.service.requests import RunRequest, Runtime
+from wakeful.service.retrieving import retrieve
 from wakeful.service.routing import RECENT, Routed, Turn, choices_of, routed_models
 from wakeful.service.toolbelt import Belt, toolbelt
 from wakeful.tools.answered_here import AnsweredHere
@@ -60,16 +65,15 @@ MAX_INLINE_VALUE = 16_000
 
 
 class Prepared(NamedTuple):
-    """A turn, ready to be run."""
+    """A turn that can be run, what the log knows of it, what was found for it, and whom it may ask."""
 
     work: TurnWork
     folded: Folded
+    context: TurnContext
     routed: Routed
 
 
-async def prepare(
-    runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequest, stack: AsyncExitStack
-) -> "Prepared":
+async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequest, stack: AsyncExitStack) -> Prepared:
     """The turn, ready to be run. What was opened for it stays open until the stack is left."""
     store, agent = runtime.store, request.agent
     thread = await store.turns_of_thread(row.agent_id, row.thread_id)
@@ -93,8 +97,12 @@ async def prepare(
             deps = await deps
     check_deps(agent, deps, f"turn {row.turn_id}")
     now = runtime.clock.now() / 1_000_000
-    belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
-    config = await _config(request, row, deps, context, principal, folded, belt)
+
+    found = await gather(agent, folded, recorded, row.turn_id, lambda text: runtime.keys().hide_keys(text))
+    surroundings = around(runtime.surroundings, found)
+    belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack)
+    limits = admitted.limits or allowed(runtime, request)
+    config = await _config(request, row, deps, context, principal, folded, belt, found, limits)
     others: dict[str, OtherAgent] = {}
     tools = belt.tools
     if workflow is not None:
@@ -143,10 +151,6 @@ async def prepare(
         approver=request.approver,
         decide_action=_decider(runtime),
     )
-
-    def keys() -> SecretValues:
-        return keys_only(runtime.surroundings.secrets() | {store.secret.hex()})
-
     work.gate = GateParts(
         TurnPolicy(lambda: work.state, lambda: config, store.secret),
         locks=runtime.locks,
@@ -157,19 +161,21 @@ async def prepare(
         has_person=request.approver is not None or store.location != ":memory:",
         expiry_seconds=agent.approval_expiry,
         client_seconds=agent.approval_expiry,
-        keep=_safe_keeping(store, keys),
+        keep=_safe_keeping(store, runtime.keys),
         fetch=store.get_blob,
         agent=agent.name,
         thread=row.thread_id,
         turn_id=row.turn_id,
         context=context,
         principal=principal,
-        keys=keys,
+        keys=runtime.keys,
+        result_bytes=lambda: work.state.limits.result_bytes,
         consult_unfit=request.consult_unfit,
     )
     work.recatalog = _recataloger(runtime, work, belt)
     _with_hooks(runtime, request, work)
-    return Prepared(work, folded, routed)
+    work.after_call = watching_skills(work, work.after_call)
+    return Prepared(work, folded, found, routed)
 
 
 async def _routed(
@@ -256,11 +262,13 @@ async def _config(
     principal: Principal | None,
     folded: Folded,
     belt: Belt,
+    found: TurnContext,
+    limits: Limits,
 ) -> TurnConfig:
     """What holds for the turn: what it was begun with, and for tools and model what the code says today."""
     agent, before = request.agent, folded.state.config
     if before is not None and not isinstance(agent.instructions, str):
-        instructions = before.instructions  # they were worked out when the turn began
+        instructions = own_instructions(before)  # they were worked out when the turn began
     elif isinstance(agent.instructions, str):
         instructions = agent.instructions
     else:
@@ -275,7 +283,9 @@ async def _config(
             )
         )
         instructions = await told if inspect.isawaitable(told) else told
-    return config_of(agent, belt, instructions)
+    names = [tool.name for tool in belt.offered]
+    prompt = prompt_of(agent, found, before, instructions, names, limits.depth)
+    return config_of(agent, belt, prompt.text).changed(prompt_blocks=prompt.blocks, skills=found.skills)
 
 
 def _streams(request: RunRequest) -> bool:
@@ -285,15 +295,19 @@ def _streams(request: RunRequest) -> bool:
 
 async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, runner: TurnRunner) -> list[Fact]:
     """The facts a turn is taken up with: its beginning, or its recovery."""
-    work, folded, routed = prepared
+    work, folded, found, routed = prepared
     store, state, config = runtime.store, work.state, work.config
     encoded = config.model_dump_json().encode()
     digest = "sha256:" + hashlib.sha256(encoded).hexdigest()
     if folded.started is None:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
-        begun = [*_begun(runtime, request, work, folded, ref), *map(work.fact, routed.facts)]
-        return [*begun, *await _cataloged(work), *_taken_on(work)]
+        return [
+            *await _begun(runtime, request, work, folded, found, ref),
+            *map(work.fact, routed.facts),
+            *await _cataloged(work),
+            *_taken_on(work),
+        ]
     missing = missing_tools(work)
     if missing:
         await _suspend(work, missing)
@@ -311,7 +325,7 @@ async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, run
             limits=state.limits,
         )
         facts.insert(1, work.fact(changed))
-        facts[2:2] = catalogued
+        facts[2:2] = [*_resolved_again(work, found, before, ref), *catalogued]
     else:
         facts[1:1] = catalogued
     # After what was settled: the decision is about requests to come.
@@ -355,7 +369,8 @@ async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]
     if not catalog.entries:
         return []
     before = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, ToolCatalogResolved)]
-    ref = await work.store.put_blob(catalog.model_dump_json(exclude_defaults=True).encode(), "application/json")
+    shown = await _referred(work, catalog)
+    ref = await work.store.put_blob(shown.model_dump_json(exclude_defaults=True).encode(), "application/json")
     if before and before[-1].catalog_ref.digest == ref.digest:
         return []
     offered = len(catalog.offered)
@@ -369,14 +384,32 @@ async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]
     return [work.fact(event)]
 
 
-def _begun(runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded, config_ref: BlobRef) -> list[Fact]:
+async def _referred(work: TurnWork, catalog: ToolCatalog) -> ToolCatalog:
+    """The catalogue as it is put on record: what is large or private of a tool is kept apart, and referred to."""
+    entries, changed = [], False
+    for entry in catalog.entries:
+        declared = work.config.tool(entry.tool_name)
+        apart = kept_apart(declared) if declared is not None else {}
+        refs = {name: (await work.store.put_blob(data, "application/json")).digest for name, data in apart.items()}
+        entries.append(referring(entry, refs))
+        changed = changed or bool(refs)
+    return catalog.model_copy(update={"entries": tuple(entries)}) if changed else catalog
+
+
+def _resolved_again(work: TurnWork, found: TurnContext, before: TurnConfig, config_ref: BlobRef) -> list[Fact]:
+    """What the turn rests on, where the code that goes on with it says something else than before."""
+    if work.config.instructions == before.instructions:
+        return []
+    earlier = sum(1 for entry in work.known() if isinstance(entry.fact.event, ContextResolved))
+    return [work.fact(resolved(work, found, config_ref, revision=earlier + 1, before=before))]
+
+
+async def _begun(
+    runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded, found: TurnContext, config_ref: BlobRef
+) -> list[Fact]:
     agent, config = request.agent, work.config
     began = time.perf_counter()
     messages = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, MessageAdmitted)]
-    instructions = config.instructions.encode()
-    words = len(instructions) + sum(
-        len(part.text) for item in work.state.items for part in item.parts if isinstance(part, Text)
-    )
     started = TurnStarted(
         turn_index=folded.turns_before + 1,
         message_ids=tuple(message.message_id for message in messages),
@@ -392,21 +425,21 @@ def _begun(runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded
         principal=messages[0].principal,
         stream=_streams(request),
     )
-    resolved = ContextResolved(
-        context_id=f"ctx_{work.row.turn_id}",
-        instruction_refs=(
-            (ContextItem(ref=config_ref.digest, kind="instruction", tokens=len(instructions) // 3),)
-            if instructions
-            else ()
-        ),
-        history_refs=(
-            ContextItem(ref=f"{work.row.agent_id}:{work.row.window_from}", kind="history", tokens=words // 3),
-        ),
-        tokens_used=words // 3,
-        tokens_are_estimate=True,
-        context_build_ms=round((time.perf_counter() - began) * 1000, 3),
+    question = "\n".join(message.item.text or message.prompt_preview for message in messages)
+    names = messages[0].collections
+    knowledge = await retrieve(agent.collections, names, question, lambda text: work.gate.keys().hide_keys(text))
+    context = resolved(
+        work,
+        found,
+        config_ref,
+        knowledge=knowledge.items,
+        knowledge_tokens=knowledge.tokens,
+        omitted=knowledge.omissions,
+        missing=knowledge.missing,
+        took_ms=(time.perf_counter() - began) * 1000,
     )
-    return [work.fact(started), work.fact(resolved)]
+    facts = [work.fact(started), work.fact(context)]
+    return facts if knowledge.event is None else [*facts, work.fact(knowledge.event)]
 
 
 async def _suspend(work: TurnWork, missing: list[str]) -> None:

@@ -15,6 +15,7 @@ from wakeful.agents.gating import tools_of_the_runtime
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.errors import AgentMissing, KeyMissing, ToolMissing, WakefulError
 from wakeful.contracts.policies import GatePolicy
+from wakeful.decisions.prompting import own_instructions
 from wakeful.ports import Store, TurnRow
 from wakeful.service.requests import Runtime
 from wakeful.tools.client import ClientTool
@@ -64,7 +65,7 @@ async def rebuilt_agent(
     return Agent(
         row.agent_name,
         model or _reference(runtime, who, config),
-        config.instructions,
+        own_instructions(config),
         _tools(who, config, tools),
         settings={**config.settings, **_about_models(config)},
         fallbacks=config.fallbacks if model is None else (),

@@ -14,6 +14,7 @@ from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.routing import Source
+from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.mediation.gate import Consult, ConsultUnfit
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
@@ -44,6 +45,10 @@ class Runtime:
     """What the owner says instead of the numbers of a budget's profile."""
     model_rules: ModelRules
     """Which models the owner lets agents ask."""
+
+    def keys(self) -> SecretValues:
+        """The runtime's own keys: nothing that is written down or shown may hold one."""
+        return keys_only(self.surroundings.secrets() | {self.store.secret.hex()})
 
 
 @dataclass(slots=True)
@@ -81,6 +86,8 @@ class RunRequest:
     consult: Consult | None = None
     """Heard about every call, after the hooks."""
     consult_unfit: ConsultUnfit | None = None
+    collections: tuple[str, ...] | None = None
+    """Which of the agent's collections are searched for the message; None: all of them."""
     announce_requests: bool = True
     """Tell the hooks of the process what clients are asked; a caller that keeps requests elsewhere tells its own."""
     on_turn: Callable[[str, str], None] | None = None

@@ -26,6 +26,7 @@ from wakeful.service.preparing import opening, prepare
 from wakeful.service.reports import report
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
+from wakeful.service.retrieving import check_collections
 from wakeful.service.routing import choices_of
 
 
@@ -39,6 +40,7 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
         # Whatever can be wrong with the request is wrong before its message is safe: afterwards it is owed an answer.
         check_deps(agent, request.deps, "a new turn")
         check_bound(agent, request.context)
+        check_collections(f"Agent {agent.name!r}", agent.collections, request.collections)
         choices_of(runtime.resolve_model, agent)
         history = items_from(request.history) if request.history is not None else ()
         known = await admit(runtime, request, message, fingerprint, history)

@@ -14,7 +14,9 @@ from wakeful.contracts.events.context import (
     ContextItem,
     ContextOmission,
     ContextResolved,
+    KnowledgeRetrieved,
     MissingFact,
+    SkillActivated,
 )
 from wakeful.contracts.events.gate import (
     ActionRequired,
@@ -52,14 +54,28 @@ from wakeful.contracts.events.levels import (
 )
 from wakeful.contracts.events.loop import (
     CompletionBlocked,
+    CompletionPolicyContinued,
+    CompletionPolicyStopped,
+    IdenticalFailureNudged,
+    InterruptIgnored,
+    InterruptReceived,
+    IterationBudgetExceeded,
+    LoopFact,
+    LoopStalled,
     ObserverFailed,
     RejectedDeclaration,
     ToolDeclarationsRejected,
     ToolMediationDisabled,
     ToolMediationFailed,
+    ToolResultDiagnosed,
+    ToolResultTruncated,
     TranscriptClosed,
+    TranscriptCompactionCompleted,
+    TranscriptCompactionFailed,
+    TranscriptCompactionStarted,
     TranscriptLockContended,
     TranscriptLockReleaseFailed,
+    TranscriptOverflowArchived,
     TranscriptPersistFailed,
 )
 from wakeful.contracts.events.models import (
@@ -184,6 +200,8 @@ AnyEvent: TypeAlias = (
     | CompactionStarted
     | CompactionCompleted
     | CompactionFailed
+    | KnowledgeRetrieved
+    | SkillActivated
     | SubagentStarted
     | SubagentCompleted
     | SubagentFailed
@@ -204,6 +222,19 @@ AnyEvent: TypeAlias = (
     | ToolMediationDisabled
     | ToolMediationFailed
     | CompletionBlocked
+    | IterationBudgetExceeded
+    | LoopStalled
+    | IdenticalFailureNudged
+    | CompletionPolicyStopped
+    | CompletionPolicyContinued
+    | InterruptReceived
+    | InterruptIgnored
+    | ToolResultTruncated
+    | ToolResultDiagnosed
+    | TranscriptCompactionStarted
+    | TranscriptCompactionCompleted
+    | TranscriptCompactionFailed
+    | TranscriptOverflowArchived
     | TranscriptClosed
     | Unrecognised
 )
@@ -237,6 +268,8 @@ __all__ = [
     "CompactionFailed",
     "CompactionStarted",
     "CompletionBlocked",
+    "CompletionPolicyContinued",
+    "CompletionPolicyStopped",
     "ContextItem",
     "ContextOmission",
     "ContextResolved",
@@ -251,10 +284,17 @@ __all__ = [
     "HookCompleted",
     "HookFailed",
     "HookStarted",
+    "IdenticalFailureNudged",
+    "InterruptIgnored",
+    "InterruptReceived",
+    "IterationBudgetExceeded",
     "KINDS_BY_NAME",
+    "KnowledgeRetrieved",
     "LimitChanged",
     "LimitName",
     "LimitState",
+    "LoopFact",
+    "LoopStalled",
     "MessageAdmitted",
     "MissingFact",
     "ModelCandidate",
@@ -288,6 +328,7 @@ __all__ = [
     "SandboxViolation",
     "ScratchWritten",
     "SessionStarted",
+    "SkillActivated",
     "StopCause",
     "StopRule",
     "SubagentCompleted",
@@ -303,10 +344,16 @@ __all__ = [
     "ToolMediationFailed",
     "ToolProgress",
     "ToolResult",
+    "ToolResultDiagnosed",
+    "ToolResultTruncated",
     "ToolStarted",
     "TranscriptClosed",
+    "TranscriptCompactionCompleted",
+    "TranscriptCompactionFailed",
+    "TranscriptCompactionStarted",
     "TranscriptLockContended",
     "TranscriptLockReleaseFailed",
+    "TranscriptOverflowArchived",
     "TranscriptPersistFailed",
     "TurnCompleted",
     "TurnConfigChanged",

@@ -90,6 +90,8 @@ class MessageAdmitted(Event):
     """What the caller allowed the turn; None: whatever holds where it is run."""
     workflow_ref: BlobRef | None = None
     """A workflow and its inputs, as JSON, when that is what the turn is to run."""
+    collections: tuple[str, ...] | None = None
+    """Which of the agent's collections are searched for it; None: all of them."""
 
 
 class HistoryImported(Event):
