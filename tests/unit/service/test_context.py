@@ -17,7 +17,6 @@ from wakeful.contracts.events import (
     ContextResolved,
     KnowledgeRetrieved,
     MissingFact,
-    ModelCompleted,
     ModelRequested,
     SkillActivated,
     ToolResult,
@@ -519,36 +518,28 @@ async def test_a_turn_with_passages_is_decided_the_same_again(place: Place) -> N
 
 
 async def test_wherever_a_turn_is_cut_off_it_ends_with_one_set_of_passages_and_one_use_of_a_skill(place: Place) -> None:
-    def agent(told: Told) -> Agent[Any, Any]:
-        return Agent("coder", told.model, "Be brief.", workspace=place.repo, collections=[Fixed("web", "passage")])
+    def agent(requests: list[ModelRequest]) -> Agent[Any, Any]:
+        def answer(request: ModelRequest) -> Any:
+            requests.append(request)
+            read = ("wakeful/read_file", {"path": ".agents/skills/notes/SKILL.md"})
+            return "done" if any(item.role == "tool" for item in request.history) else calls(read)
 
-    def told() -> Told:
-        return Told(calls(("wakeful/read_file", {"path": ".agents/skills/notes/SKILL.md"})), "done")
+        return Agent("coder", scripted(answer), workspace=place.repo, collections=[Fixed("web", "passage")])
 
-    memory, whole = Memory(), told()
+    memory, whole = Memory(), list[ModelRequest]()
     result = await run(agent(whole), "go", store=MemoryStore(memory), thread="t")
     (agent_id,) = memory.agents
     places = {entry.fact.event.kind: entry.seq for entry in reversed(result.facts())}
     # A turn's first facts are one commit: there is no log that ends among them.
     apart = range(places["turn.started"], places["tool.catalog.resolved"])
     for upto in (entry.seq for entry in result.facts()[:-1] if entry.seq not in apart):
-        store = MemoryStore(cut(memory, agent_id, upto))
-        rest = told()
-        rest.requests += whole.requests[: len(answers_upto(result, upto))]
-        again = await resume(store, result.turn_id, [agent(rest)])
+        rest: list[ModelRequest] = []
+        again = await resume(MemoryStore(cut(memory, agent_id, upto)), result.turn_id, [agent(rest)])
         assert again.output == "done", upto
         assert len(of_kind(again, KnowledgeRetrieved)) == len(of_kind(again, SkillActivated)) == 1, upto
-        assert [item.text for item in rest.requests[-1].history] == [item.text for item in whole.requests[-1].history]
-        assert rest.prompts[-1] == whole.prompts[-1]
-
-
-def answers_upto(result: Any, upto: int) -> list[ModelCompleted]:
-    """The answers that a log had which ends there."""
-    return [
-        entry.fact.event
-        for entry in result.facts()
-        if entry.seq <= upto and isinstance(entry.fact.event, ModelCompleted)
-    ]
+        for request in rest[-1:]:
+            assert [item.text for item in request.history] == [item.text for item in whole[-1].history]
+            assert request.instructions == whole[-1].instructions
 
 
 async def found(store: MemoryStore, turn_id: str) -> TurnRow:
