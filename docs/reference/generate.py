@@ -9,9 +9,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from wakeful.contracts import budgets
 from wakeful.contracts import conversation_result as results
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.bindings import Binding
+from wakeful.contracts.budgets import PROFILES, Limits
 from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.events import EVENTS, Event
 from wakeful.contracts.outcomes import RunFailure, RunOutcome
@@ -39,6 +41,8 @@ from wakeful.providers.price_list import list_date, list_name
 from wakeful.providers.prices import SELLERS
 from wakeful.providers.profiles import CHECKED, UNKNOWN, ModelProfile
 from wakeful.providers.wire.http import Timeouts
+from wakeful.service.schemas import AgentFile, BudgetSection, CompactionSection, RunBudgetSection, WindowSection
+from wakeful.settings.limit_overrides import OVERRIDABLE, PREFIX
 from wakeful.settings.owner_file import SETTINGS_FILE
 
 HERE = Path(__file__).parent
@@ -94,6 +98,31 @@ A field in **bold** is required. A value with a `schema` carries it with its int
 another version is refused. Every value is immutable, and what JSON cannot hold is refused where it stands.
 This page is generated.
 """
+AGENTS_INTRO = """\
+# Agents
+
+An agent's file, YAML or JSON, field by field: what `Agent.to_file` writes, `Agent.from_file` and `wakeful run --agent`
+read, and `Agent(...)` takes under the same names. A field in **bold** is required. An unknown field is refused by name.
+`wakeful schema agent` prints the JSON Schema. This page is generated.
+"""
+PROFILES_INTRO = """
+## Budget profiles
+
+A limit of N allows N and refuses the N+1th before it happens. What a budget does not name comes from its profile;
+`max_steps` of the agent beats both. Waiting for a person and downtime cost no seconds. Even without limits the shape of
+a tree is bounded: how deep it goes, how many calls run at once.
+
+"""
+VARIABLES_INTRO = """
+## Variables
+
+What an installation's owner says instead of a profile's number. A value that is no whole number is an error; what is
+`unlimited` stays so; what a budget names itself wins.
+
+| variable | limit | interactive |
+|---|---|---|
+"""
+AGENTS: tuple[type[Value], ...] = (AgentFile, BudgetSection, RunBudgetSection, WindowSection, CompactionSection)
 PROVIDERS_INTRO = """\
 # Providers
 
@@ -234,7 +263,23 @@ def pages() -> dict[str, str]:
         + "".join(value_section(value) for value in CONVERSATION)
         + words_section(ActionPolicy),
         "providers.md": providers_page(),
+        "agents.md": agents_page(),
     }
+
+
+def agents_page() -> str:
+    """The fields of an agent's file, and the numbers behind its budget."""
+    rows = [f"| limit | {' | '.join(PROFILES)} |", f"|---|{'---|' * len(PROFILES)}"]
+    for name in Limits.model_fields:
+        numbers = [getattr(limits, name) for limits in PROFILES.values()]
+        if any(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers):
+            told = ("none" if number is None else f"{number:,.0f}" for number in numbers)
+            rows.append(f"| `{name}` | {' | '.join(told)} |")
+    variables = "".join(
+        f"| `{PREFIX}{name}` | `{field}` | {getattr(budgets, name):,} |\n" for name, (field, _) in OVERRIDABLE.items()
+    )
+    sections = "".join(value_section(value) for value in AGENTS)
+    return AGENTS_INTRO + sections + PROFILES_INTRO + "\n".join(rows) + "\n" + VARIABLES_INTRO + variables
 
 
 def providers_page() -> str:

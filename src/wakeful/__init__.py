@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from wakeful.contracts.approvals import Reject as Reject
     from wakeful.contracts.budgets import Budget as Budget
     from wakeful.contracts.budgets import BudgetLeft as BudgetLeft
+    from wakeful.contracts.budgets import SpendWindow as SpendWindow
     from wakeful.contracts.content import File as File
     from wakeful.contracts.content import Image as Image
     from wakeful.contracts.content import Text as Text
+    from wakeful.contracts.controls import CompactionPolicy as CompactionPolicy
     from wakeful.contracts.errors import KeyReused as KeyReused
     from wakeful.contracts.errors import NotBuiltYet as NotBuiltYet
     from wakeful.contracts.errors import NotCompleted as NotCompleted
@@ -67,6 +69,7 @@ _WHERE = {
     "Approve": "wakeful.contracts.approvals",
     "Budget": "wakeful.contracts.budgets",
     "BudgetLeft": "wakeful.contracts.budgets",
+    "CompactionPolicy": "wakeful.contracts.controls",
     "DidNotHappen": "wakeful.contracts.probes",
     "Edit": "wakeful.contracts.approvals",
     "File": "wakeful.contracts.content",
@@ -85,6 +88,7 @@ _WHERE = {
     "RunResult": "wakeful.service.results",
     "RuntimeToolRequest": "wakeful.contracts.runtime_tools",
     "SandboxSettings": "wakeful.sandbox.settings",
+    "SpendWindow": "wakeful.contracts.budgets",
     "StillUnknown": "wakeful.contracts.probes",
     "Text": "wakeful.contracts.content",
     "TextFiles": "wakeful.retrieval.text_files",

@@ -140,6 +140,17 @@ class RuleRow(NamedTuple):
     revoked_by: str | None
 
 
+class WorkflowRow(NamedTuple):
+    """One revision of a workflow. Revisions are numbered from 1 without gaps and never change."""
+
+    workflow_id: str
+    revision: int
+    name: str
+    graph: str
+    """JSON, as it was given: the store does not read it."""
+    created_at: int
+
+
 @dataclass(slots=True)
 class Claim:
     """The right to append to a turn: the agent's lease and the turn's own epoch. Stale ones are refused."""
@@ -278,6 +289,36 @@ class Store(Protocol):
         ...
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary: ...
+
+    async def save_workflow(
+        self,
+        name: str,
+        graph: str,
+        *,
+        new_id: str,
+        created_at: int,
+        workflow_id: str | None = None,
+        key: str | None = None,
+    ) -> WorkflowRow:
+        """Keep a graph, with a barrier, as the next revision of `workflow_id`.
+
+        Without one: of the workflow that has this name now, or as the first revision of `new_id`. Raises
+        WorkflowNotFound, and WorkflowNameTaken when another workflow has the name. What was saved under the same key
+        before is returned, and nothing is written.
+        """
+        ...
+
+    async def workflow(self, workflow_id: str, revision: int | None = None) -> WorkflowRow | None:
+        """A revision, or the newest."""
+        ...
+
+    async def workflows(self) -> list[WorkflowRow]:
+        """The newest revision of each, by name."""
+        ...
+
+    async def delete_workflow(self, workflow_id: str) -> bool:
+        """Forget every revision; False when there was none. What runs has its own copy of the graph."""
+        ...
 
     async def put_blob(self, data: bytes, media_type: str) -> BlobRef:
         """Keep bytes under the hash of what they are. On disk before any event can refer to them."""
@@ -433,7 +474,8 @@ class ToolExecutor(Protocol):
     def execute(self, call: "ToolCall", declaration: "RuntimeToolDeclaration", context: dict[str, Any]) -> Any:
         """An object: `{success, result | error, metadata?, runtime?}`, or a bare result. Raising fails this one call.
 
-        `context["cancelled"]` is set when nobody waits for the call any more.
+        `context["cancelled"]` is set when nobody waits for the call any more; `context["deadline"]`, where it is there,
+        is when that will be.
         """
         ...
 
@@ -457,6 +499,21 @@ class TranscriptPersister(Protocol):
         self, messages: "Sequence[Message]", request: "ConversationRequest", result: "ConversationResult"
     ) -> Any:
         """The transcript's id, or an empty text. Called once a run, however it ended; raising changes nothing."""
+        ...
+
+
+class CompletionPolicy(Protocol):
+    """Says when a host's work is done."""
+
+    def record_tool_result(
+        self,
+        tool_name: str,
+        declaration: "RuntimeToolDeclaration | None",
+        tool_result: dict[str, Any],
+        context: dict[str, Any],
+        turn_count: int,
+    ) -> Any:
+        """Called with every result: `{complete, message?, context?}`. Raising, or anything else, says nothing."""
         ...
 
 

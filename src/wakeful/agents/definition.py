@@ -25,7 +25,6 @@ from wakeful.contracts.controls import (
     checked_compaction,
     checked_flag,
     is_model_reference,
-    tools_of_the_runtime,
 )
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
@@ -280,7 +279,7 @@ class Agent(Generic[Deps_contra, Out_co]):
             max_parallel_subagents=max_parallel_subagents,
         )
         splits = checked_flag(f"{who}: subtasks", subtasks)
-        given = tools_of_the_runtime(subtasks=splits, allow_parallel_subagents=controls.allow_parallel_subagents)
+        given = gating.tools_of_the_runtime(subtasks=splits, allow_parallel_subagents=controls.allow_parallel_subagents)
         gating.check_hitl(who, controls.hitl_tools, own, given, has_sources=bool(sources))
         fields: dict[str, Any] = {
             **dict(controls),

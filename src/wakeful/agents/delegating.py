@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wakeful.agents.work import TurnWork
+from wakeful.agents.work import OtherAgent, TurnWork
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact, event_id
@@ -29,6 +29,7 @@ from wakeful.contracts.tools import PREVIEW_CHARS, ToolError
 from wakeful.decisions.delegation import (
     MAX_INLINE_OUTPUT,
     MAX_NOTE_BYTES,
+    NO_JOB,
     TASK_KEY,
     Refusal,
     child_of,
@@ -40,6 +41,7 @@ from wakeful.decisions.levels import Call, ChildEnd, Level
 from wakeful.decisions.planning import PLANNER, read_plan
 from wakeful.decisions.runtime_answers import FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
 from wakeful.decisions.turn import EndLevel
+from wakeful.decisions.workflows.children import agent_child
 from wakeful.mediation.gate import Dispatch
 from wakeful.mediation.outcomes import CallRecord, failed
 from wakeful.mediation.shaping import at_once, makes_short_text, shaped
@@ -70,7 +72,22 @@ class Delegating:
             return [self._told(call, dispatch, {"keys": sorted(level.scratch)})]
         if name == SCRATCH_READ:
             return [self._read(call, dispatch)]
+        other = self._work.others.get(name)
+        if other is not None:
+            return self._agent(call, dispatch, other)
         return self._children(call, dispatch)
+
+    def _agent(self, call: Call, dispatch: Dispatch, other: OtherAgent) -> list[Fact]:
+        """Another agent is the child, with its own configuration, where the budget has room for one."""
+        work, level = self._work, call.level
+        assert level.config is not None
+        state = work.state
+        refusal = refused([NO_JOB], level, level.config, state.limits, state.ledger.subtasks)
+        if refusal is not None:
+            return [self._refused(call, dispatch, refusal)]
+        state.configs = {**state.configs, other.config_ref.digest: other.config}
+        started = agent_child(call, dispatch.arguments, other.config_ref, other.output_schema)
+        return [work.fact(started, call.step, call.call_id, level)]
 
     def _children(self, call: Call, dispatch: Dispatch) -> list[Fact]:
         work, level, name = self._work, call.level, dispatch.declaration.name
@@ -85,7 +102,7 @@ class Delegating:
                     break
         if isinstance(jobs, Refusal):
             return [self._refused(call, dispatch, jobs)]
-        refusal = refused(name, jobs, level, level.config, limits, started)
+        refusal = refused(jobs, level, level.config, limits, started)
         if refusal is not None:
             facts = [self._refused(call, dispatch, refusal)]
             if refusal.error == "budget_exceeded":
@@ -143,7 +160,7 @@ class Delegating:
     def _told(self, call: Call, dispatch: Dispatch, value: Any) -> Fact:
         work = self._work
         words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        event = at_once(dispatch.record, words, work.now(), work.gate.keys())
+        event = at_once(dispatch.record, words, work.now(), work.gate.keys(), work.gate.result_bytes())
         return work.fact(event, call.step, call.call_id, call.level)
 
     def _refused(self, call: Call, dispatch: Dispatch, refusal: Refusal) -> Fact:
@@ -175,8 +192,9 @@ class Delegating:
             refusal = Refusal(step.error or "subtask_failed", step.message, dict(step.details))
             failure = _no_result(record, refusal, self._work.now(), words)
             return [ended, self._work.fact(failure, call.step, call.call_id, parent)]
-        if makes_short_text(words):
-            result = at_once(record, words, self._work.now(), self._work.gate.keys())
+        gate = self._work.gate
+        if makes_short_text(words, gate.result_bytes()):
+            result = at_once(record, words, self._work.now(), gate.keys())
             return [ended, self._work.fact(result, call.step, call.call_id, parent)]
         self._ending.add(step.level)
         self._work.spawn(self._end_later(step.level, ended, record, words, call, parent))
@@ -187,7 +205,8 @@ class Delegating:
     ) -> None:
         """A long result goes to a blob first; what the model is shown of it is cut like any other."""
         work = self._work
-        events = await shaped(record, words, now=work.now, keep=work.gate.keep, keys=work.gate.keys())
+        gate = work.gate
+        events = await shaped(record, words, now=work.now, keep=gate.keep, keys=gate.keys(), most=gate.result_bytes())
         if level_id in work.state.levels:
             self._post([ended, *(work.fact(event, call.step, call.call_id, parent) for event in events)])
         self._ending.discard(level_id)

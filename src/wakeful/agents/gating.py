@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from wakeful.contracts.budgets import SpendWindow
+from wakeful.contracts.controls import MAX_PARALLEL_SUBAGENTS
 from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.sandbox.settings import SandboxSettings
+from wakeful.tools.answered_here import runtime_tools
 from wakeful.tools.function import Tool
 from wakeful.tools.hooks import Hook, hook_of
 from wakeful.tools.local.names import Profile
@@ -95,6 +97,12 @@ def checked_expiry(who: str, seconds: Any) -> float:
     if not good:
         raise InvalidConfig(f"{who}: approval_expiry={seconds!r}", "give a positive number of seconds")
     return float(seconds)
+
+
+def tools_of_the_runtime(*, subtasks: bool, allow_parallel_subagents: bool) -> tuple[str, ...]:
+    """The tools that an agent has because its configuration says so, by name. No code stands behind them."""
+    parallel = MAX_PARALLEL_SUBAGENTS if allow_parallel_subagents else None
+    return tuple(tool.name for tool in runtime_tools(subtasks=subtasks, parallel=parallel))
 
 
 def check_hitl(

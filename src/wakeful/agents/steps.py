@@ -7,9 +7,11 @@ from typing import Any, NamedTuple, assert_never
 
 from wakeful.agents.calls import Calls
 from wakeful.agents.delegating import Delegating
+from wakeful.agents.folding_history import Folding
 from wakeful.agents.requests import Requests
 from wakeful.agents.waiting import Waiting
 from wakeful.agents.work import TurnWork
+from wakeful.agents.workflow_nodes import WorkflowNodes
 from wakeful.contracts.envelope import Fact, before, step_id
 from wakeful.contracts.events import (
     ActionRequired,
@@ -34,13 +36,16 @@ from wakeful.decisions.ending import ending
 from wakeful.decisions.levels import Call, Level, Pending
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, FINISH
 from wakeful.decisions.turn import (
+    DEPENDENCY_FAILED,
     AskCaller,
     AskModel,
     Because,
     CheckAnswer,
     EndLevel,
     Finish,
+    Fold,
     HitLimit,
+    ResolveNode,
     SkipCall,
     StartPlanning,
     Step,
@@ -57,6 +62,7 @@ from wakeful.tools.answered_here import AnsweredHere
 _SKIPPED: dict[Because, tuple[str, str, ErrorCategory, AbortReason | None]] = {
     "cancelled": ("skipped", "the turn was told to stop before this call began", "canceled", "user_interrupt"),
     "budget": ("budget_exceeded", "a limit of the turn was reached before this call began", "canceled", "budget"),
+    "dependency": (DEPENDENCY_FAILED, "a node that it depends on did not succeed", "sibling_canceled", None),
     "completed": ("sibling_skipped", "the run was complete before this call began", "sibling_canceled", None),
 }
 """What a call is told that was not run, by why."""
@@ -64,6 +70,7 @@ _ANSWERED_TOO_LATE: dict[Because, str] = {
     "cancelled": "cancelled",
     "budget": "budget_exceeded",
     "completed": "sibling_canceled",
+    "dependency": "sibling_canceled",
 }
 """What a call is told whose client had run it when the turn was over."""
 
@@ -95,6 +102,8 @@ class Steps:
         """Of each level, made when it is first needed."""
         self.calls = Calls(work, post)
         self.delegating = Delegating(work, post)
+        self.nodes = WorkflowNodes(work, post)
+        self.folding = Folding(work)
         self.waiting = Waiting(work)
         self._at_gate: dict[str, asyncio.Task[None]] = {}
         """Calls for which somebody (a hook, a lock) is waited for."""
@@ -114,7 +123,7 @@ class Steps:
             work = self._work
             config = work.config if level.id is None else level.config
             assert config is not None
-            tools = work.tools
+            tools = work.tools_of(level)
             if level.output_schema is not None and (finish := config.tool(FINISH)) is not None:
                 tools = {**tools, FINISH: AnsweredHere(finish)}
             found = self._mediators[level.id] = Mediator(config, tools, work.row.turn_id, work.gate)
@@ -138,22 +147,28 @@ class Steps:
                 return intent.facts
             case SkipCall():
                 return self._skipped(step)
+            case ResolveNode():
+                call = work.state.calls[step.call_id]
+                return self.nodes.resolve(call, self.requests_of(call.level).arguments)
             case Suspend():
                 about_to_ask = work.approver is not None and any(start.asks for start in starts)
                 if self.waiting.is_busy or about_to_ask:
                     return []  # an approver is being asked: its word, or that it has none, will be an outcome
                 return [work.fact(TurnSuspended(reason=step.reason, waiting_for=step.waiting_for))]
             case HitLimit():
-                event = LimitChanged(limit_name=step.name, limit=step.limit, observed=step.observed)
+                event = LimitChanged(limit_name=step.name, limit=step.limit, observed=step.observed, what=step.what)
                 return [work.fact(event, work.state.step or None)]
             case StopWork():
                 return [self._stop_work(step, starts)]
             case EndLevel():
-                facts = self.delegating.end(step)
+                level = work.state.levels[step.level]
+                facts = self.folding.end(level, step) if level.kind == "summary" else self.delegating.end(step)
                 if facts:
                     self._requests.pop(step.level, None)
                     self._mediators.pop(step.level, None)
                 return facts
+            case Fold():
+                return self.folding.begin(step)
             case StartPlanning():
                 return self.delegating.plan()
             case CheckAnswer():
@@ -248,7 +263,7 @@ class Steps:
         if dispatch is None and call.call_id in mediator.claimants:
             mediator.let_go(call.call_id)  # it may have had its locks, and is not let through any more
         facts = [work.fact(event, call.step, call.call_id, call.level) for event in admission.events]
-        if dispatch is not None and dispatch.declaration.name in ANSWERED_HERE:
+        if dispatch is not None and self._is_answered_here(dispatch.declaration.name):
             return [*facts, *self._answer_here(call, dispatch, admission, starts, fact_index)]
         if dispatch is not None:
             pure = dispatch.declaration.effect == "pure"
@@ -256,6 +271,9 @@ class Steps:
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
             starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=True))
         return facts
+
+    def _is_answered_here(self, name: str) -> bool:
+        return name in ANSWERED_HERE or name in self._work.others
 
     def _answer_here(
         self, call: Call, dispatch: Dispatch, admission: Admission, starts: list[Start], fact_index: int

@@ -9,6 +9,7 @@ from wakeful.contracts.prompts import PromptBlock
 from wakeful.contracts.skills import SkillEntry
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import Value
+from wakeful.contracts.workflows import WorkflowRun
 
 
 class TurnConfig(Value):
@@ -36,8 +37,15 @@ class TurnConfig(Value):
     """What commands are held to, as far as it is not the default."""
     injected_tool_args: dict[str, str] = {}
     """Fields that every tool shows the model and no tool ever gets."""
+    require: tuple[str, ...] = ()
+    """Capabilities that the caller wants of whatever model is asked."""
+    accept_gap: tuple[str, ...] = ()
+    """Capabilities that may be missing, although the turn needs them: the caller's word."""
+    workflow: WorkflowRun | None = None
+    """What the turn runs, when it runs a workflow and asks no model by itself."""
     output_retries: int = 2
     """How often an answer that does not fit may be given again."""
+    emit_mcp_progress: bool = True
     planning_enabled: bool = False
     planning_model: str | None = None
     planning_instructions: str = ""
@@ -49,6 +57,15 @@ class TurnConfig(Value):
     collections: tuple[str, ...] = ()
     """Sets of texts that it may search, by name."""
     compaction: CompactionPolicy = CompactionPolicy()
+
+    context_window: int | None = None
+    """How many tokens the model can be shown; None where nobody knows."""
+
+    @cached_property
+    def prompt_tokens(self) -> int:
+        """About how long everything before the conversation is."""
+        told = sum(len(tool.name) + len(tool.description) + len(str(tool.input_schema)) for tool in self.tools)
+        return -(-(len(self.instructions) + told) // 3)
 
     @cached_property
     def _by_name(self) -> dict[str, ToolDeclaration]:
@@ -62,7 +79,8 @@ class TurnConfig(Value):
         if "instructions" in changes:
             changes.setdefault("prompt_blocks", ())
         copy = self.model_copy(update=changes)
-        copy.__dict__.pop("_by_name", None)  # what was worked out from the old ones
+        for worked_out in ("_by_name", "prompt_tokens"):
+            copy.__dict__.pop(worked_out, None)
         return copy
 
     def changes_from(self, before: "TurnConfig") -> tuple[str, ...]:
@@ -82,6 +100,7 @@ class TurnConfig(Value):
                 "sandbox",
                 "injected_tool_args",
                 "output_retries",
+                "emit_mcp_progress",
                 "planning_enabled",
                 "planning_model",
                 "planning_instructions",
@@ -91,6 +110,8 @@ class TurnConfig(Value):
                 "subtasks",
                 "collections",
                 "compaction",
+                "require",
+                "accept_gap",
             )
             if getattr(self, name) != getattr(before, name)
         ]

@@ -171,11 +171,3 @@ def checked_compaction(who: str, value: Any) -> CompactionPolicy:
         return CompactionPolicy(**value)
     except InvalidConfig as wrong:
         raise InvalidConfig(f"{who}: {wrong.message}", wrong.hint) from None
-
-
-def tools_of_the_runtime(*, subtasks: bool, allow_parallel_subagents: bool) -> tuple[str, ...]:
-    """The tools that an agent has because its configuration says so, by name."""
-    alone = ("run_subtask", "spawn_self", "scratch_list", "scratch_read", "scratch_write") if subtasks else ()
-    if not allow_parallel_subagents:
-        return alone
-    return (*alone, "spawn_parallel") if subtasks else ("spawn_self", "spawn_parallel")

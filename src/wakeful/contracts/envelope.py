@@ -103,10 +103,13 @@ def before(places: int) -> str:
     return f"{BEFORE}{places}"
 
 
+_REFERRING = ("permission_ref", "summary_ref", "continuation_ref")
+
+
 def _name_references(payload: dict[str, Any], agent_id: str, seq: int) -> None:
     """References to what was written in the same append, when nothing had a number yet, as the ids readers know."""
     outcomes = payload.get("hook_outcomes", ())
-    for holder, field in ((payload, "permission_ref"), *((outcome, "event_id") for outcome in outcomes)):
+    for holder, field in (*((payload, name) for name in _REFERRING), *((outcome, "event_id") for outcome in outcomes)):
         ref = holder.get(field)
         if isinstance(ref, str) and ref.startswith(BEFORE):
             holder[field] = event_id(agent_id, seq - int(ref[len(BEFORE) :]))

@@ -5,7 +5,6 @@ A live tool (a Python function) is elsewhere; these values travel, are stored, a
 
 from typing import Any, Literal, TypeAlias
 
-from wakeful.contracts.budgets import MAX_PARALLEL_PER_TURN as MAX_PARALLEL_PER_TURN
 from wakeful.contracts.values import Value
 
 Effect: TypeAlias = Literal["pure", "keyed", "probeable", "irreversible"]

@@ -56,6 +56,10 @@ class Job(NamedTuple):
     system_prompt: str = ""
 
 
+NO_JOB = Job("", "", None, None)
+"""One child that asks for nothing of its parent's."""
+
+
 def jobs_of(name: str, arguments: Mapping[str, Any], config: TurnConfig) -> list[Job] | Refusal:
     """What the call asks for. Its arguments fit the declared schema; what a schema cannot say is looked at here."""
     if name == RUN_SUBTASK:
@@ -96,9 +100,7 @@ def _spawned(arguments: Mapping[str, Any]) -> Job:
     return _job(title, words if task.strip() else "", arguments.get("tool_names"), arguments)
 
 
-def refused(
-    name: str, jobs: Sequence[Job], level: Level, config: TurnConfig, limits: Limits, started: int
-) -> Refusal | None:
+def refused(jobs: Sequence[Job], level: Level, config: TurnConfig, limits: Limits, started: int) -> Refusal | None:
     """Why no child is made at this place of the tree; `started` is how many there were so far."""
     deepest = limits.depth
     if deepest is not None and level.depth >= deepest:
@@ -107,9 +109,9 @@ def refused(
             f"this is depth {level.depth}, and work is split down to depth {deepest}: do it here.",
             {"depth": level.depth, "max_depth": deepest},
         )
-    safe = child_tools(config, name)
+    safe = child_tools(config)
     for index, job in enumerate(jobs):
-        unknown = [tool for tool in job.tools or () if tool not in safe and tool not in SCRATCH]
+        unknown = [tool for tool in job.tools or () if tool not in safe]
         if unknown:
             listed = ", ".join(sorted(safe)) or "none"
             return Refusal(
@@ -126,9 +128,9 @@ def refused(
     return None
 
 
-def child_tools(config: TurnConfig, name: str) -> dict[str, ToolDeclaration]:
-    """What a child of such a call may have of its parent's tools."""
-    never = {FINISH} if name == RUN_SUBTASK else {FINISH, SPAWN_SELF, SPAWN_PARALLEL}
+def child_tools(config: TurnConfig) -> dict[str, ToolDeclaration]:
+    """What a child may have of its parent's tools. It splits its work further with `run_subtask` alone."""
+    never = {FINISH, SPAWN_SELF, SPAWN_PARALLEL}
     return {tool.name: tool for tool in config.tools if tool.child_safe and tool.name not in never}
 
 
@@ -149,7 +151,7 @@ def child_of(name: str, call: Call, level: Level, job: Job, index: int, alone: b
 
 def child_config(parent: TurnConfig, started: SubagentStarted, limits: Limits) -> TurnConfig:
     """What holds for a child: its parent's configuration, narrowed. Follows from the facts alone."""
-    safe = child_tools(parent, started.tool)
+    safe = child_tools(parent)
     if started.tools is not None:
         kept = {*started.tools, *SCRATCH}
         safe = {name: tool for name, tool in safe.items() if name in kept}

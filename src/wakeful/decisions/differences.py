@@ -10,7 +10,9 @@ from wakeful.decisions.turn import (
     CheckAnswer,
     EndLevel,
     Finish,
+    Fold,
     HitLimit,
+    ResolveNode,
     SkipCall,
     StartPlanning,
     Step,
@@ -76,6 +78,8 @@ def words(step: Step) -> str:
             return f"take up {step.call_id} ({step.scheduling})"
         case SkipCall():
             return f"skip {step.call_id} ({step.because})"
+        case ResolveNode():
+            return f"work out what {step.call_id} is given"
         case Suspend():
             return f"rest ({step.reason}): {', '.join(step.waiting_for)}"
         case HitLimit():
@@ -84,6 +88,8 @@ def words(step: Step) -> str:
             return f"stop {', '.join(step.running) or 'nothing'}, skip {', '.join(step.waiting) or 'nothing'}"
         case StartPlanning():
             return "plan"
+        case Fold():
+            return f"fold {step.cut} items ({step.trigger})"
         case EndLevel():
             return f"end {step.level} ({step.error or 'completed'})"
         case CheckAnswer():

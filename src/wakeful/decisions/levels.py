@@ -7,9 +7,10 @@ holds; what facts do to it is in `decisions.state`.
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 from wakeful.contracts.events import (
     ActionRequired,
@@ -22,6 +23,7 @@ from wakeful.contracts.events import (
     SubagentFailed,
     SubagentStarted,
 )
+from wakeful.contracts.events.context import CompactionTrigger
 from wakeful.contracts.models import ProviderAttemptRecord, TokenUsage
 from wakeful.contracts.tools import Effect
 
@@ -47,12 +49,14 @@ class Pending:
 
 @dataclass(slots=True)
 class ChildEnd:
-    """One job of a call, and how it ended."""
+    """One job of a call, how it ended, and what it leaves behind."""
 
     started: SubagentStarted
     started_at: int
     ended_at: int = 0
     end: SubagentCompleted | SubagentFailed | None = None
+    noted: dict[str, Any] = field(default_factory=dict)
+    """What its tree wrote down, and its own result."""
 
 
 @dataclass(slots=True)
@@ -81,8 +85,24 @@ class Call:
     answer: ToolItem | None = None
     children: list[ChildEnd] = field(default_factory=list)
     """The children it made, in the order of its jobs."""
-    noted: dict[str, Any] = field(default_factory=dict)
-    """What its children wrote down, for their parent to have when all of the round have ended."""
+    after: tuple["Call", ...] = ()
+    """In a workflow: the calls it takes something from."""
+    open_before: int = 0
+    """How many of those have no answer yet."""
+    unresolved: bool = False
+    """Its arguments are not known before those have one."""
+    whole: BlobRef | None = None
+    """Its whole result, where the model is shown less."""
+    wrote: dict[str, Any] = field(default_factory=dict)
+    """What it wrote down itself."""
+
+    @property
+    def noted(self) -> dict[str, Any]:
+        """What it leaves to its level when all calls of the round have ended; of its jobs, the later one wins."""
+        noted = dict(self.wrote)
+        for job in self.children:
+            noted.update(job.noted)
+        return noted
 
     @property
     def is_waiting(self) -> bool:
@@ -132,10 +152,38 @@ class Asked:
     held_input: int = 0
     held_output: int = 0
     held_usd: Decimal = Decimal(0)
+    held_unpriced: int = 0
     """What is held back of the budget until it is known what the request took."""
     priced: bool = False
     used_tokens: int = 0
     """What the provider says it took."""
+
+
+class Heard(NamedTuple):
+    """A message of the conversation, and what is known about it."""
+
+    place: int
+    """Among the items."""
+    message_id: str
+    authority: str
+    turn_id: str
+
+
+@dataclass(slots=True)
+class Kept:
+    """What may not be lost when its place in the conversation is folded into a summary."""
+
+    actions: set[str] = field(default_factory=set)
+    incidents: set[str] = field(default_factory=set)
+    """Calls whose outcome nobody knows."""
+    evidence: set[str] = field(default_factory=set)
+    artifacts: set[str] = field(default_factory=set)
+    messages: list[tuple[str, str]] = field(default_factory=list)
+    """Ids and authority of what was said, oldest first."""
+
+    @property
+    def refs(self) -> set[str]:
+        return self.actions | self.incidents | self.evidence | self.artifacts
 
 
 @dataclass(slots=True)
@@ -154,6 +202,19 @@ class Level:
     """The conversation; the root's holds earlier turns of the thread, too."""
     compactions: int = 0
     """How often its beginning was folded into a summary: what was built on the items has to be built again."""
+    known_tokens: int = 0
+    known_at: int = 0
+    """How long the prompt was with so many items, as far as anybody said; what came since is estimated."""
+    advised: dict[int, int] = field(default_factory=dict)
+    """Where the model is told how full its context is: the item's place, and the tokens up to it."""
+    heard: list[Heard] = field(default_factory=list)
+    """The messages among the items."""
+    references: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
+    """Artifacts and evidence that results name, by call."""
+    conserved: Kept = field(default_factory=Kept)
+    """What summaries hold for it that stand in the place of its beginning."""
+    folds_for: int = 0
+    """The step for which it was tried to fold its beginning: once, and no more."""
     phase: Phase = "new"
     step: int = 0
     answered: int = 0
@@ -184,6 +245,13 @@ class Level:
     last_text: str = ""
     usage: TokenUsage = field(default_factory=TokenUsage)
     usage_reported: bool = False
+    last_usage: TokenUsage | None = None
+    """Of its newest reply."""
+    cut: int = 0
+    """In a level that writes a summary: how many items of its parent it is about."""
+    trigger: CompactionTrigger | None = None
+    began_at: int = 0
+    fold_id: str = ""
     output_schema: dict[str, Any] | None = None
     """What `finish_subtask` has to be given, in a child that has to end with it."""
     finish_errors: list[str] = field(default_factory=list)

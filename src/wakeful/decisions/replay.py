@@ -18,6 +18,9 @@ from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
     AnyEvent,
+    CompactionCompleted,
+    CompactionFailed,
+    CompactionStarted,
     ContinuationDecided,
     CostEstimated,
     HookCompleted,
@@ -47,12 +50,14 @@ from wakeful.contracts.events import (
     TurnResumed,
     TurnSuspended,
     WarningIssued,
+    WorkflowNodeResolved,
 )
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import BY_DANGER
 from wakeful.decisions.delegation import Refusal, child_of, jobs_of
 from wakeful.decisions.differences import Difference, compared, spelled, words
 from wakeful.decisions.ending import ending
+from wakeful.decisions.folding import settled_fold
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.recovery import (
     CloseUnknown,
@@ -68,13 +73,16 @@ from wakeful.decisions.retries import NO_BACKOFF, dispose
 from wakeful.decisions.runtime_answers import DELEGATING, SPAWN_PARALLEL
 from wakeful.decisions.state import TurnState, evolve
 from wakeful.decisions.turn import (
+    DEPENDENCY_FAILED,
     AskCaller,
     AskModel,
     Because,
     CheckAnswer,
     EndLevel,
     Finish,
+    Fold,
     HitLimit,
+    ResolveNode,
     SkipCall,
     StartPlanning,
     Step,
@@ -176,6 +184,13 @@ class Replay:
                 return self._child_began(fact, event)
             case SubagentCompleted() | SubagentFailed():
                 return self._child_ended(fact, event)
+            case WorkflowNodeResolved():
+                return self._one_of(fact, ResolveNode(fact.call_id or ""))
+            case CompactionStarted():
+                fold = Fold(fact.level, event.trigger, event.cut, event.tokens_before)
+                return self._one_of(fact, fold)
+            case CompactionCompleted() | CompactionFailed():
+                return self._folded(fact, event)
             case PlanningStarted():
                 return self._one_of(fact, StartPlanning())
             case PlanningCompleted() | PlanningFailed():
@@ -241,12 +256,9 @@ class Replay:
             return Difference(
                 f"wait {event.backoff_ms} ms", f"wait {'up to ' if longest.jitter else ''}{longest.ms} ms"
             )
-        config = self._level(fact.level).config
-        if config is not None:
-            chain = (config.model_ref, *config.fallbacks)
-            ref = chain[event.candidate] if event.candidate < len(chain) else "no such candidate"
-            if spelled(ref) != spelled(event.model_ref):
-                return Difference(f"ask {event.model_ref}", f"ask {ref}")
+        ref = self.state.model_at(event.candidate, self._level(fact.level))
+        if ref is not None and spelled(ref) != spelled(event.model_ref):
+            return Difference(f"ask {event.model_ref}", f"ask {ref}")
         return self._same(fact)
 
     def _shown(self, step: AskModel) -> int:
@@ -269,8 +281,7 @@ class Replay:
             if asked is not None and asked.reattached and event.disposition == "retry":
                 return self._same(fact)  # the provider did not have the answer any more
             return Difference("lost in a crash", "nothing was taken up again here")
-        config = level.config
-        more = config is not None and event.candidate + 1 < 1 + len(config.fallbacks)
+        more = self.state.has_model_after(event.candidate, level)
         allowed = {
             dispose(
                 event.failure_kind,
@@ -295,8 +306,7 @@ class Replay:
         if step is None:
             return Difference(words(wanted), self._would())
         self._decided = []
-        config = self._level(fact.level).config
-        more = config is not None and event.candidate < len(config.fallbacks)
+        more = self.state.has_model_after(event.candidate, self._level(fact.level))
         disposition = "fallback" if more else "abort"
         if (event.failure_kind, event.disposition) != ("unsupported_transport", disposition):
             return Difference(f"{event.failure_kind}: {event.disposition}", f"unsupported_transport: {disposition}")
@@ -389,12 +399,31 @@ class Replay:
             return Difference(event.kind, words(step))
         return self._same(fact)
 
+    def _folded(self, fact: Fact, event: CompactionCompleted | CompactionFailed) -> Difference | None:
+        """Who wrote the summary is outside the log; that nothing was lost that had to be kept is held to it."""
+        level = self._level(fact.level)
+        writer = next((each for each in self.state.levels.values() if each.fold_id == event.compaction_id), None)
+        if writer is None:
+            return Difference(f"fold {event.compaction_id}", "nothing is being folded here")
+        step = self._find(lambda each: isinstance(each, EndLevel) and each.level == writer.id)
+        if not isinstance(step, EndLevel):
+            return Difference(words(EndLevel(writer.id or "")), self._would())
+        expected = settled_fold(self.state, level, writer, step)
+        if isinstance(expected, CompactionCompleted) and isinstance(event, CompactionCompleted):
+            same = (expected.cut, expected.summary, expected.preserved_artifact_refs) == (
+                event.cut,
+                event.summary,
+                event.preserved_artifact_refs,
+            )
+            return self._same(fact) if same else Difference("a summary", "another summary")
+        return self._same(fact) if expected.kind == event.kind else Difference(event.kind, expected.kind)
+
     # --- limits, stops, answers -------------------------------------------------------------------------------------
 
     def _limited(self, fact: Fact, event: LimitChanged) -> Difference | None:
-        if event.limit_name in ("tokens", "cost", "subtasks", "bytes"):
+        if event.limit_name in ("tokens", "cost", "subtasks", "bytes") and event.what != "history":
             return self._weighed(fact, event)
-        step = HitLimit(event.limit_name, event.limit, event.observed)
+        step = HitLimit(event.limit_name, event.limit, event.observed, event.what)
         difference = self._one_of(fact, step)
         seconds = self.state.limits.seconds
         if difference is None or event.limit_name != "wall_clock" or seconds != event.limit or self.state.stop:
@@ -475,9 +504,10 @@ class Replay:
         written = _settlement(fact)
         # Whether the model that is there today can take an answer up again is not in the log: it may be lost, too.
         if isinstance(settlement, LoseAttempt | Reattach) and isinstance(written, LoseAttempt):
-            asked, event = self._level(fact.level).asked, fact.event
+            asked, event = self._level(settlement.level).asked, fact.event
             assert isinstance(event, ModelFailed) and asked is not None
-            here, there = (fact.step, event.candidate, event.attempt), (asked.step, asked.candidate, asked.attempt)
+            here = (fact.level, fact.step, event.candidate, event.attempt)
+            there = (settlement.level, asked.step, asked.candidate, asked.attempt)
             return Difference(f"lose {here}", f"lose {there}") if here != there else self._same(fact)
         wanted: Settlement = settlement
         if isinstance(settlement, Probe):  # asking the probe begins like a repeat
@@ -488,6 +518,8 @@ class Replay:
 
 
 def _because(event: ToolFailed) -> Because:
+    if event.tool_error.kind == DEPENDENCY_FAILED:
+        return "dependency"
     if event.error_category == "sibling_canceled":
         return "completed"
     return "budget" if event.abort_reason == "budget" else "cancelled"
@@ -498,9 +530,9 @@ def _settlement(fact: Fact) -> Settlement | None:
     call_id, event = fact.call_id or "", fact.event
     match event:
         case ModelFailed(stage="crash"):
-            return LoseAttempt()
+            return LoseAttempt(fact.level)
         case ModelResponseReattached():
-            return Reattach(event.response_id)
+            return Reattach(event.response_id, fact.level)
         case ToolDispatched(cause="recovery"):
             return Rerun(call_id, event.attempt)
         case ToolFailed(effects="unknown", status="interrupted"):

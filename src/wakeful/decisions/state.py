@@ -31,7 +31,6 @@ from wakeful.contracts.events import (
     CompactionCompleted,
     CompactionFailed,
     CompactionStarted,
-    CompletionBlocked,
     ContextResolved,
     ContinuationDecided,
     CostEstimated,
@@ -42,13 +41,13 @@ from wakeful.contracts.events import (
     HookStarted,
     KnowledgeRetrieved,
     LimitChanged,
+    LoopFact,
     MessageAdmitted,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
     ModelResponseAccepted,
     ModelResponseReattached,
-    ObserverFailed,
     OutputSpilled,
     OutputTruncated,
     PermissionEvaluated,
@@ -57,8 +56,13 @@ from wakeful.contracts.events import (
     PlanningFailed,
     PlanningStarted,
     QuotaBlocked,
+    QuotaLow,
     RateLimitHit,
+    RoutingCandidatesResolved,
+    RoutingDecided,
     RoutingFallbackApplied,
+    RoutingNotPossible,
+    RoutingSingleCandidate,
     RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -74,18 +78,11 @@ from wakeful.contracts.events import (
     SubagentStarted,
     ToolArgs,
     ToolCatalogResolved,
-    ToolDeclarationsRejected,
     ToolDispatched,
     ToolFailed,
-    ToolMediationDisabled,
-    ToolMediationFailed,
     ToolProgress,
     ToolResult,
     ToolStarted,
-    TranscriptClosed,
-    TranscriptLockContended,
-    TranscriptLockReleaseFailed,
-    TranscriptPersistFailed,
     TurnCompleted,
     TurnConfigChanged,
     TurnFailed,
@@ -100,17 +97,21 @@ from wakeful.contracts.events import (
     UnknownResolved,
     Unrecognised,
     WarningIssued,
+    WorkflowNodeResolved,
+    WorkflowStarted,
 )
 from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.models import ProviderAttemptRecord
+from wakeful.decisions.compaction import context_tokens, kept_by, measured, summary_config, transcript
 from wakeful.decisions.delegation import REMINDER, TASK_KEY, child_config
 from wakeful.decisions.ledger import Ledger
 from wakeful.decisions.level_ends import unsatisfied
-from wakeful.decisions.levels import Asked, Call, ChildEnd, Level, Pending, Phase
+from wakeful.decisions.levels import Asked, Call, ChildEnd, Heard, Level, Pending, Phase
 from wakeful.decisions.planning import planner_config
 from wakeful.decisions.policy.provenance import NOTHING_SEEN, Exposure, begun, exposed, merged, what_it_does
 from wakeful.decisions.retries import MAX_ATTEMPTS
 from wakeful.decisions.runtime_answers import FINISH
+from wakeful.decisions.workflows.calls import begin_workflow, let_follow, node_resolved, workflow_words
 
 LAST_CALL = UserItem(
     parts=(
@@ -153,6 +154,8 @@ class TurnState(Level):
     """Levels that may have something to do (`Level.can_step`)."""
     in_flight: int = 0
     """Calls that run and requests that are under way, in the whole tree. A call that waits for children is none."""
+    chain: tuple[str, ...] = ()
+    """The models that were decided on, in the order they are tried; empty in a log of before there was routing."""
     limits: Limits = AUTONOMOUS
     ledger: Ledger = field(default_factory=Ledger)
     stop_rule: StopRule = "natural"
@@ -186,6 +189,8 @@ class TurnState(Level):
     """The call with which a mediator declared the run complete."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Calls whose outcome nobody knows, and their tools."""
+    compaction_id: str | None = None
+    """The newest summary the conversation rests on."""
     plan: PlanArtifact | None = None
     planned: bool = False
     """Planning is behind it, with a plan or without."""
@@ -201,6 +206,25 @@ class TurnState(Level):
         """Time spent working, up to the newest fact."""
         return (self.active_us + max(0, self.now - self.stretch_from)) / 1000
 
+    def chain_of(self, level: Level) -> tuple[str, ...]:
+        """The models of a level, in the order they are tried. A level with models of its own is not routed."""
+        config, own = level.config, self.config
+        if config is None:
+            return ()
+        named = (config.model_ref, *config.fallbacks)
+        if not self.chain or own is None or config.agent_name != own.agent_name:
+            return named
+        return self.chain if named == (own.model_ref, *own.fallbacks) else named
+
+    def model_at(self, candidate: int, level: Level) -> str | None:
+        """The model at a place of the chain. A round that was cut off keeps its place when the chain gets shorter."""
+        chain = self.chain_of(level)
+        return chain[min(candidate, len(chain) - 1)] if chain else None
+
+    def has_model_after(self, candidate: int, level: Level) -> bool:
+        """Whether another model follows it."""
+        return candidate + 1 < len(self.chain_of(level))
+
     def level(self, level_id: str | None) -> Level:
         """The level of that id; None is the root."""
         return self if level_id is None else self.levels[level_id]
@@ -214,7 +238,17 @@ class TurnState(Level):
 
 def after(before: TurnState, configs: Mapping[str, TurnConfig]) -> TurnState:
     """The thread's next turn: it goes on with the same conversation, and with what that has seen."""
-    return TurnState(configs=configs, items=before.items, exposure=replace(before.exposure, acted=""))
+    return TurnState(
+        configs=configs,
+        items=before.items,
+        exposure=replace(before.exposure, acted=""),
+        heard=before.heard,
+        references=before.references,
+        conserved=before.conserved,
+        advised=before.advised,
+        compactions=before.compactions,
+        compaction_id=before.compaction_id,
+    )
 
 
 def evolve(state: TurnState, fact: Fact) -> None:
@@ -229,8 +263,12 @@ def evolve(state: TurnState, fact: Fact) -> None:
         return  # about a level that has ended: nothing is decided from it any more
     match event:
         case ToolResult():
+            if event.artifact_refs or event.details:
+                _refers(level, fact, event)
             if event.tool_name == FINISH and level.output_schema is not None:
                 level.has_finished, level.payload = True, (event.details or {}).get("payload")
+            elif event.result_ref is not None and (answered := state.calls.get(fact.call_id or "")) is not None:
+                answered.whole = event.result_ref
             _answered_call(state, level, fact, event.item)
         case ModelRequested():
             _asked(state, level, fact, event)
@@ -254,6 +292,13 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.ledger.cost(level.asked, amount, lost=event.lost)
         case RoutingFallbackApplied() | RateLimitHit() | QuotaBlocked():
             pass  # says why; that it is so follows from the lost attempt beside it
+        case RoutingCandidatesResolved() | RoutingSingleCandidate() | QuotaLow():
+            pass  # says why; the decision follows
+        case RoutingDecided():
+            state.chain = (event.selected_model_ref, *event.fallback_chain)
+        case RoutingNotPossible():
+            if state.stop is None:
+                state.stop = Stop("failed", "routing_not_possible", event.decision_reason, applied=True)
         case ModelFailed():
             _lost(state, level, fact, event)
         case ModelResponseAccepted():
@@ -265,12 +310,15 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case ToolDispatched():
             _dispatched_again(state, level, fact, event)
         case MessageAdmitted():
+            state.heard.append(Heard(len(state.items), event.message_id, event.authority_class, fact.turn_id or ""))
             state.items.append(event.item)
             state.derived_from = lowest((event.authority_class, event.derived_from or event.authority_class))
             state.exposure = merged(state.exposure, begun(state.derived_from))
         case HistoryImported():
             # The message opens its turn and is stored first; in the conversation it comes after what it follows.
             state.items[-1:-1] = event.items
+            newest = state.heard.pop()
+            state.heard.append(newest._replace(place=len(state.items) - 1))
         case KnowledgeRetrieved():
             state.items.append(event.item)
             if event.untrusted:
@@ -286,12 +334,20 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _child_ended(state, level, fact, event)
         case ScratchWritten():
             level.scratch[event.key] = level.written[event.key] = event.value
+            if (writer := state.calls.get(fact.call_id or "")) is not None:
+                writer.wrote[event.key] = event.value
         case PlanningStarted():
             _planning_started(state, event)
         case PlanningCompleted() | PlanningFailed():
             _planning_ended(state, event)
-        case CompactionStarted() | CompactionCompleted() | CompactionFailed():
-            pass
+        case WorkflowStarted():
+            state.calls.update({call.call_id: call for call in begin_workflow(state)})
+        case WorkflowNodeResolved():
+            node_resolved(state.calls[fact.call_id or ""], event)
+        case CompactionStarted():
+            _folding(state, level, event)
+        case CompactionCompleted() | CompactionFailed():
+            _folded(state, level, event)
         case TurnInterjected():
             _interjected(state, event)
         case TurnPauseRequested():
@@ -343,15 +399,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.revoked_rules.add(event.rule_id)
         case (
             SessionStarted()
-            | ObserverFailed()
-            | TranscriptPersistFailed()
-            | TranscriptLockContended()
-            | TranscriptLockReleaseFailed()
-            | ToolDeclarationsRejected()
-            | ToolMediationDisabled()
-            | ToolMediationFailed()
-            | CompletionBlocked()
-            | TranscriptClosed()
+            | LoopFact()
             | ToolCatalogResolved()
             | RuntimeToolContinued()
             | ActionStaged()
@@ -418,13 +466,22 @@ def _resumed(state: TurnState, fact: Fact) -> None:
 
 def _limited(state: TurnState, fact: Fact, event: LimitChanged) -> None:
     if state.stop is None:
+        if event.limit_name == "context_budget":
+            state.final_text = state.last_text = event.what  # a stop like this is a result, and says so in words
         state.stop = Stop(
             "incomplete",
             event.limit_name,
-            f"the limit {event.limit_name}={event.limit:g} was reached",
+            _limit_words(event),
             applied=event.limit_name != "wall_clock" and not state.levels,
             requested_at=fact.at,
         )
+
+
+def _limit_words(event: LimitChanged) -> str:
+    if event.limit_name == "context_budget":
+        return event.what
+    of = f" ({event.what})" if event.what else ""
+    return f"the limit {event.limit_name}={event.limit:g} was reached{of}"
 
 
 def _interjected(state: TurnState, event: TurnInterjected) -> None:
@@ -470,7 +527,7 @@ def _round_of(level: Level, step: int) -> None:
 def _model_answered(state: TurnState, level: Level, event: ModelCompleted) -> None:
     level.answered += 1
     state.tree_answered += 1
-    usage = event.token_usage
+    usage = level.last_usage = event.token_usage
     if usage is not None:
         level.usage = level.usage + usage
         level.usage_reported = True
@@ -535,6 +592,8 @@ def _recorded(state: TurnState, level: Level, fact: Fact, event: AssistantRecord
     if text:
         level.last_text = text
     level.final_text = text
+    measured(level, level.last_usage)
+    _advise(level)
     level.continuation = event.continuation
     for call in level.batch:
         state.calls.pop(call.call_id, None)
@@ -562,11 +621,15 @@ def _round_complete(state: TurnState, level: Level) -> None:
         level.items.extend(level.continuation)
         level.continuation = ()
     for call in level.batch:
-        if call.noted:  # what children wrote becomes visible when all of the round have settled, in model order
-            level.scratch.update(call.noted)
-            level.written.update(call.noted)
+        if call.wrote or call.children:  # visible when all of the round have settled; the later call wins
+            noted = call.noted
+            level.scratch.update(noted)
+            level.written.update(noted)
     if level is not state:
         _child_round_complete(level, goes_on)
+    elif level.config is not None and level.config.workflow is not None:
+        level.phase = "answered"
+        level.final_text = level.last_text = workflow_words(level)
     elif state.stop_rule == "single" or any(call.call_id == state.completed_by for call in level.batch):
         level.phase = "answered"
     elif state.stop_rule == "caller":
@@ -601,7 +664,8 @@ def _heard(state: TurnState, fact: Fact, event: PermissionEvaluated) -> None:
 def _take_up(call: Call) -> None:
     if not call.taken_up:
         call.taken_up = True
-        call.level.untaken -= 1
+        if not call.open_before:
+            call.level.untaken -= 1
 
 
 def _begin(state: TurnState, call: Call) -> None:
@@ -687,10 +751,13 @@ def _answered_call(state: TurnState, level: Level, fact: Fact, answer: ToolItem)
         _take_up(call)
     state.waiting.pop(call.call_id, None)
     call.answer = answer
+    if level.config is not None and level.config.workflow is not None:
+        let_follow(call)
     batch = level.batch
     front = level.front
     while front < len(batch) and (ready := batch[front].answer) is not None:
         level.items.append(ready)
+        _advise(level)
         front += 1
     level.front = front
     if front == len(batch):
@@ -742,9 +809,9 @@ def _child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentComp
     _close(state, level)
     job = next(job for job in call.children if job.started.level_id == level.id)
     job.end, job.ended_at = event, fact.at
-    call.noted.update(level.written)
+    job.noted = level.written
     if isinstance(event, SubagentCompleted):
-        call.noted[TASK_KEY + level.id] = event.output if event.output is not None else level.final_text
+        job.noted[TASK_KEY + level.id] = event.output if event.output is not None else level.final_text
     elif event.details.get("fatal") and state.stop is None:
         state.stop = Stop("failed", "provider_error", event.message, requested_at=fact.at)
 
@@ -783,6 +850,71 @@ def _planning_ended(state: TurnState, event: PlanningCompleted | PlanningFailed)
     if state.phase == "apart":
         state.phase = "ready"
     _touched(state, state)
+
+
+# --- what is folded --------------------------------------------------------------------------------------------------
+
+
+def _refers(level: Level, fact: Fact, event: ToolResult) -> None:
+    """A result that names artifacts or evidence: neither may be lost with its place in the conversation."""
+    cited = event.details.get("citations") if event.details else None
+    evidence = tuple(
+        str(link)
+        for citation in (cited if isinstance(cited, list | tuple) else ())
+        if isinstance(citation, dict) and (link := citation.get("url") or citation.get("id") or citation.get("ref"))
+    )
+    if event.artifact_refs or evidence:
+        level.references[fact.call_id or ""] = event.artifact_refs, evidence
+
+
+def _advise(level: Level) -> None:
+    """The model is told how full its context is with what was just added; worked out once."""
+    config = level.config
+    if config is not None and config.budget_awareness == "per-message" and config.context_window is not None:
+        level.advised[len(level.items) - 1] = context_tokens(level)
+
+
+def _folding(state: TurnState, level: Level, event: CompactionStarted) -> None:
+    level.folds_for = level.step + 1
+    if event.level_id is None:
+        return
+    assert level.config is not None
+    level.phase = "apart"
+    folded = level.items[: event.cut]
+    writer = Level(
+        id=event.level_id,
+        kind="summary",
+        parent=level,
+        depth=level.depth,
+        config=summary_config(level.config),
+        items=[UserItem(parts=(Text(transcript(folded, level.config.context_window)),), origin="runtime")],
+        phase="ready",
+        cut=event.cut,
+        trigger=event.trigger,
+        began_at=state.now,
+        fold_id=event.compaction_id,
+    )
+    state.levels[event.level_id] = state.able[event.level_id] = writer
+
+
+def _folded(state: TurnState, level: Level, event: CompactionCompleted | CompactionFailed) -> None:
+    """From here on the model is shown the summary; the log keeps what it stands for."""
+    writer = next((each for each in state.levels.values() if each.fold_id == event.compaction_id), None)
+    if writer is not None:
+        _close(state, writer)
+    if level.phase == "apart":
+        level.phase = "ready"
+    if isinstance(event, CompactionFailed) or event.summary is None:
+        return
+    cut = event.cut
+    level.conserved = kept_by(level, cut, (), ())
+    level.items[:cut] = [event.summary]
+    level.heard = [heard._replace(place=heard.place - cut + 1) for heard in level.heard if heard.place >= cut]
+    level.advised = {place - cut + 1: used for place, used in level.advised.items() if place >= cut}
+    level.known_tokens = level.known_at = 0
+    level.compactions += 1
+    if level is state:
+        state.compaction_id = event.compaction_id
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------

@@ -13,16 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from wakeful.contracts.budgets import Limits
+from wakeful.contracts.budgets import MAX_PARALLEL_PER_TURN, Limits
+from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.events import ActionRequired, LimitName, RuntimeToolRequested, StopCause
-from wakeful.contracts.tools import MAX_PARALLEL_PER_TURN
+from wakeful.contracts.events.context import CompactionTrigger
+from wakeful.decisions.compaction import context_tokens, cut_of, due, stop_words
 from wakeful.decisions.level_ends import too_many_rounds
 from wakeful.decisions.levels import Call, Level, Pending
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
 from wakeful.decisions.state import Stop, TurnState
 
-Because: TypeAlias = Literal["cancelled", "budget", "completed"]
+Because: TypeAlias = Literal["cancelled", "budget", "completed", "dependency"]
 """Why a call is not run."""
+DEPENDENCY_FAILED = "dependency_failed"
+"""What is told of a node that was skipped because one before it did not succeed."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -55,6 +59,13 @@ class SkipCall:
 
 
 @dataclass(slots=True, frozen=True)
+class ResolveNode:
+    """Work out the arguments of a workflow's node from what those before it gave."""
+
+    call_id: str
+
+
+@dataclass(slots=True, frozen=True)
 class Suspend:
     """Rest until somebody outside has said something. Costs nothing meanwhile."""
 
@@ -69,6 +80,7 @@ class HitLimit:
     name: LimitName
     limit: float
     observed: float
+    what: str = ""
 
 
 @dataclass(slots=True, frozen=True)
@@ -82,6 +94,16 @@ class StopWork:
 @dataclass(slots=True, frozen=True)
 class StartPlanning:
     """Have a planner look at the task first."""
+
+
+@dataclass(slots=True, frozen=True)
+class Fold:
+    """Fold the beginning of a level's conversation into a summary."""
+
+    level: str | None
+    trigger: CompactionTrigger
+    cut: int
+    tokens_before: int
 
 
 @dataclass(slots=True, frozen=True)
@@ -118,10 +140,12 @@ Step: TypeAlias = (
     AskModel
     | TakeUp
     | SkipCall
+    | ResolveNode
     | Suspend
     | HitLimit
     | StopWork
     | StartPlanning
+    | Fold
     | EndLevel
     | CheckAnswer
     | AskCaller
@@ -187,6 +211,9 @@ def _of_level(state: TurnState, level: Level, room: _Room) -> list[Step]:
         return [AskCaller()] if level.go_on is None else [Finish("completed", "natural")]
     if level.id is not None:
         return [EndLevel(level.id)]
+    if level.config is not None and level.config.workflow is not None:
+        lost = [call.call_id for call in level.batch if call.answer is None or call.answer.is_error]
+        return [Finish("failed", "node_failed", level.final_text) if lost else Finish("completed", "natural")]
     if state.structured and not level.answer_checked:
         return [CheckAnswer()]
     return [Finish("completed", "natural")]
@@ -204,7 +231,27 @@ def _next_round(state: TurnState, level: Level, room: _Room) -> list[Step]:
         if level.id is not None:
             return [_ended(level, *too_many_rounds(level, most))]
         return [HitLimit("max_steps", most, level.step + 1)]
+    if (shorten := _too_long(state, level)) is not None:
+        return [shorten]
     return _ask(state, level, room, AskModel(level.step + 1, 0, 1, level=level.id), last_round=level.step + 1 == most)
+
+
+def _too_long(state: TurnState, level: Level) -> Fold | HitLimit | None:
+    """What has to be done about a conversation that has grown too long for the next request; tried once for each."""
+    found = due(level, state.limits.history_tokens)
+    if found is None:
+        return None
+    percent = awareness_limit(level.config.budget_awareness) if level.config is not None else None
+    if level.folds_for != level.step + 1 and (percent is None or percent > 0):
+        cut = cut_of(level, found.window)
+        if cut:
+            return Fold(level.id, found.trigger, cut, found.used)
+    if found.trigger == "context_budget" and percent is not None:
+        words = stop_words(found.used, found.window, percent)
+        return HitLimit("context_budget", percent, found.used * 100 // found.window, words)
+    if state.limits.history_tokens is not None and found.used > state.limits.history_tokens:
+        return HitLimit("tokens", state.limits.history_tokens, found.used, "history")
+    return None  # the provider may still take it; if it does not, it says so
 
 
 def _ask(state: TurnState, level: Level, room: _Room, step: AskModel, *, last_round: bool = False) -> list[Step]:
@@ -260,6 +307,12 @@ def _lost(state: TurnState, level: Level, room: _Room) -> list[Step]:
         return _ask(state, level, room, AskModel(asked.step, asked.candidate, asked.attempt + 1, wait, at))
     if failure.disposition == "fallback":
         return _ask(state, level, room, AskModel(asked.step, asked.candidate + 1, 1, level=at))
+    if failure.failure_kind == "context_length_exceeded" and level.folds_for != level.step and level.kind != "summary":
+        window = level.config.context_window if level.config is not None else None
+        used = context_tokens(level)
+        cut = cut_of(level, window or used)
+        if cut:
+            return [Fold(level.id, "context_exceeded", cut, used)]
     tried = len(level.attempts)
     spent = " (retries exhausted)" if failure.attempt >= MAX_ATTEMPTS else ""
     again = f" after {tried} attempts{spent}" if tried > 1 else ""
@@ -284,6 +337,11 @@ def _acting(state: TurnState, level: Level, room: _Room) -> list[Step]:
     config = level.config
     for call in level.batch[level.front :]:
         if call.is_waiting:
+            continue
+        if call.unresolved and call.answer is None:
+            if not call.open_before:
+                failed = any(before.answer is None or before.answer.is_error for before in call.after)
+                steps.append(SkipCall(call.call_id, "dependency") if failed else ResolveNode(call.call_id))
             continue
         serial = _is_serial(level, call)
         if call.answer is None and not call.taken_up:

@@ -149,7 +149,7 @@ def given(
     parts = gate.parts
     verdicts = [place for place, event in enumerate(before) if isinstance(event, PermissionEvaluated)]
     back = len(before) - verdicts[-1] if verdicts else None
-    if result.ref is None and makes_short_text(result.value):
+    if result.ref is None and makes_short_text(result.value, parts.result_bytes()):
         record.permission_ref = f"@-{back}" if back is not None else record.permission_ref
         return Admission([*before, at_once(record, result.value, parts.now(), parts.keys())])
     if judged_again:
@@ -159,7 +159,12 @@ def given(
         value = result.value if result.ref is None else json.loads(await parts.fetch(result.ref.digest))
         try:
             events = await shaped(
-                *(record, value), now=parts.now, keep=parts.keep, keys=parts.keys(), verdict_before=back
+                *(record, value),
+                now=parts.now,
+                keep=parts.keep,
+                keys=parts.keys(),
+                verdict_before=back,
+                most=parts.result_bytes(),
             )
         except ResultRefused as refused:
             error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)

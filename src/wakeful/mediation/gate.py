@@ -149,6 +149,8 @@ class GateParts:
     principal: Principal | None = None
     keys: Callable[[], SecretValues] = field(default=lambda: NO_SECRETS)
     """The runtime's own keys: no result of a tool may hold one. Asked for by the first call that has a result."""
+    result_bytes: Callable[[], int | None] = field(default=lambda: None)
+    """The turn's limit for what a model is shown of one result; None: what holds for any."""
 
     def proposed(self, proposal: Proposal) -> ProposedCall:
         """The call as predicates and hooks see it."""

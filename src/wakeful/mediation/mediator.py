@@ -257,7 +257,13 @@ class Mediator:
             return []
         try:
             parts = self._parts
-            return await shaped(record, consulted.result, now=parts.now, keep=parts.keep, keys=parts.keys())
+            return await shaped(
+                *(record, consulted.result),
+                now=parts.now,
+                keep=parts.keep,
+                keys=parts.keys(),
+                most=parts.result_bytes(),
+            )
         except ResultRefused as refused:
             error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
             now = self._parts.now()

@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
@@ -15,14 +15,15 @@ from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
 from wakeful.agents.runner import TurnRunner
-from wakeful.agents.work import CheckAnswer, TurnWork
+from wakeful.agents.work import CheckAnswer, OtherAgent, TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef, Text
+from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import InvalidConfig, ToolMissing, WakefulError
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, ToolMissing, WakefulError
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
@@ -32,33 +33,42 @@ from wakeful.contracts.events import (
     TurnConfigChanged,
     TurnStarted,
     TurnSuspended,
+    WorkflowStarted,
 )
 from wakeful.contracts.tools import Principal
+from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.prompting import own_instructions
 from wakeful.decisions.secret_values import SecretValues, keys_only
+from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, Store, TurnRow
 from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
+from wakeful.service.configuring import config_of, window_of
 from wakeful.service.context import TurnContext, around, gather, prompt_of, resolved, watching_skills
+from wakeful.service.node_agents import other_agents
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.retrieving import retrieve
+from wakeful.service.routing import RECENT, Routed, Turn, choices_of, routed_models
 from wakeful.service.toolbelt import Belt, toolbelt
+from wakeful.tools.answered_here import AnsweredHere
 from wakeful.tools.context import RunContext
+from wakeful.tools.person import ask_person
 
 MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
 
 
 class Prepared(NamedTuple):
-    """A turn that can be run, what the log knows of it, and what was found for it."""
+    """A turn that can be run, what the log knows of it, what was found for it, and whom it may ask."""
 
     work: TurnWork
     folded: Folded
     context: TurnContext
+    routed: Routed
 
 
 async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequest, stack: AsyncExitStack) -> Prepared:
@@ -73,6 +83,9 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     claim.seen = max(claim.seen, folded.last_seq)
     of_turn = turn_facts(recorded, row.turn_id)
     admitted = next(entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted))
+    workflow = await _workflow(store, admitted)
+    if workflow is not None and any(node.kind == "approval" for node in workflow.graph.nodes):
+        agent = _with_person(agent)
     context = admitted.context
     principal = _principal(request, admitted.principal)
     deps = request.deps
@@ -91,9 +104,25 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack)
     limits = admitted.limits or allowed(runtime, request)
     config = await _config(request, row, deps, context, principal, folded, belt, found, limits)
-    models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
-    planner = _planner(runtime, agent)
-    await runtime.pricing.ready([*models, *planner])
+    others: dict[str, OtherAgent] = {}
+    tools = belt.tools
+    if workflow is not None:
+        others = await other_agents(runtime, workflow.graph, request.agents, stack)
+        called = [agent_declaration(other.config.agent_name) for other in others.values()]
+        config = config.changed(workflow=workflow, tools=(*config.tools, *called))
+        tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
+    planner = _apart(runtime, agent, "planning_model", agent.planning_model if agent.planning_enabled else None)
+    summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
+    await runtime.pricing.ready([*planner, *summariser])
+    routed = await _routed(runtime, request, claim, config, folded, recorded, of_turn)
+    models = routed.models
+    config = config.changed(context_window=window_of(models[0]) if models else None)
+    if models and awareness_limit(config.budget_awareness) is not None and config.context_window is None:
+        raise ContextWindowUnknown(
+            f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
+            f"{models[0].ref}, which nobody knows",
+            "name a model whose window is known, give its profile a context_window, or leave budget_awareness out",
+        )
     work = TurnWork(
         store=store,
         claim=claim,
@@ -102,7 +131,9 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         config=config,
         models=models,
         planner=planner,
-        tools=belt.tools,
+        tools=tools,
+        others=others,
+        summariser=summariser,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
         clock=runtime.clock,
@@ -139,24 +170,57 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         context=context,
         principal=principal,
         keys=keys,
+        result_bytes=lambda: work.state.limits.result_bytes,
         consult_unfit=request.consult_unfit,
     )
     work.recatalog = _recataloger(runtime, work, belt)
     _with_hooks(runtime, request, work)
     work.after_call = watching_skills(work, work.after_call)
-    return Prepared(work, folded, found)
+    return Prepared(work, folded, found, routed)
 
 
-def _planner(runtime: Runtime, agent: Agent[Any, Any]) -> list[Model]:
-    """Who plans, where that is not the executor. Refused before anything is asked when there is no such model."""
-    if not agent.planning_enabled or agent.planning_model is None:
+async def _routed(
+    runtime: Runtime,
+    request: RunRequest,
+    claim: Claim,
+    config: TurnConfig,
+    folded: Folded,
+    recorded: Sequence[Recorded],
+    of_turn: Sequence[Recorded],
+) -> Routed:
+    """The models that this turn may ask."""
+    choices = choices_of(runtime.resolve_model, request.agent)
+    models = [each.model for each in choices if each.model is not None]
+    await runtime.pricing.ready(models)
+    if config.workflow is not None:
+        return Routed(tuple(models), ())  # its nodes ask models of their own, or none
+    admitted = [entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted)]
+    recent = recorded[-RECENT:]
+    if any(hasattr(model, "profile") for model in models):  # others have no limits that anybody has told of
+        recent = await runtime.store.read(claim.agent_id, after=max(0, claim.seen - RECENT))
+    turn = Turn(
+        claim.turn_id,
+        config,
+        folded.state.limits if folded.started is not None else admitted[0].limits or allowed(runtime, request),
+        folded.state.cost,
+        [message.item for message in admitted],
+        of_turn,
+        recent,
+        request.model_from,
+    )
+    return routed_models(runtime, choices, turn)
+
+
+def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
+    """A model for one phase alone. Refused before anything is asked when there is no such model."""
+    if choice is None:
         return []
     try:
-        return [runtime.resolve_model(agent.planning_model)]
+        return [runtime.resolve_model(choice)]
     except WakefulError as error:
         raise InvalidConfig(
-            f"Agent {agent.name!r}: planning_model={agent.planning_model!r} cannot be used: {error.message}",
-            error.hint or "name another model, or leave planning_model out to plan with the agent's own",
+            f"Agent {agent.name!r}: {field}={choice!r} cannot be used: {error.message}",
+            error.hint or f"name another model, or leave {field} out to use the agent's own",
         ) from error
 
 
@@ -222,31 +286,7 @@ async def _config(
         instructions = await told if inspect.isawaitable(told) else told
     names = [tool.name for tool in belt.offered]
     prompt = prompt_of(agent, found, before, instructions, names, limits.depth)
-    return TurnConfig(
-        agent_name=agent.name,
-        model_ref=_ref(agent.model),
-        fallbacks=tuple(_ref(choice) for choice in agent.fallbacks),
-        instructions=prompt.text,
-        prompt_blocks=prompt.blocks,
-        skills=found.skills,
-        tools=belt.offered,
-        policy=belt.policy,
-        profile=agent.profile or "chat",
-        workspace=str(agent.workspace) if agent.workspace is not None else None,
-        injected_tool_args=dict(agent.injected_tool_args),
-        sandbox=agent.sandbox.as_dict(),
-        settings={name: value for name, value in agent.settings.items() if name != "stream"},
-        output_schema=agent.output_schema,
-        planning_enabled=agent.planning_enabled,
-        planning_model=agent.planning_model,
-        planning_instructions=agent.planning_instructions,
-        budget_awareness=agent.budget_awareness,
-        allow_parallel_subagents=agent.allow_parallel_subagents,
-        max_parallel_subagents=agent.max_parallel_subagents,
-        subtasks=agent.subtasks,
-        collections=tuple(each if isinstance(each, str) else each.name for each in agent.collections),
-        compaction=agent.compaction,
-    )
+    return config_of(agent, belt, prompt.text).changed(prompt_blocks=prompt.blocks, skills=found.skills)
 
 
 def _streams(request: RunRequest) -> bool:
@@ -254,20 +294,21 @@ def _streams(request: RunRequest) -> bool:
     return request.stream and request.agent.settings.get("stream", True) is not False
 
 
-def _ref(choice: str | Model) -> str:
-    return choice if isinstance(choice, str) else choice.ref
-
-
 async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, runner: TurnRunner) -> list[Fact]:
     """The facts a turn is taken up with: its beginning, or its recovery."""
-    work, folded, found = prepared
+    work, folded, found, routed = prepared
     store, state, config = runtime.store, work.state, work.config
     encoded = config.model_dump_json().encode()
     digest = "sha256:" + hashlib.sha256(encoded).hexdigest()
     if folded.started is None:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
-        return [*await _begun(runtime, request, work, folded, found, ref), *await _cataloged(work)]
+        return [
+            *await _begun(runtime, request, work, folded, found, ref),
+            *map(work.fact, routed.facts),
+            *await _cataloged(work),
+            *_taken_on(work),
+        ]
     missing = missing_tools(work)
     if missing:
         await _suspend(work, missing)
@@ -288,7 +329,30 @@ async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, run
         facts[2:2] = [*_resolved_again(work, found, before, ref), *catalogued]
     else:
         facts[1:1] = catalogued
-    return facts
+    # After what was settled: the decision is about requests to come.
+    return [*facts, *map(work.fact, routed.facts)]
+
+
+async def _workflow(store: Store, admitted: MessageAdmitted) -> WorkflowRun | None:
+    ref = admitted.workflow_ref
+    return WorkflowRun.model_validate_json(await store.get_blob(ref.digest)) if ref is not None else None
+
+
+def _with_person(agent: Agent[Any, Any]) -> Agent[Any, Any]:
+    """The agent, able to ask a person: an approval of a workflow is such a question."""
+    if any(tool.name == ask_person.name for tool in agent.tools):
+        return agent
+    return agent.changed(tools=(*agent.tools, *agent.given_sources, ask_person))
+
+
+def _taken_on(work: TurnWork) -> list[Fact]:
+    """The workflow that the turn runs, as a fact: from there on its nodes are calls."""
+    run = work.config.workflow
+    if run is None:
+        return []
+    graph = run.graph
+    event = WorkflowStarted(name=graph.name, workflow_id=graph.id, revision=run.revision, nodes=len(graph.nodes))
+    return [work.fact(event)]
 
 
 def _recataloger(runtime: Runtime, work: TurnWork, belt: Belt) -> Callable[[], Awaitable[list[Fact]]]:

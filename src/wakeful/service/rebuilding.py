@@ -11,9 +11,9 @@ from typing import Any, cast
 from wakeful.agents.config import find_tool
 from wakeful.agents.definition import Agent
 from wakeful.agents.folding import fold
+from wakeful.agents.gating import tools_of_the_runtime
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.controls import tools_of_the_runtime
-from wakeful.contracts.errors import AgentMissing, ToolMissing, WakefulError
+from wakeful.contracts.errors import AgentMissing, KeyMissing, ToolMissing, WakefulError
 from wakeful.contracts.policies import GatePolicy
 from wakeful.decisions.prompting import own_instructions
 from wakeful.ports import Store, TurnRow
@@ -67,13 +67,14 @@ async def rebuilt_agent(
         model or _reference(runtime, who, config),
         own_instructions(config),
         _tools(who, config, tools),
-        settings=config.settings,
+        settings={**config.settings, **_about_models(config)},
         fallbacks=config.fallbacks if model is None else (),
         profile=cast(Profile, profile or config.profile),
         workspace=workspace or config.workspace,
         sandbox=config.sandbox,
         policy=_policy(config),
         injected_tool_args=config.injected_tool_args,
+        emit_mcp_progress=config.emit_mcp_progress,
         planning_enabled=config.planning_enabled,
         planning_model=config.planning_model,
         planning_instructions=config.planning_instructions,
@@ -84,6 +85,12 @@ async def rebuilt_agent(
         collections=config.collections,
         compaction=config.compaction,
     )
+
+
+def _about_models(config: TurnConfig) -> dict[str, Any]:
+    """What was said about which models may be asked stands apart from what is sent to them."""
+    said = {"require": list(config.require), "accept_gap": list(config.accept_gap)}
+    return {name: value for name, value in said.items() if value}
 
 
 def _policy(config: TurnConfig) -> GatePolicy | None:
@@ -102,10 +109,13 @@ async def code_needed(store: Store, row: TurnRow) -> list[str]:
 
 
 def _reference(runtime: Runtime, who: str, config: TurnConfig) -> str:
-    for ref in (config.model_ref, *config.fallbacks):
+    refs = (config.model_ref, *config.fallbacks)
+    for ref in refs:
         try:
             runtime.resolve_model(ref)
         except WakefulError as error:
+            if isinstance(error, KeyMissing) and len(refs) > 1:
+                continue  # it is left out with that reason, unless none has its key: then preparing says so
             raise AgentMissing(
                 f"{who} was begun with the model {ref!r}, which cannot be made from its name here: {error.message}",
                 UNCHANGED + "resume it from your program, or pass --model",

@@ -17,6 +17,7 @@ from wakeful.contracts.approvals import Approval
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.conversation import ITEM, AssistantItem, ToolItem, UserItem
 from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
+from wakeful.contracts.costs import CostSummary
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.errors import NotCompleted
 from wakeful.contracts.failures import FailureArtifact
@@ -26,6 +27,7 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
 from wakeful.decisions.conversation_export import Export, export
+from wakeful.decisions.costs import cost_summary
 from wakeful.decisions.redaction import redact_payload
 from wakeful.decisions.run_secrets import RunSecrets
 
@@ -90,6 +92,7 @@ class RunResult(Generic[Out_co]):
         runtime_tools: Sequence[RuntimeToolRequest] = (),
         failure_artifact: FailureArtifact | None = None,
         cost_usd: float | None = None,
+        cost_summary: CostSummary | None = None,
         items: Sequence[UserItem | AssistantItem | ToolItem] = (),
         facts: Callable[[], Sequence[Recorded]] = tuple,
         config: TurnConfig | None = None,
@@ -123,6 +126,7 @@ class RunResult(Generic[Out_co]):
         self.failure_artifact = failure_artifact
         self.cost_usd = cost_usd
         """None: the price is unknown, which is not the same as nothing."""
+        self._cost_summary = cost_summary
         self._output = output
         self._items = tuple(items)
         self._facts = facts
@@ -182,6 +186,13 @@ class RunResult(Generic[Out_co]):
                 )
             )
         return views
+
+    @property
+    def cost_summary(self) -> CostSummary:
+        """What the run cost, by model and by depth; what nobody knows is counted and not guessed."""
+        if self._cost_summary is None:
+            self._cost_summary = cost_summary(self.turn_id, self._facts())
+        return self._cost_summary
 
     # --- from the log, when asked for ------------------------------------------------------------------------------
 
@@ -255,6 +266,7 @@ class RunResult(Generic[Out_co]):
                 "total_tokens": self.usage.total_tokens,
             },
             "cost_usd": self.cost_usd,
+            "cost_summary": self.cost_summary.model_dump(mode="json"),
             "model_calls": self.model_calls,
             "tool_calls": self.tool_calls,
             "turn_count": self.turn_count,
@@ -310,6 +322,7 @@ class RunResult(Generic[Out_co]):
             runtime_tools=[RuntimeToolRequest.normalise(request) for request in data["runtime_tools"]],
             failure_artifact=FailureArtifact.model_validate(artifact) if artifact else None,
             cost_usd=data["cost_usd"],
+            cost_summary=CostSummary.model_validate(data["cost_summary"]),
             items=[ITEM.validate_python(item) for item in data["history"]],
             exported=Export(
                 tuple(Message.model_validate(message) for message in data["messages"]),

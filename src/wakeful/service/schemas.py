@@ -13,6 +13,7 @@ from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.budgets import BudgetProfile
 from wakeful.contracts.conversation import Item
 from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
+from wakeful.contracts.costs import CostSummary
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.policies import GatePolicy
@@ -54,6 +55,7 @@ class RunResultDocument(Value):
     token_usage: TokenUsage
     usage: UsageCounts
     cost_usd: float | None
+    cost_summary: CostSummary
     model_calls: int
     tool_calls: int
     turn_count: int

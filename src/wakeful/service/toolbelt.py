@@ -52,9 +52,7 @@ async def toolbelt(
     stack: AsyncExitStack,
 ) -> Belt:
     """Put the belt together. Sources stay open until the stack is left."""
-    offers = await _offers([source.within(surroundings) for source in agent.sources], stack)
-    tools = _by_name(agent, offers)
-    withheld = [each for offer in offers for each in offer.withheld]
+    tools, withheld = await registered(agent, surroundings, stack)
     _check_hitl(agent, tools, withheld)
     check_collisions(f"Agent {agent.name!r}", agent.injected_tool_args, [tool.declaration for tool in tools.values()])
     policy = gate_policy(agent, rules, now)
@@ -74,6 +72,14 @@ async def toolbelt(
         catalog,
         lambda others, at: catalog_of(gate_policy(agent, others, at), at),
     )
+
+
+async def registered(
+    agent: Agent[Any, Any], surroundings: Surroundings, stack: AsyncExitStack
+) -> tuple[dict[str, Tool[Any]], list[Withheld]]:
+    """Every tool there is for an agent, whatever its policy leaves of them, and what its sources hold back."""
+    offers = await _offers([source.within(surroundings) for source in agent.sources], stack)
+    return _by_name(agent, offers), [each for offer in offers for each in offer.withheld]
 
 
 def gate_policy(agent: Agent[Any, Any], rules: Sequence[RuleRow], now: float) -> GatePolicy:

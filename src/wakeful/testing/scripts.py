@@ -23,8 +23,9 @@ class WatchedScript(ScriptedModel):
         clock: Clock | None = None,
         usage: Literal["auto"] | None = None,
         leftover: Literal["fail", "ignore"] = "fail",
+        context_window: int | None = None,
     ) -> None:
-        super().__init__(script, name, clock=clock, usage=usage)
+        super().__init__(script, name, clock=clock, usage=usage, context_window=context_window)
         self._leftover = leftover
         self._reached = 0
         self._answered = False
@@ -62,13 +63,14 @@ def scripted(
     clock: Clock | None = None,
     usage: Literal["auto"] | None = None,
     leftover: Literal["fail", "ignore"] = "fail",
+    context_window: int | None = None,
 ) -> ScriptedModel:
     """A model that says what `script` says: a list of steps, a YAML or JSON file, or a function that gives a step.
 
     `clock` sleeps the scripted delays, `usage="auto"` estimates tokens where a step gives none, and
-    `leftover="ignore"` lets a test end before the script does.
+    `leftover="ignore"` lets a test end before the script does. `context_window` is how many tokens it can be shown.
     """
-    return WatchedScript(script, name, clock=clock, usage=usage, leftover=leftover)
+    return WatchedScript(script, name, clock=clock, usage=usage, leftover=leftover, context_window=context_window)
 
 
 def begin_test() -> None:

@@ -88,6 +88,17 @@ def test_a_limit_ends_the_run_as_incomplete(wakeful: Wakeful, limit: tuple[str, 
     assert f"incomplete ({reason})" in done.err
 
 
+def test_an_option_changes_that_limit_of_an_agents_budget_and_keeps_the_rest(wakeful: Wakeful, folder: Path) -> None:
+    (folder / "clerk.yaml").write_text(
+        "name: filed\nmodel: scripted:demo\n"
+        "budget: {per_run: {usd: 0.5, model_calls: 40, minutes: 20}, per_day: {usd: 2}}\n"
+    )
+    done = wakeful("run", "x", "--agent", "clerk.yaml", "--budget-calls", "7", "--json")
+    started = wakeful("events", json.loads(done.out)["turn_id"], "--kind", "turn.started", "--json")
+    limits = json.loads(started.out)["payload"]["limits"]
+    assert (limits["usd"], limits["model_calls"], limits["seconds"]) == ("0.5", 7, 1200.0)
+
+
 def test_the_prompt_may_come_from_stdin(process: Wakeful) -> None:
     assert process("run", "-", stdin="what is this?\n").code == 0
     assert "what is this?" in process("events").out

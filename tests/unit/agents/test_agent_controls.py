@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from wakeful import Agent, run
+from wakeful.agents.gating import tools_of_the_runtime
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.controls import AgentControls, CompactionPolicy
 from wakeful.contracts.errors import InvalidConfig, UnknownTool
@@ -236,7 +237,14 @@ def test_a_tool_that_the_configuration_gives_may_need_a_person() -> None:
         Agent("ops", "a:b", subtasks=True, hitl_tools=["spawn_parallel"])
 
 
+def test_what_the_configuration_gives_are_tools() -> None:
+    assert tools_of_the_runtime(subtasks=False, allow_parallel_subagents=False) == ()
+    assert tools_of_the_runtime(subtasks=False, allow_parallel_subagents=True) == ("spawn_self", "spawn_parallel")
+    assert "run_subtask" in tools_of_the_runtime(subtasks=True, allow_parallel_subagents=False)
+
+
 CARRIED: dict[str, Any] = {
+    "emit_mcp_progress": False,
     "planning_model": "scripted:planner",
     "planning_instructions": "Plan.",
     "budget_awareness": "limit:100",

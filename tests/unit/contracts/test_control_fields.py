@@ -10,7 +10,6 @@ from wakeful.contracts.controls import (
     CompactionPolicy,
     awareness_limit,
     checked_compaction,
-    tools_of_the_runtime,
 )
 from wakeful.contracts.errors import InvalidConfig
 
@@ -96,9 +95,3 @@ def test_a_compaction_that_makes_no_sense_is_refused(field: str, wrong: Any) -> 
 def test_a_compaction_is_a_policy_or_data(wrong: Any) -> None:
     with pytest.raises(InvalidConfig, match="Agent 'a': compaction="):
         checked_compaction("Agent 'a'", wrong)
-
-
-def test_what_the_configuration_gives_are_tools() -> None:
-    assert tools_of_the_runtime(subtasks=False, allow_parallel_subagents=False) == ()
-    assert tools_of_the_runtime(subtasks=False, allow_parallel_subagents=True) == ("spawn_parallel",)
-    assert "run_subtask" in tools_of_the_runtime(subtasks=True, allow_parallel_subagents=False)

@@ -14,7 +14,7 @@ from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.envelope import published
 from wakeful.contracts.events import ActionRequired, ToolFailed, ToolResult, ToolStarted
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.decisions.levels import Call
+from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.redaction import stable_hash
 from wakeful.mediation.gate import Consulted, GateParts, Proposal
 from wakeful.mediation.mediator import Mediator
@@ -187,7 +187,9 @@ async def test_they_are_taken_out_before_a_predicate_a_hook_or_the_tool_sees_the
     )
     gate = Mediator(config, {"look": look}, "turn_1", GateParts(consult=(hook,)))
     part = CallPart(call_id="c", name="look", arguments={"order": "A", **INJECTED})
-    admission = gate.admit(Call(part, 1, 0, False), part.arguments, now=0.0, batch_id="b", scheduling="parallel")
+    admission = gate.admit(
+        Call(part, 1, 0, False, Level()), part.arguments, now=0.0, batch_id="b", scheduling="parallel"
+    )
     assert admission.later is not None
     admission = (await admission.later())()
     assert admission.dispatch is not None and admission.dispatch.arguments == {"order": "A"}

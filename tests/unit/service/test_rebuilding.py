@@ -8,6 +8,7 @@ from wakeful import Agent, ask_person, run, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.approvals import Always
 from wakeful.contracts.content import Text
+from wakeful.contracts.controls import CompactionPolicy
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentMissing
@@ -67,6 +68,28 @@ async def test_the_folder_the_profile_and_what_needs_a_person_come_back_with_the
     assert await code_needed(store, row) == [], "the policy left all of them out"
     elsewhere = await rebuilt_agent(runtime(store), row, [look_up], workspace=tmp_path.parent, profile="coding")
     assert (elsewhere.workspace, elsewhere.profile) == (tmp_path.parent, "coding")
+
+
+async def test_the_controls_come_back_with_the_agent() -> None:
+    """Also on a machine that has nothing but the store: what a turn was begun with is what it goes on with."""
+    store = MemoryStore()
+    given = Agent(
+        "clerk",
+        "scripted:demo",
+        emit_mcp_progress=False,
+        injected_tool_args={"reason": "Why."},
+        planning_model="scripted:planner",
+        planning_instructions="Plan.",
+        budget_awareness="limit:100",
+        max_parallel_subagents=5,
+        collections=["handbook"],
+        compaction=CompactionPolicy(keep_user_turns=2),
+    )
+    await run(given, "hello", store=store)
+    (row,) = await store.turns()
+    again = await rebuilt_agent(runtime(store), row, [])
+    assert again.controls == given.controls
+    assert (again.collections, again.compaction, again.subtasks) == (given.collections, given.compaction, False)
 
 
 async def test_built_in_tools_and_questions_need_no_code_and_the_rest_does(tmp_path: Path) -> None:

@@ -35,7 +35,10 @@ class ScriptedModel:
         *,
         clock: Clock | None = None,
         usage: Literal["auto"] | None = None,
+        context_window: int | None = None,
     ) -> None:
+        self.context_window = context_window
+        """How many tokens it can be shown; None: it does not say."""
         self._sleep: Callable[[float], Awaitable[None]] = clock.sleep if clock is not None else asyncio.sleep
         self._estimate = usage == "auto"
         self._steps: tuple[ReadyStep, ...] = ()

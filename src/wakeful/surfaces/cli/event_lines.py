@@ -56,6 +56,17 @@ def _about(event: RuntimeEvent) -> str:
         case "model.failed":
             what = f"{has.get('failure_kind')}, {has.get('disposition')}: {has.get('message', '')}"
             return one_line(what, FAILURE_WIDTH)
+        case "routing.candidates.resolved":
+            return one_line(_candidates(has), FAILURE_WIDTH)
+        case "routing.decided":
+            chain = ", then ".join(map(str, (has.get("selected_model_ref"), *has.get("fallback_chain", ()))))
+            return one_line(f"{chain}: {has.get('decision_reason')}", FAILURE_WIDTH)
+        case "routing.single_candidate":
+            return one_line(f"{has.get('selected_model_ref')}")
+        case "routing.not_possible":
+            return one_line(f"{has.get('decision_reason')}", FAILURE_WIDTH)
+        case "rate_limit.hit" | "quota.low" | "quota.blocked":
+            return one_line(_limit(has))
         case "routing.fallback.applied":
             return one_line(f"{has.get('from_model_ref')} → {has.get('to_model_ref')}: {has.get('reason')}")
         case "cost.estimated":
@@ -81,6 +92,21 @@ def _about(event: RuntimeEvent) -> str:
             return one_line(f"{has.get('call_id')} {said} {has.get('result', '')} ({has.get('source')})")
         case _:
             return _shortest(has)
+
+
+def _candidates(payload: dict[str, Any]) -> str:
+    """`a:m, b:m; without c:m (no_credential)`."""
+    able = ", ".join(str(each.get("model_ref")) for each in payload.get("candidates", ())) or "none"
+    out = ", ".join(f"{each.get('model_ref')} ({each.get('reason')})" for each in payload.get("excluded", ()))
+    return f"{able}; without {out}" if out else able
+
+
+def _limit(payload: dict[str, Any]) -> str:
+    """`openai:gpt-5.5: 60 of 60 requests, until 08:00:01`."""
+    used = f": {payload.get('observed', 0):g} of {payload['limit']:g}" if payload.get("limit") is not None else ""
+    named = f" {payload['limit_name']}" if payload.get("limit_name") else ""
+    until = f", until {payload['resets_at']}" if payload.get("resets_at") else ""
+    return f"{payload.get('model_ref')}{used}{named}{until}"
 
 
 def _shortest(payload: dict[str, Any]) -> str:

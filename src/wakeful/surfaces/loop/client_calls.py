@@ -23,6 +23,8 @@ from wakeful.tools.client import ClientTool
 from wakeful.tools.client_side import ForClient
 
 NOT_KEPT = "runtime_tool_request_failed"
+RESTS = ("runtime_tool_pending", "approval_required")
+"""A turn that rests on a person may rest on a client too."""
 Assemble: TypeAlias = Callable[[RuntimeToolDeclaration, str, dict[str, Any]], ToolCall | dict[str, Any]]
 """(declaration, call id, the model's arguments) -> the call, or the failed result of one that is not made."""
 Prepare: TypeAlias = Callable[[RuntimeToolDeclaration, str, dict[str, Any]], Awaitable[ToolCall | dict[str, Any]]]
@@ -66,7 +68,7 @@ class ClientCalls:
 
     async def ask(self, result: RunResult[Any], request: RunRequest) -> tuple[RuntimeToolRequest, ...]:
         """Make the requests that a turn rests on; what cannot be made fails, and the turn goes on with that."""
-        while result.status == "runtime_tool_pending":
+        while result.status in RESTS:
             refused = False
             for pending in result.runtime_tools:
                 if pending.request_id not in self._made:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.errors import ToolAsks, ToolReported
@@ -20,6 +20,9 @@ CallContext = Callable[[RunContext[Any]], Awaitable[dict[str, Any]]]
 Prepare = Callable[[RuntimeToolDeclaration, str, dict[str, Any]], Awaitable[ToolCall | dict[str, Any]]]
 """(declaration, call id, the model's arguments) -> the call, or the failed result of one that is not made."""
 
+Bound: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""(call id, a normalised result) -> the same, no larger than the host wants results to be."""
+
 
 class ExecutorTool(Tool[Any]):
     """One declared tool. What its executor returned is kept whole in `returned`, by call."""
@@ -30,6 +33,7 @@ class ExecutorTool(Tool[Any]):
         core: ToolExecutionCore,
         context: CallContext,
         prepare: Prepare,
+        bound: Bound,
         returned: dict[str, dict[str, Any]],
         asked: dict[str, Message],
     ) -> None:
@@ -37,6 +41,7 @@ class ExecutorTool(Tool[Any]):
         self._core = core
         self._context = context
         self._prepare = prepare
+        self._bound = bound
         self._returned = returned
         self._asked = asked
 
@@ -63,7 +68,7 @@ class ExecutorTool(Tool[Any]):
         if result.get("status") == APPROVAL and APPROVAL in result:
             envelope = self._asked[ctx.call_id] = normalise(result[APPROVAL])
             raise ToolAsks(envelope.content if isinstance(envelope.content, str) else "")
-        self._returned[ctx.call_id] = result
+        result = self._returned[ctx.call_id] = await self._bound(ctx.call_id, result)
         if result["success"]:
             return json.dumps(result["result"], ensure_ascii=False, separators=(",", ":"))
         metadata = dict(result["metadata"])

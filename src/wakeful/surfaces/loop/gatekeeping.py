@@ -1,16 +1,18 @@
 """The loop's part of the gate: what a host says about each call before it runs. The order, written once:
 
-1. the call is prepared                    everybody's parameters, the principal's ceiling
-2. the action policy                       forbidden: denied; preview: a person is asked
-3. the declarative rules                   `tool_call_rules`
-4. the host's mediator                     `pre_tool_mediator`
-5. the hook `pre_tool_call_decision`       may only be stricter
+1. the host's budgets                      one call too many is refused, and with it what is left of the batch
+2. the call is prepared                    everybody's parameters, the principal's ceiling
+3. the action policy                       forbidden: denied; preview: a person is asked
+4. the declarative rules                   `tool_call_rules`
+5. the host's mediator                     `pre_tool_mediator`
+6. the hook `pre_tool_call_decision`       may only be stricter
 
 A deny is final. Whoever raises, runs out of time or answers nonsense has denied. It is heard by the one gate
 (`mediation.mediator`), which every call goes through, and it says nothing about calls that the gate refuses anyway
 except that a mediator may tell the refusal in its own words.
 """
 
+import asyncio
 import copy
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,8 +30,11 @@ from wakeful.mediation.gate import Consulted, Proposal, Unfit
 from wakeful.mediation.judging import ACTION_POLICY, CALL_GATES
 from wakeful.mediation.patience import Late, answered_within
 from wakeful.service.hooks import HookRegistry
+from wakeful.surfaces.loop.between_turns import BUDGET, exceeded
+from wakeful.surfaces.loop.budgeting import RunBudgets
 from wakeful.surfaces.loop.calling import in_its_place
 from wakeful.surfaces.loop.execution import failed, normalised
+from wakeful.surfaces.loop.executor_tool import Bound
 from wakeful.surfaces.loop.host_policy import action_policy
 from wakeful.surfaces.loop.mediator_decisions import (
     PROCEED,
@@ -48,6 +53,8 @@ DECISION_HOOK = "pre_tool_call_decision"
 PREPARATION = "preparation"
 MEDIATION_ERROR = "pre_tool_mediation_error"
 MEDIATOR_SECONDS = 60.0
+BUDGET_EXCEEDED = "budget_exceeded"
+SKIPPED = "a budget of the run was used up before this call began"
 
 
 @dataclass(slots=True)
@@ -61,6 +68,8 @@ class Around:
     find: Callable[[str], RuntimeToolDeclaration | None]
     prepare: Callable[[RuntimeToolDeclaration, str, dict[str, Any]], Awaitable[ToolCall | dict[str, Any]]]
     context: Callable[[int], dict[str, Any]]
+    budgets: RunBudgets
+    bound: Bound
 
 
 class LoopGate:
@@ -70,9 +79,39 @@ class LoopGate:
         self._around = around
         self._mediator = mediator
         self._seconds = seconds
+        self._one_at_a_time = asyncio.Lock()
 
     async def consult(self, proposal: Proposal) -> Consulted:
         """A call that can be made."""
+        budgets = self._around.budgets
+        if not budgets.counts_calls:
+            return await self._consult(proposal)
+        call_id, name = proposal.call.call_id, proposal.declared.name
+        # One after another: whether a call is one too many depends on what is said of those before it.
+        async with self._one_at_a_time:
+            await self._around.teller.catch_up()
+            if not budgets.is_reserved(call_id) and (refused := await self._too_many(call_id, name)):
+                return refused
+            heard = await self._consult(proposal)
+            if not any(said.decision == "deny" or said.replaces for said in heard.said):
+                budgets.reserve(call_id, name)
+            return heard
+
+    async def _too_many(self, call_id: str, name: str) -> Consulted | None:
+        """The call that a budget does not allow, and everything after it."""
+        around = self._around
+        if around.view.exceeded is not None:
+            result = failed(name, SKIPPED, "sibling_skipped", reason="budget")
+            return self._denied(call_id, BUDGET, result)
+        budget = around.budgets.refusing(call_id, name)
+        if budget is None:
+            return None
+        await around.teller.record(exceeded(budget))
+        await around.teller.catch_up()
+        text = f"Tool '{name}' was not run: the budget {budget.name!r} allows {budget.ceiling}"
+        return self._denied(call_id, BUDGET, failed(name, text, BUDGET_EXCEEDED, budget=budget.name))
+
+    async def _consult(self, proposal: Proposal) -> Consulted:
         around, call_id = self._around, proposal.call.call_id
         await around.teller.catch_up()
         tool = around.find(proposal.declared.name)
@@ -130,7 +169,7 @@ class LoopGate:
             return None
         if decision.action == "pending":
             return await self._broke(call_id, name, "said pending, which is not available in this version of wakeful")
-        return self._carried_out(call_id, name, tool, decision)
+        return await self._carried_out(call_id, name, tool, decision)
 
     async def _decide(self, context: dict[str, Any]) -> MediatorDecision:
         hooks = self._around.hooks
@@ -178,7 +217,7 @@ class LoopGate:
 
     # --- what follows ------------------------------------------------------------------------------------------------
 
-    def _carried_out(
+    async def _carried_out(
         self, call_id: str, name: str, tool: RuntimeToolDeclaration | None, decision: MediatorDecision
     ) -> Consulted:
         runtime = tool.runtime if tool is not None else None
@@ -190,6 +229,7 @@ class LoopGate:
         assert decision.result is not None
         given = {"success": True, **decision.result}
         result = normalised(given, tool) if tool is not None else _plain(name, given)
+        result = await self._around.bound(call_id, result)
         self._around.sources.returned[call_id] = result
         if not result["success"]:
             return self._denied(call_id, MEDIATOR, result, completes=decision.complete)

@@ -9,17 +9,16 @@ from wakeful.contracts.conversation_result import ResultEvent
 from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso
 from wakeful.contracts.events import (
     CompletionBlocked,
+    InterruptReceived,
     LimitChanged,
-    ObserverFailed,
-    ToolDeclarationsRejected,
-    ToolMediationDisabled,
-    ToolMediationFailed,
+    LoopFact,
+    ToolResultDiagnosed,
     TranscriptClosed,
     TranscriptLockContended,
-    TranscriptLockReleaseFailed,
-    TranscriptPersistFailed,
 )
+from wakeful.contracts.iteration_budgets import IterationBudget
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
+from wakeful.surfaces.loop.budgeting import RunBudgets
 
 
 class LoopEvent(NamedTuple):
@@ -55,10 +54,6 @@ def approval_required(turn: int, tool_name: str, tool_call_id: str, action_id: s
     return LoopEvent("approval_required", payload)
 
 
-def mediated(event: ToolMediationFailed | CompletionBlocked) -> LoopEvent:
-    return LoopEvent(event.aliases[0], event.model_dump(mode="json"))
-
-
 def runtime_tool_pending(turn: int, request: RuntimeToolRequest) -> LoopEvent:
     named = {"tool_name": request.tool_name, "tool_call_id": request.tool_call_id, "request_id": request.request_id}
     return LoopEvent("runtime_tool_pending", {"turn": turn, **named})
@@ -72,25 +67,31 @@ def failed(error: str, turn: int | None = None) -> LoopEvent:
     return LoopEvent("failed", {"error": error} if turn is None else {"turn": turn, "error": error})
 
 
-def budget_exceeded(event: LimitChanged) -> LoopEvent:
+def budget_exceeded(event: LimitChanged, budgets: RunBudgets) -> LoopEvent:
     """A limit of N allows N: `current` is what was used, and the one after was refused."""
-    budget = "turns" if event.limit_name == "max_steps" else event.limit_name
-    used = int(event.observed) - 1
-    return LoopEvent(
-        "budget_exceeded", {"budget": budget, "dimension": budget, "current": used, "ceiling": int(event.limit)}
-    )
+    budget = budgets.wall_clock if event.limit_name == "wall_clock" else budgets.turns
+    if budget is None or event.limit_name not in ("wall_clock", "max_steps"):
+        budget = IterationBudget(event.limit_name, max(1, int(event.limit)), max(0, int(event.observed) - 1))
+    figures = {"budget": budget.name, "dimension": budget.dimension}
+    return LoopEvent("budget_exceeded", {**figures, "current": budget.current, "ceiling": budget.ceiling})
 
 
-def declarations(event: ToolDeclarationsRejected | ToolMediationDisabled) -> LoopEvent:
-    return LoopEvent(event.aliases[0], event.model_dump(mode="json"))
-
-
-def lock_contention(event: TranscriptLockContended) -> LoopEvent:
-    return LoopEvent("transcript_lock_contention", {"session_id": event.session_id})
-
-
-def swallowed(event: ObserverFailed | TranscriptPersistFailed | TranscriptLockReleaseFailed) -> LoopEvent:
-    return LoopEvent(event.aliases[0], {"surface": event.surface, "error": event.error})
+def noted(event: LoopFact) -> LoopEvent:
+    """What the loop itself noted: under its alias, with what it holds. What a payload need not have is absent."""
+    payload = event.model_dump(mode="json", exclude_none=True)
+    match event:
+        case TranscriptLockContended():
+            payload = {"session_id": event.session_id}
+        case CompletionBlocked():
+            payload = {**payload.pop("rule"), **payload}
+        case ToolResultDiagnosed():
+            payload = {**payload.pop("diagnostics"), **payload}
+        case InterruptReceived():
+            message = payload.pop("message", None) or {}
+            payload = {**payload.pop("details"), **payload, "message": message.get("content", "")}
+        case _:
+            pass
+    return LoopEvent(event.aliases[0], payload)
 
 
 def completed(event: TranscriptClosed) -> LoopEvent:

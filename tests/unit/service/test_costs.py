@@ -1,0 +1,59 @@
+"""What a run cost, as its result tells it."""
+
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Any
+
+from wakeful import Agent, Budget, RunResult, run
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import AssistantItem, CallPart
+from wakeful.contracts.costs import CostLine
+from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
+from wakeful.ports import ModelRequest
+from wakeful.providers.prices import IN_CODE, Listed, Price
+from wakeful.service.costs import costs_of
+from wakeful.store.memory import MemoryStore
+
+USED = TokenUsage(input_tokens=100, output_tokens=20, total_tokens=120)
+ONE = {"input_tokens": 100, "output_tokens": 20}
+
+
+class Priced:
+    """A model with a price that calls a tool nobody has, for ever, after the failures it was given."""
+
+    ref = "mine:m"
+    price = Listed(Price(Decimal(1), Decimal(10)), IN_CODE)
+
+    def __init__(self, *failures: ModelFailure) -> None:
+        self._failures = list(failures)
+
+    async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
+        if self._failures:
+            raise self._failures.pop(0)
+        call = CallPart(call_id=f"c{request.step}", name="nobody", arguments={})
+        yield Reply(item=AssistantItem(parts=(Text("hm"), call)), usage=USED)
+
+
+async def test_a_run_that_a_limit_ended_says_what_it_cost_retries_included() -> None:
+    store = MemoryStore()
+    cut = ModelFailure("cut", kind="stream_interrupted", stage="body", usage=TokenUsage(input_tokens=10))
+    result = await run(Agent("a", Priced(cut)), "go", store=store, budget=Budget(model_calls=3, usd="1"))
+    assert result.stop_reason == "llm_calls"
+    summary = result.cost_summary
+    assert summary.total == CostLine(calls=3, input_tokens=210, output_tokens=40, cost="0.00061")
+    assert summary.by_model == {"mine:m": summary.total} and summary.by_depth == {"0": summary.total}
+    assert (summary.thread_id, summary.turn_id) == (result.thread, result.turn_id)
+    assert (summary.max_cost_usd, summary.cost_complete, summary.usage_complete) == ("1", True, True)
+    assert summary.tool_calls == result.tool_calls
+    report = await costs_of(store, "agent", day=str)
+    assert report.groups == {"a": summary.total}
+
+
+async def test_the_summary_is_in_the_written_result_and_comes_back_from_it() -> None:
+    result = await run(Agent("a", Priced()), "go", budget=Budget(model_calls=1))
+    written = result.to_dict()
+    assert written["cost_summary"] == result.cost_summary.model_dump(mode="json")
+    again: RunResult[Any] = RunResult.from_dict(written)
+    assert again.cost_summary == result.cost_summary
+    assert again.cost_summary.total == CostLine(calls=1, cost="0.0003", **ONE)
