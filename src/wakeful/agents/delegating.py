@@ -326,7 +326,8 @@ class Delegating:
         """A planner begins."""
         work = self._work
         model = work.planner[0] if work.planner else work.models[0]
-        task = next((item for item in reversed(work.state.items) if isinstance(item, UserItem)), None)
+        asked = (item for item in reversed(work.state.items) if isinstance(item, UserItem) and item.origin == "person")
+        task = next(asked, None)  # and not what was looked up for it
         words = task.text[:PREVIEW_CHARS] if task is not None else ""
         started = PlanningStarted(level_id=PLANNER, model_ref=model.ref, task=UserItem(parts=(Text(words),)))
         return [work.fact(started)]
