@@ -35,11 +35,13 @@ from wakeful.contracts.events import (
     TurnSuspended,
     WorkflowStarted,
 )
+from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.conversation_export import turn_facts
+from wakeful.decisions.policy.catalog import kept_apart, referring
 from wakeful.decisions.prompting import own_instructions
-from wakeful.decisions.secret_values import SecretValues, keys_only
+from wakeful.decisions.secret_values import SecretValues
 from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
@@ -96,10 +98,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     check_deps(agent, deps, f"turn {row.turn_id}")
     now = runtime.clock.now() / 1_000_000
 
-    def keys() -> SecretValues:
-        return keys_only(runtime.surroundings.secrets() | {store.secret.hex()})
-
-    found = await gather(agent, folded, recorded, row.turn_id, lambda text: keys().hide_keys(text))
+    found = await gather(agent, folded, recorded, row.turn_id, lambda text: runtime.keys().hide_keys(text))
     surroundings = around(runtime.surroundings, found)
     belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack)
     limits = admitted.limits or allowed(runtime, request)
@@ -162,14 +161,14 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         has_person=request.approver is not None or store.location != ":memory:",
         expiry_seconds=agent.approval_expiry,
         client_seconds=agent.approval_expiry,
-        keep=_safe_keeping(store, keys),
+        keep=_safe_keeping(store, runtime.keys),
         fetch=store.get_blob,
         agent=agent.name,
         thread=row.thread_id,
         turn_id=row.turn_id,
         context=context,
         principal=principal,
-        keys=keys,
+        keys=runtime.keys,
         result_bytes=lambda: work.state.limits.result_bytes,
         consult_unfit=request.consult_unfit,
     )
@@ -370,7 +369,8 @@ async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]
     if not catalog.entries:
         return []
     before = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, ToolCatalogResolved)]
-    ref = await work.store.put_blob(catalog.model_dump_json(exclude_defaults=True).encode(), "application/json")
+    shown = await _referred(work, catalog)
+    ref = await work.store.put_blob(shown.model_dump_json(exclude_defaults=True).encode(), "application/json")
     if before and before[-1].catalog_ref.digest == ref.digest:
         return []
     offered = len(catalog.offered)
@@ -382,6 +382,18 @@ async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]
         withheld=len(catalog.entries) - offered,
     )
     return [work.fact(event)]
+
+
+async def _referred(work: TurnWork, catalog: ToolCatalog) -> ToolCatalog:
+    """The catalogue as it is put on record: what is large or private of a tool is kept apart, and referred to."""
+    entries, changed = [], False
+    for entry in catalog.entries:
+        declared = work.config.tool(entry.tool_name)
+        apart = kept_apart(declared) if declared is not None else {}
+        refs = {name: (await work.store.put_blob(data, "application/json")).digest for name, data in apart.items()}
+        entries.append(referring(entry, refs))
+        changed = changed or bool(refs)
+    return catalog.model_copy(update={"entries": tuple(entries)}) if changed else catalog
 
 
 def _resolved_again(work: TurnWork, found: TurnContext, before: TurnConfig, config_ref: BlobRef) -> list[Fact]:

@@ -14,6 +14,7 @@ from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.routing import Source
+from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.mediation.gate import Consult, ConsultUnfit
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
@@ -44,6 +45,10 @@ class Runtime:
     """What the owner says instead of the numbers of a budget's profile."""
     model_rules: ModelRules
     """Which models the owner lets agents ask."""
+
+    def keys(self) -> SecretValues:
+        """The runtime's own keys: nothing that is written down or shown may hold one."""
+        return keys_only(self.surroundings.secrets() | {self.store.secret.hex()})
 
 
 @dataclass(slots=True)

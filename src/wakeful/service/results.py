@@ -20,6 +20,7 @@ from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
 from wakeful.contracts.costs import CostSummary
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.errors import NotCompleted
+from wakeful.contracts.execution_tree import ExecutionTreeSnapshot
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
@@ -30,6 +31,7 @@ from wakeful.decisions.conversation_export import Export, export
 from wakeful.decisions.costs import cost_summary
 from wakeful.decisions.redaction import redact_payload
 from wakeful.decisions.run_secrets import RunSecrets
+from wakeful.decisions.views.tree import execution_tree
 
 Out_co = TypeVar("Out_co", covariant=True, default=str)
 RunStatus: TypeAlias = Literal[
@@ -97,6 +99,7 @@ class RunResult(Generic[Out_co]):
         facts: Callable[[], Sequence[Recorded]] = tuple,
         config: TurnConfig | None = None,
         exported: Export | None = None,
+        execution_tree: ExecutionTreeSnapshot | None = None,
         location: str = "",
     ) -> None:
         self.turn_id = turn_id
@@ -132,6 +135,7 @@ class RunResult(Generic[Out_co]):
         self._facts = facts
         self._config = config
         self._exported = exported
+        self._tree = execution_tree
         self._location = location
 
     @property
@@ -232,6 +236,11 @@ class RunResult(Generic[Out_co]):
     def events(self) -> tuple[ResultEvent, ...]:
         return self._export.events
 
+    @cached_property
+    def execution_tree(self) -> ExecutionTreeSnapshot:
+        """Every call of the turn, children's included, as the turn's facts tell it: bounded, secrets hidden."""
+        return self._tree if self._tree is not None else execution_tree(self._facts(), self.turn_id, self._secrets)
+
     @property
     def request_metadata(self) -> dict[str, Any]:
         return self._export.request_metadata
@@ -281,6 +290,7 @@ class RunResult(Generic[Out_co]):
             ],
             "tool_audit_events": [audit.model_dump(mode="json", exclude_none=True) for audit in self.tool_audit_events],
             "events": [event.model_dump(mode="json", exclude_none=True) for event in self.events],
+            "execution_tree": self.execution_tree.model_dump(mode="json"),
             "request_metadata": self.request_metadata,
             "history": history if reveal else redact_payload(history, self._declarations, self._secrets),
         }
@@ -331,6 +341,7 @@ class RunResult(Generic[Out_co]):
                 tuple(ResultEvent.model_validate(event) for event in data["events"]),
                 dict(data["request_metadata"]),
             ),
+            execution_tree=ExecutionTreeSnapshot.model_validate(data["execution_tree"]),
         )
 
     @classmethod

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.events.base import CALL, TURN, Event, Need, Preview
+from wakeful.contracts.events.tools import Elsewhere
 from wakeful.contracts.tools import Confinement, HookPoint
 
 ActionType: TypeAlias = Literal["approval", "question"]
@@ -67,6 +68,8 @@ class ActionRequired(Event):
     """Microseconds since the epoch."""
     policy: Literal["ask"] = "ask"
     rule_refs: tuple[str, ...] = ()
+    elsewhere: Elsewhere | None = None
+    """Once it is approved, somebody outside carries it out in the place of the tool's own code."""
 
 
 class ActionResolved(Event):

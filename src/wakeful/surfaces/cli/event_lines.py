@@ -21,8 +21,12 @@ STYLES = {
     "assistant": "blue",
     "tool": "magenta",
     "unknown": "yellow",
+    "subagent": "green",
+    "planning": "green",
 }
 KIND_WIDTH = 24
+INDENT = "  "
+"""What happened in a child stands to the right of what happened around it."""
 FAILURE_WIDTH = 200
 """A provider's own words often end with what to do."""
 
@@ -35,6 +39,7 @@ def event_line(event: RuntimeEvent) -> Text:
         (f"{event.sequence:>5}  {event.timestamp[11:23]}  ", "dim"),
         (f"{plain(event.type):<{KIND_WIDTH}}", style),
         (f" {step:>3}  ", "dim"),
+        INDENT * (event.depth or 0),
         _about(event),
     )
 
@@ -84,6 +89,18 @@ def _about(event: RuntimeEvent) -> str:
             return one_line(f"{has.get('tool_name')}  {has.get('preview', '')}")
         case "permission.evaluated":
             return one_line(f"{has.get('decision')}: {has.get('decision_reason')}")
+        case "subagent.started":
+            return one_line(f"{has.get('tool')}: {has.get('title', '')}  {has.get('level_id')}")
+        case "subagent.completed":
+            return one_line(f"{has.get('level_id')}, {has.get('steps')} steps")
+        case "subagent.failed":
+            return one_line(f"{has.get('level_id')}, {has.get('error')}: {has.get('message', '')}", FAILURE_WIDTH)
+        case "planning.completed":
+            return f"{len(has.get('plan', {}).get('steps', []))} steps"
+        case "context.compaction.completed":
+            return one_line(f"{has.get('tokens_before')} → {has.get('tokens_after')} tokens, {has.get('trigger')}")
+        case "turn.interjected":
+            return one_line(f"{has.get('said_by')}: {_words(has.get('item', {}))}")
         case "turn.completed" | "turn.failed":
             why = f": {has['message']}" if has.get("message") else ""
             return one_line(f"{has.get('stop_reason')}{why}, {duration(has.get('duration_ms', 0.0))}")
@@ -116,6 +133,10 @@ def _shortest(payload: dict[str, Any]) -> str:
         return one_line(f"{named}{payload['message']}")
     fields = {name: value for name, value in payload.items() if isinstance(value, str | int | float | bool)}
     return arguments_text(fields, 100)
+
+
+def _words(item: dict[str, Any]) -> str:
+    return " ".join(str(part.get("text", "")) for part in item.get("parts", []))
 
 
 def _tokens(payload: dict[str, Any]) -> str:

@@ -55,6 +55,7 @@ COMMANDS = {
     "requests cancel": Command("requests_end", "requests cancel ID", "nobody wants the answer any more", "cancel"),
     "events": Command("events", "events [TURN]", "the newest turns, or the log of one (--follow)"),
     "events validate": Command("events_validate", "events validate [FILE]", "hold a log to the published schema"),
+    "tree": Command("tree", "tree [TURN]", "what a turn did, call inside call"),
     "replay": Command("replay", "replay TURN", "decide a turn again and prove that nothing comes out differently"),
     "tools": Command("tools", "tools", "what an agent is offered, allowed, asked, denied, and why"),
     "why": Command("why", "why CALL", "why a call ran, waited or was refused"),
@@ -86,8 +87,8 @@ GROUPS = {
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (
-        "events", "events validate", "tools", "why", "replay", "cost", "debug prompt", "debug latency", "doctor",
-        "schema",
+        "events", "events validate", "tree", "tools", "why", "replay", "cost", "debug prompt", "debug latency",
+        "doctor", "schema",
     ),
 }  # fmt: skip
 FAMILIES = ("debug",)

@@ -7,7 +7,6 @@ event the host sees is a fact of the log. Here live the options, the adapters an
 sequenced (`decisions`, `agents`), how a call is let through (`mediation`).
 """
 
-from wakeful.contracts.compaction_policy import CompactionPolicy
 from wakeful.contracts.completion import CompletionDecision
 from wakeful.contracts.conversation_result import ConversationResult
 from wakeful.contracts.iteration_budgets import IterationBudget
@@ -15,14 +14,17 @@ from wakeful.contracts.policies import ActionPolicy, ActionPolicyProvider, ToolA
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.requests import ConversationRequest
 from wakeful.contracts.transcript import Message, normalise, normalise_all
+from wakeful.contracts.transcript_compaction import TranscriptCompactionPolicy
 from wakeful.decisions.compaction_items import CompactionItem
 from wakeful.decisions.guards import IdenticalFailureTracker, SpinDetector
 from wakeful.decisions.message_compaction import Compaction
 from wakeful.decisions.policy.actions import ActionPolicyResolver
+from wakeful.decisions.policy.tiers import Tiers, tiered
 from wakeful.decisions.policy.visibility import ToolPolicyFilter
 from wakeful.decisions.policy.visibility import ToolVisibility as ToolPolicy
 from wakeful.decisions.truncation import ToolResultTruncator
 from wakeful.ports import CompletionPolicy, ConversationLock, ToolExecutor, TranscriptPersister
+from wakeful.service.principals import resolve_principal, runtime_local_declarations, runtime_tool_policy
 from wakeful.surfaces.loop.compacting import compact
 from wakeful.surfaces.loop.conversation_loop import ConversationLoop
 from wakeful.surfaces.loop.execution import ToolExecutionCore
@@ -35,7 +37,7 @@ __all__ = [
     "ActionPolicyResolver",
     "Compaction",
     "CompactionItem",
-    "CompactionPolicy",
+    "TranscriptCompactionPolicy",
     "CompletionDecision",
     "CompletionPolicy",
     "ConversationLock",
@@ -48,6 +50,7 @@ __all__ = [
     "MemoryConversationLock",
     "Message",
     "SpinDetector",
+    "Tiers",
     "ToolAccessPolicy",
     "ToolExecutionCore",
     "ToolExecutor",
@@ -59,4 +62,8 @@ __all__ = [
     "mediate_turn",
     "normalise",
     "normalise_all",
+    "resolve_principal",
+    "runtime_local_declarations",
+    "runtime_tool_policy",
+    "tiered",
 ]

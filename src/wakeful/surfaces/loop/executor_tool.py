@@ -11,6 +11,7 @@ from wakeful.contracts.tool_calls import ToolCall
 from wakeful.contracts.tools import ToolDeclaration, ToolError
 from wakeful.contracts.transcript import Message, normalise
 from wakeful.surfaces.loop.execution import APPROVAL, ToolExecutionCore
+from wakeful.tools.client_side import ForClient
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
 from wakeful.tools.running import Running
@@ -36,6 +37,7 @@ class ExecutorTool(Tool[Any]):
         bound: Bound,
         returned: dict[str, dict[str, Any]],
         asked: dict[str, Message],
+        for_client: Callable[[RuntimeToolDeclaration, dict[str, Any]], ForClient],
     ) -> None:
         self._tool = tool
         self._core = core
@@ -44,6 +46,7 @@ class ExecutorTool(Tool[Any]):
         self._bound = bound
         self._returned = returned
         self._asked = asked
+        self._for_client = for_client
 
     @property
     def declaration(self) -> ToolDeclaration:
@@ -56,6 +59,9 @@ class ExecutorTool(Tool[Any]):
     @property
     def needs_deps(self) -> bool:
         return False
+
+    def for_client(self, arguments: dict[str, Any]) -> ForClient:
+        return self._for_client(self._tool, arguments)
 
     def start(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> Running:
         # A plain executor runs on a thread, which nobody can stop: its late answer is still an answer.

@@ -16,7 +16,7 @@ import asyncio
 import copy
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from wakeful.contracts import transcript
@@ -40,6 +40,7 @@ from wakeful.surfaces.loop.mediator_decisions import (
     PROCEED,
     MediatorDecision,
     Unusable,
+    handed_over,
     read_decision,
     stricter,
 )
@@ -70,6 +71,8 @@ class Around:
     context: Callable[[int], dict[str, Any]]
     budgets: RunBudgets
     bound: Bound
+    hide: Callable[[str], str] = field(default=str)
+    """Takes the runtime's own keys out of what foreign code said."""
 
 
 class LoopGate:
@@ -168,7 +171,7 @@ class LoopGate:
         if decision.action == "proceed":
             return None
         if decision.action == "pending":
-            return await self._broke(call_id, name, "said pending, which is not available in this version of wakeful")
+            return await self._handed_over(call_id, name, tool, prepared, decision)
         return await self._carried_out(call_id, name, tool, decision)
 
     async def _decide(self, context: dict[str, Any]) -> MediatorDecision:
@@ -243,6 +246,34 @@ class LoopGate:
         )
         return Consulted((word,), result=shown)
 
+    async def _handed_over(
+        self,
+        call_id: str,
+        name: str,
+        tool: RuntimeToolDeclaration | None,
+        prepared: ToolCall | dict[str, Any] | None,
+        decision: MediatorDecision,
+    ) -> Consulted:
+        """Somebody outside carries it out: a request is made, as for a client's own tool, and the call waits."""
+        if tool is None or prepared is None:
+            return await self._broke(call_id, name, "said pending about a call that cannot be made")
+        if isinstance(prepared, dict):
+            return self._denied(call_id, PREPARATION, prepared)
+        try:
+            asked = handed_over(decision, tool, call_id)
+        except Unusable as error:
+            return await self._broke(call_id, name, str(error))
+        if asked.request_id:
+            self._around.sources.request_ids[call_id] = asked.request_id
+        word = Said(
+            by=MEDIATOR,
+            decision="allow",
+            reason="the mediator has somebody outside carry it out",
+            arguments=asked.arguments,
+            elsewhere=asked.elsewhere,
+        )
+        return Consulted((word,), arguments=asked.arguments)
+
     def _denied(self, call_id: str, by: str, result: Mapping[str, Any], *, completes: bool = False) -> Consulted:
         self._around.sources.returned[call_id] = dict(result)
         kind = str(result["metadata"].get("error_type") or "execution_failed")
@@ -252,7 +283,7 @@ class LoopGate:
     async def _broke(self, call_id: str, name: str, why: str) -> Consulted:
         """Who cannot say denies, and leaves a trace."""
         around = self._around
-        reason = f"the mediator {why}"[:1_000]
+        reason = around.hide(f"the mediator {why}")[:1_000]
         event = ToolMediationFailed(turn=around.view.turn, tool_name=name, tool_call_id=call_id, reason=reason)
         await around.teller.record(event)
         await around.teller.catch_up()

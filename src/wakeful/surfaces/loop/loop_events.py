@@ -1,6 +1,7 @@
 """Facts as the loop's own events: their names and payloads, spelled as hosts know them.
 
-Every event is made from one fact of the log, so their order is the log's. Parameters in them are redacted.
+Every event is made from one fact of the log, so their order is the log's. Which fact has which name is said by the one
+mapping of all views. Parameters in them are redacted.
 """
 
 from typing import Any, NamedTuple
@@ -8,16 +9,25 @@ from typing import Any, NamedTuple
 from wakeful.contracts.conversation_result import ResultEvent
 from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso
 from wakeful.contracts.events import (
+    ActionRequired,
+    AssistantRecorded,
     CompletionBlocked,
+    Event,
     InterruptReceived,
     LimitChanged,
     LoopFact,
+    ModelRequested,
+    RuntimeToolRequested,
+    ToolResult,
     ToolResultDiagnosed,
+    ToolStarted,
     TranscriptClosed,
     TranscriptLockContended,
+    TurnFailed,
 )
 from wakeful.contracts.iteration_budgets import IterationBudget
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
+from wakeful.decisions.views.mapping import VIEWS
 from wakeful.surfaces.loop.budgeting import RunBudgets
 
 
@@ -35,36 +45,45 @@ class HostIds(NamedTuple):
     session_id: str = ""
 
 
+def _name(event: Event | type[Event]) -> str:
+    """What hosts call a fact. Only those that have a name there are told."""
+    name = VIEWS[event.kind].loop
+    assert name is not None, event.kind
+    return name
+
+
 def turn_started(turn: int, max_turns: int, message_count: int) -> LoopEvent:
-    return LoopEvent("turn_started", {"turn": turn, "max_turns": max_turns, "message_count": message_count})
+    return LoopEvent(_name(ModelRequested), {"turn": turn, "max_turns": max_turns, "message_count": message_count})
 
 
 def tool_call(turn: int, tool_name: str, tool_call_id: str, envelope: dict[str, Any]) -> LoopEvent:
     """`envelope` is the redacted form of the parameters with its hash."""
-    return LoopEvent("tool_call", {"turn": turn, "tool_name": tool_name, "tool_call_id": tool_call_id, **envelope})
+    return LoopEvent(
+        _name(ToolStarted), {"turn": turn, "tool_name": tool_name, "tool_call_id": tool_call_id, **envelope}
+    )
 
 
 def tool_result(turn: int, tool_name: str, tool_call_id: str, *, success: bool) -> LoopEvent:
     payload = {"turn": turn, "tool_name": tool_name, "tool_call_id": tool_call_id, "success": success}
-    return LoopEvent("tool_result", payload)
+    return LoopEvent(_name(ToolResult), payload)
 
 
 def approval_required(turn: int, tool_name: str, tool_call_id: str, action_id: str) -> LoopEvent:
     payload = {"turn": turn, "tool_name": tool_name, "tool_call_id": tool_call_id, "action_id": action_id}
-    return LoopEvent("approval_required", payload)
+    return LoopEvent(_name(ActionRequired), payload)
 
 
 def runtime_tool_pending(turn: int, request: RuntimeToolRequest) -> LoopEvent:
     named = {"tool_name": request.tool_name, "tool_call_id": request.tool_call_id, "request_id": request.request_id}
-    return LoopEvent("runtime_tool_pending", {"turn": turn, **named})
+    return LoopEvent(_name(RuntimeToolRequested), {"turn": turn, **named})
 
 
 def continuation_message_added(turn: int, role: str) -> LoopEvent:
-    return LoopEvent("continuation_message_added", {"turn": turn, "role": role})
+    return LoopEvent(_name(AssistantRecorded), {"turn": turn, "role": role})
 
 
 def failed(error: str, turn: int | None = None) -> LoopEvent:
-    return LoopEvent("failed", {"error": error} if turn is None else {"turn": turn, "error": error})
+    return LoopEvent(_name(TurnFailed), {"error": error} if turn is None else {"turn": turn, "error": error})
 
 
 def budget_exceeded(event: LimitChanged, budgets: RunBudgets) -> LoopEvent:
@@ -73,7 +92,7 @@ def budget_exceeded(event: LimitChanged, budgets: RunBudgets) -> LoopEvent:
     if budget is None or event.limit_name not in ("wall_clock", "max_steps"):
         budget = IterationBudget(event.limit_name, max(1, int(event.limit)), max(0, int(event.observed) - 1))
     figures = {"budget": budget.name, "dimension": budget.dimension}
-    return LoopEvent("budget_exceeded", {**figures, "current": budget.current, "ceiling": budget.ceiling})
+    return LoopEvent(_name(event), {**figures, "current": budget.current, "ceiling": budget.ceiling})
 
 
 def noted(event: LoopFact) -> LoopEvent:
@@ -91,13 +110,13 @@ def noted(event: LoopFact) -> LoopEvent:
             payload = {**payload.pop("details"), **payload, "message": message.get("content", "")}
         case _:
             pass
-    return LoopEvent(event.aliases[0], payload)
+    return LoopEvent(_name(event), payload)
 
 
 def completed(event: TranscriptClosed) -> LoopEvent:
     """The loop ended; `run_outcome` tells whether the work is done."""
     return LoopEvent(
-        "completed",
+        _name(event),
         {
             "turn": event.turn,
             "message_count": event.message_count,

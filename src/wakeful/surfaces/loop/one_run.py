@@ -38,7 +38,6 @@ from wakeful.contracts.events import (
 from wakeful.contracts.outcomes import RunFailure
 from wakeful.contracts.requests import ConversationRequest
 from wakeful.contracts.transcript import Message
-from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.ports import ToolExecutor
 from wakeful.service.cancelling import cancel_turn
 from wakeful.service.hooks import HookRegistry
@@ -49,7 +48,7 @@ from wakeful.surfaces.loop.between_turns import BUDGET, OWN_STOPS, BetweenTurns,
 from wakeful.surfaces.loop.bounding import ResultBounds
 from wakeful.surfaces.loop.budgeting import RunBudgets
 from wakeful.surfaces.loop.calling import at_once, in_its_place
-from wakeful.surfaces.loop.client_calls import ClientCalls, LoopClientTool
+from wakeful.surfaces.loop.client_calls import ClientCalls, LoopClientTool, sent_to_client
 from wakeful.surfaces.loop.compacting import Compactor
 from wakeful.surfaces.loop.conversation_items import items_of
 from wakeful.surfaces.loop.execution import ToolExecutionCore
@@ -120,7 +119,7 @@ class OneRun:
             self._at_natural_end,
         )
         truncator = options.tool_result_truncator
-        self._bounded = ResultBounds(truncator, self._teller, lambda: self._view.turn, self._keys).bound
+        self._bounded = ResultBounds(truncator, self._teller, lambda: self._view.turn, runtime.keys).bound
         self._compactor = Compactor(
             options.compaction_policy, options.summarizer, self._view, self._sources, self._teller
         )
@@ -129,6 +128,7 @@ class OneRun:
             *(hooks, self._view, self._sources, self._teller, self._tools.find, self._tools.prepare, self._context),
             self._budgets,
             self._bounded,
+            lambda text: runtime.keys().hide_keys(text),
         )
         self._gate = LoopGate(around, options.pre_tool_mediator, mediator_seconds)
         self._between = BetweenTurns(
@@ -142,7 +142,8 @@ class OneRun:
         self._metadata: dict[str, Any] = {}
 
     async def carry_out(self) -> ConversationResult:
-        """The run, whole."""
+        """The run, whole. Raises InvalidValue when the host's hook names a principal that is none."""
+        await self._tools.learn_principal()
         await self._open()
         held = await self._lock()
         if held is None and self._options.lock is not None and self._options.session_id:
@@ -218,6 +219,7 @@ class OneRun:
             self._tools.find,
             self._tools.prepare,
             lambda: self._context(self._view.turn),
+            self._sources.request_ids,
         )
 
     def _key(self) -> str | None:
@@ -240,13 +242,20 @@ class OneRun:
                 *(tool, core, self._call_context, self._tools.prepare, self._bounded),
                 self._sources.returned,
                 self._sources.asked,
+                lambda tool, given: sent_to_client(tool, self._tools.assemble, options.run_id, given),
             )
             for tool in options.offered
             if core is not None and tool.name in self._visible
         ]
         prompt, history = self._opening()
         return RunRequest(
-            agent=Agent(self._agent_id, self._model, tools=tools, max_steps=self._budgets.turns_allowed),
+            agent=Agent(
+                self._agent_id,
+                self._model,
+                tools=tools,
+                max_steps=self._budgets.turns_allowed,
+                compaction={"enabled": False},  # a loop folds its transcript when its host asks for that
+            ),
             prompt=prompt,
             thread=MAIN_THREAD,
             key=key,
@@ -349,9 +358,6 @@ class OneRun:
         await self._compactor.fold()
         return [message.to_wire() for message in self._view.messages]
 
-    def _keys(self) -> SecretValues:
-        return keys_only(self._runtime.surroundings.secrets() | {self._runtime.store.secret.hex()})
-
     def _provider_turns(self) -> Callable[..., Any]:
         adapter = self._options.provider_turn_adapter
         assert adapter is not None, "somebody has to run the turns"
@@ -371,10 +377,9 @@ class OneRun:
         return self._original().with_messages(messages)
 
     def _context(self, turn: int) -> dict[str, Any]:
-        request = self._options.request
         context = {**self._options.context, "turn": turn}
-        if request is not None and request.principal is not None:
-            context.setdefault("principal", request.principal)
+        if self._tools.principal is not None:
+            context.setdefault("principal", self._tools.principal)
         return context
 
     async def _call_context(self, ctx: RunContext[Any]) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from typing import Any
 
 from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.events import ObserverFailed
-from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.tool_calls import ToolCall
 from wakeful.service.hooks import HookRegistry
+from wakeful.service.principals import resolve_principal
 from wakeful.surfaces.loop.execution import ToolExecutionCore
 from wakeful.surfaces.loop.options import LoopOptions
 from wakeful.surfaces.loop.telling import Teller, describe
@@ -32,6 +32,13 @@ class Preparer:
         self._sources = sources
         self._hooks = hooks
         self._teller = teller
+        self.principal = options.request.principal if options.request is not None else None
+        """For whom the run acts: whom its request names, or else the host's hook."""
+
+    async def learn_principal(self) -> None:
+        """Ask the host for whom the run acts, where the request does not say. Raises InvalidValue for no principal."""
+        if self.principal is None:
+            self.principal = await resolve_principal(self._options.context, hooks=self._hooks)
 
     def find(self, name: str) -> RuntimeToolDeclaration | None:
         return self._core.find(name) if self._core is not None else None
@@ -55,7 +62,7 @@ class Preparer:
     ) -> ToolCall | dict[str, Any]:
         """The same, with nobody told."""
         assert self._core is not None
-        context, request, principal = self._options.context, self._options.request, self._principal
+        context, request, principal = self._options.context, self._options.request, self.principal
         client = context.get("client_context")
         return self._core.prepared(
             tool,
@@ -71,13 +78,8 @@ class Preparer:
             principal=principal,
         )
 
-    @property
-    def _principal(self) -> ExecutionPrincipal | None:
-        request = self._options.request
-        return request.principal if request is not None else None
-
     async def _tell_denied(self, tool: RuntimeToolDeclaration, call_id: str) -> None:
-        principal = self._principal
+        principal = self.principal
         payload = {
             "tool_name": tool.name,
             "tool_call_id": call_id,

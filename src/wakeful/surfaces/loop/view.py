@@ -47,6 +47,7 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.policy.call_gates import CallGates, CallRule
 from wakeful.decisions.redaction import call_envelope
+from wakeful.decisions.views.mapping import is_turns
 from wakeful.surfaces.loop import loop_events
 from wakeful.surfaces.loop.budgeting import RunBudgets
 from wakeful.surfaces.loop.execution import failed
@@ -77,6 +78,8 @@ class Sources:
     asked: dict[str, Message] = field(default_factory=dict)
     """What an executor wants a person to decide about, by call: its own envelope, whole."""
     rules: tuple[CallRule, ...] = ()
+    request_ids: dict[str, str] = field(default_factory=dict)
+    """What a mediator calls the request of a call; any other has its id from run, tool and call."""
     compacted: tuple[Message, ...] = ()
     """The transcript as the newest compaction left it."""
 
@@ -169,6 +172,8 @@ class LoopView:
 
     def _made(self, recorded: Recorded) -> list[LoopEvent]:
         fact = recorded.fact
+        if not is_turns(fact):
+            return []  # inside a call, which stands here itself
         step, call_id = fact.step or 0, fact.call_id or ""
         self._budgets.at(fact.at)
         match fact.event:

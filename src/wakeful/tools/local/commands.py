@@ -38,6 +38,7 @@ def declared(name: str, description: str, compiled: schema.Compiled, sandbox: Sa
         input_schema=compiled.schema,
         effect="irreversible",
         timeout=command_runs.MAX_TIMEOUT_MS / 1000 + 30,
+        parallel_safe=False,
         permission_class="execute",
         capabilities=("shell", "filesystem", *(("network",) if network else ())),
         categories=("local",),

@@ -13,7 +13,7 @@ MECHANICS = {
     "message-envelope normalisation": {"Message", "normalise", "normalise_all"},
     "conversation request and result models": {"ConversationRequest", "ConversationResult"},
     "execution-principal context": {"ExecutionPrincipal"},
-    "optional transcript compaction": {"compact", "Compaction", "CompactionItem", "CompactionPolicy"},
+    "optional transcript compaction": {"compact", "Compaction", "CompactionItem", "TranscriptCompactionPolicy"},
     "multi-turn loop sequencing": {"ConversationLoop"},
     "tool-call validation and mediation": {
         *("ToolExecutionCore", "ToolExecutor", "ToolResultTruncator", "mediate_turn"),
