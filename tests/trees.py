@@ -76,9 +76,7 @@ def said(nodes: dict[str, Node], name: str, answered: int) -> dict[str, Any]:
     node = nodes[name]
     usage = {"input_tokens": 10, "output_tokens": SPOKEN}
     if answered < len(node.rounds) and node.rounds[answered]:
-        calls = [
-            _call(f"{name}.{answered}.{place}", call) for place, call in enumerate(node.rounds[answered])
-        ]
+        calls = [_call(f"{name}.{answered}.{place}", call) for place, call in enumerate(node.rounds[answered])]
         return {"calls": calls, "usage": usage}
     late = answered - len(node.rounds)
     if node.ending == "never":

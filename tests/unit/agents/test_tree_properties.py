@@ -1,4 +1,4 @@
-"""Any tree under any budget, through the engine: it ends once, exceeds nothing, adds up, and is decided the same again."""
+"""Any tree under any budget, through the engine: it ends once, exceeds nothing, adds up, and replays the same."""
 
 import asyncio
 import os
