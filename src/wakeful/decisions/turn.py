@@ -396,7 +396,8 @@ def _stopping(state: TurnState) -> list[Step]:
     for level in below:
         if level.phase == "asking" or any(call.answer is None for call in level.batch):
             continue
-        return [_stopped(level, stop)]
+        # One that came to its result has it, whatever stops the others.
+        return [EndLevel(level.id) if level.phase == "answered" and level.id else _stopped(level, stop)]
     if below or state.phase == "asking" or open_calls:
         return []
     return [Finish(stop.status, stop.reason, stop.message)]
