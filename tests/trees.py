@@ -16,7 +16,9 @@ from wakeful import Agent, RunContext, tool
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import (
+    AssistantRecorded,
     CostRecorded,
+    ModelCompleted,
     ModelFailed,
     ModelRequested,
     SubagentCompleted,
@@ -234,11 +236,36 @@ def _check_sums(facts: Sequence[Recorded], state: TurnState) -> None:
     assert ledger.tool_calls == len(begun) == sum(ledger.by_tool.values())
     assert ledger.subtasks == sum(isinstance(event, SubagentStarted) for event in events)
     assert (ledger.held_input, ledger.held_output, ledger.held_usd, ledger.held_unpriced) == (0, 0, 0, 0)
-    lost = any(isinstance(event, ModelFailed) for event in events)
-    if not lost:
-        assert ledger.input_tokens == (state.usage.input_tokens or 0)
-        assert ledger.output_tokens == (state.usage.output_tokens or 0)
-        assert ledger.usd == sum(Decimal(event.amount) for event in events if isinstance(event, CostRecorded))
+    assert (ledger.input_tokens, ledger.output_tokens, ledger.usd) == _settled(facts)
+
+
+def _settled(facts: Sequence[Recorded]) -> tuple[int, int, Decimal]:
+    """What the requests of a turn took: what is known of each, and what was held back for it where nothing is."""
+    held: dict[str | None, ModelRequested] = {}
+    priced: set[str | None] = set()
+    heard = spoken = 0
+    usd = Decimal(0)
+    for entry in facts:
+        event, level = entry.fact.event, entry.fact.level
+        if isinstance(event, ModelRequested):
+            held[level] = event
+            priced.discard(level)
+        elif isinstance(event, ModelCompleted | ModelFailed) and level in held:
+            request, usage = held[level], event.token_usage
+            refused = isinstance(event, ModelFailed) and (event.status is not None or event.stage == "connect")
+            if usage is not None:
+                heard, spoken = heard + (usage.input_tokens or 0), spoken + (usage.output_tokens or 0)
+            elif not refused:
+                heard, spoken = heard + (request.reserved_input or 0), spoken + (request.reserved_output or 0)
+            if isinstance(event, ModelFailed):
+                usd += 0 if refused else Decimal(request.reserved_usd or 0)
+                del held[level]
+        elif isinstance(event, CostRecorded):
+            usd += Decimal(event.amount)
+            priced.add(level)
+        elif isinstance(event, AssistantRecorded) and level not in priced:
+            usd += Decimal(held[level].reserved_usd or 0)
+    return heard, spoken, usd
 
 
 def _check_limits(facts: Sequence[Recorded], state: TurnState, limits: Limits) -> None:
