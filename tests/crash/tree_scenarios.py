@@ -173,7 +173,7 @@ async def jobs(store: Store, ledger: Ledger) -> None:
         "go": [calls(("spawn_parallel", {"jobs": listed}), "refund"), lambda heard: _entries(heard[0])],
         "one": [calls("refund"), "first"],
         "two": [calls("look_up", "refund"), calls(("finish_subtask", {"cents": 7}))],
-        "three": [calls("send_letter"), {"fail": [{"kind": "invalid_request", "message": "no", "status": 400}]}],
+        "three": [calls("send_letter"), {"fail": [{"kind": "content_filtered", "message": "no", "status": 400}]}],
     }
     options: dict[str, Any] = {"allow_parallel_subagents": True}
     result = await run(worker(ledger, script, **options), "go", deps=ledger, store=store, key="k")

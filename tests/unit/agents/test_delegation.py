@@ -485,7 +485,7 @@ async def test_a_provider_that_fails_a_child_fails_that_child_unless_every_call_
 async def test_every_way_in_which_a_subtask_fails_has_its_word() -> None:
     """invalid_input, unknown_tools, iteration_limit and schema_not_satisfied are shown above with the rest."""
     look_again = calls("look")
-    gone = {"fail": [{"kind": "invalid_request", "message": "no", "status": 400}]}
+    gone = {"fail": [{"kind": "content_filtered", "message": "no", "status": 400}]}
     script = {
         "go": [calls(subtask("dig")), "done"],
         "dig": [look_again],
