@@ -75,7 +75,8 @@ def test_the_list_of_demos_says_which_are_not_there_yet(wakeful: Wakeful) -> Non
     assert listed.code == 0
     assert "wakeful demo crash" in listed.out
     assert "wakeful demo approve" in listed.out
-    for later in ("budget", "wake", "replay"):
+    assert "wakeful demo budget" in listed.out
+    for later in ("wake", "replay"):
         assert later in listed.out
         refused = wakeful("demo", later)
         assert refused.code == 2
