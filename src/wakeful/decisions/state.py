@@ -150,7 +150,7 @@ class TurnState(Level):
     """Calls of every level's newest round, by id."""
     waiting: dict[str, Call] = field(default_factory=dict)
     """Those that wait for somebody outside."""
-    able: dict[str | None, Level] = field(default_factory=dict)
+    able: dict[str | None, Level] = field(default_factory=dict, compare=False, repr=False)
     """Levels that may have something to do (`Level.can_step`)."""
     in_flight: int = 0
     """Calls that run and requests that are under way, in the whole tree. A call that waits for children is none."""
