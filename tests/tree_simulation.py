@@ -234,7 +234,8 @@ class Simulation:
         if stopped:
             return [self._lost(asked, ModelFailure("stopped", kind="cancelled", stage="body"))]
         first = level.items[0].text if level.id is not None else "0"
-        says = {"text": "1. Do it."} if level.kind == "planner" else said(self.nodes, first, level.answered)
+        plan: dict[str, Any] = {"text": "1. Do it."}
+        says = plan if level.kind == "planner" else said(self.nodes, first, level.answered)
         if "fail" in says:
             why = says["fail"][0]
             failure = ModelFailure(why["message"], kind=why["kind"], stage="headers", status=why["status"])

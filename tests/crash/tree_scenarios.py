@@ -216,4 +216,20 @@ async def planned(store: Store, ledger: Ledger) -> None:
     await check(store, ledger, result)
 
 
+@tool(effect="keyed")
+def forgetful(ctx: RunContext[Ledger]) -> str:
+    """Says that a repeat does nothing, and does it again."""
+    ctx.deps.record("forgetful", ctx.idempotency_key)
+    ctx.deps.here()
+    return "done"
+
+
+async def child_that_lies(store: Store, ledger: Ledger) -> None:
+    """The inversion: an effect of a child that a repeat does a second time."""
+    script = {"go": [calls(subtask("lie")), _sum_up], "lie": [calls("forgetful"), "lied"]}
+    agent = Agent("boss", Model(ledger, script), tools=[forgetful], deps_type=Ledger, subtasks=True)
+    result = await run(agent, "go", deps=ledger, store=store, key="k")
+    await check(store, ledger, result)
+
+
 ALL = [fan_out, jobs, child_that_waits, planned]

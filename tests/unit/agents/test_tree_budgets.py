@@ -226,6 +226,9 @@ async def test_eight_children_at_the_limit_do_not_overspend_together() -> None:
     free = LevelModel(wide(8, [slow]), most=20, spends=10)
     most_under_way = 0
     assert (await played(free)).status == "completed" and most_under_way == 8
+    script = {"go": ["done"], "~plan": ["1. Go."]}
+    planned = await played(LevelModel(script, most=20, spends=10), Budget(output_tokens=29), planning_enabled=True)
+    assert limit_of(planned) == ("tokens", 29, 10 + 20), "the planner took ten"
     states: list[BudgetLeft] = []
 
     @tool(effect="pure")

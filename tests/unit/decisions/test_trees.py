@@ -17,7 +17,7 @@ from tree_simulation import Simulation
 from trees import Ending, Node, check_tree, nodes
 from wakeful.contracts.budgets import Limits
 
-TREES = int(os.environ.get("WAKEFUL_SIMULATED_TREES", "500"))
+TREES = int(os.environ.get("WAKEFUL_SIMULATED_TREES", "400"))
 """How many are grown; the whole check grows 10,000."""
 ENDINGS: tuple[Ending, ...] = ("text", "text", "text", "unavailable", "no_key", "never")
 
