@@ -27,7 +27,7 @@ def test_a_tree_that_is_killed_anywhere_finishes_as_if_nothing_had_happened(scen
 
 
 def test_a_child_that_does_something_twice_is_found_out() -> None:
-    with pytest.raises(AssertionError, match="repeated: .*forgetful .* happened 2 times"):
+    with pytest.raises(AssertionError, match=r"repeated: .*forgetful .* happened 2 times"):
         kill_everywhere(scenarios.child_that_lies)
 
 
