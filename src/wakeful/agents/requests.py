@@ -17,7 +17,6 @@ from wakeful.contracts.events import (
     ContinuationDecided,
     CostEstimated,
     LimitChanged,
-    LimitState,
     ModelFailed,
     ModelRequested,
     ModelResponseAccepted,
@@ -33,6 +32,7 @@ from wakeful.decisions.ledger import Reservation
 from wakeful.decisions.levels import Asked, Level
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
+from wakeful.decisions.routing import Money, moved_limits
 from wakeful.decisions.turn import AskModel
 from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Model, ModelRequest, Reattachable
@@ -105,7 +105,8 @@ class Requests:
         One that the budget has no room for is not made either: the fact says which limit it would have passed.
         """
         work, level = self._work, self.level
-        model = self._models[step.candidate]
+        # A round that a crash cut off keeps its place, also where the chain has become shorter since.
+        model = self._models[min(step.candidate, len(self._models) - 1)]
         refuses: Callable[[dict[str, Any]], ModelFailure | None] | None = getattr(model, "refusal", None)
         refusal = refuses(self._config.settings) if refuses is not None else None  # see `ports.Refusing`
         if refusal is not None:
@@ -395,7 +396,7 @@ def _takes_tools(model: Model) -> bool:
 
 def _moved_on(failure: ModelFailed, model: Model, work: TurnWork, level: Level) -> RoutingFallbackApplied:
     tried = list(dict.fromkeys(record.model_ref for record in level.attempts))
-    limited = failure.failure_kind == "rate_limited"
+    limit = work.state.limits.usd
     return RoutingFallbackApplied(
         routing_id=f"route_{work.row.turn_id}",
         from_model_ref=failure.model_ref,
@@ -403,9 +404,5 @@ def _moved_on(failure: ModelFailed, model: Model, work: TurnWork, level: Level) 
         reason=failure.failure_kind,
         attempt=failure.attempt,
         fallback_chain=tuple(tried),
-        limit_state=LimitState(
-            rate_limit="limited" if limited else "unknown",
-            retry_after_ms=failure.retry_after_ms,
-            quota="blocked" if failure.failure_kind == "quota_exhausted" else "unknown",
-        ),
+        limit_state=moved_limits(failure, Money(Decimal(limit) if limit is not None else None, work.state.cost)),
     )

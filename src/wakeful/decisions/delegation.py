@@ -16,6 +16,7 @@ from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events import SubagentCompleted, SubagentStarted
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.levels import Call, ChildEnd, Level
+from wakeful.decisions.prompting import level_prompt
 from wakeful.decisions.runtime_answers import (
     DELEGATING,
     FINISH,
@@ -53,6 +54,10 @@ class Job(NamedTuple):
     tools: tuple[str, ...] | None
     output_schema: dict[str, Any] | None
     system_prompt: str = ""
+
+
+NO_JOB = Job("", "", None, None)
+"""One child that asks for nothing of its parent's."""
 
 
 def jobs_of(name: str, arguments: Mapping[str, Any], config: TurnConfig) -> list[Job] | Refusal:
@@ -153,36 +158,14 @@ def child_config(parent: TurnConfig, started: SubagentStarted, limits: Limits) -
     tools = tuple(safe.values())
     if started.output_schema is not None:
         tools = (*tools, finish_declaration(started.output_schema))
-    deepest = limits.depth is not None and started.depth >= limits.depth
-    return parent.changed(
-        instructions=child_instructions(parent, started, tools, deepest=deepest), tools=tools, output_schema=None
+    prompt = level_prompt(
+        parent,
+        [tool.name for tool in tools],
+        splits=limits.depth is None or started.depth < limits.depth,
+        structured=started.output_schema is not None,
+        system_prompt=started.system_prompt,
     )
-
-
-def child_instructions(
-    parent: TurnConfig, started: SubagentStarted, tools: Sequence[ToolDeclaration], *, deepest: bool
-) -> str:
-    """What a child is told about itself. No line names a tool that it does not have."""
-    names = {tool.name for tool in tools}
-    lines = [
-        "You carry out one task that was split off from a larger piece of work. You see the task and nothing else of "
-        "it: do what it asks, no more, and answer with the result alone."
-    ]
-    if names.issuperset(SCRATCH):
-        lines.append(
-            "scratch_list, scratch_read and scratch_write hold notes of the whole piece of work: read what you need "
-            "there, and write down what others will need."
-        )
-    if RUN_SUBTASK in names and not deepest:
-        lines.append("Work of several steps that stands by itself can be split further with run_subtask.")
-    if started.output_schema is not None:
-        lines.append(
-            "You must end by calling finish_subtask with a result that fits its schema. When it is refused, correct "
-            "the fields it names and call it again."
-        )
-    if started.system_prompt:
-        lines.append(started.system_prompt)
-    return "\n\n".join(lines)
+    return parent.changed(instructions=prompt.text, prompt_blocks=prompt.blocks, tools=tools, output_schema=None)
 
 
 # --- how it ends ----------------------------------------------------------------------------------------------------

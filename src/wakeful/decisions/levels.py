@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 from wakeful.contracts.events import (
     ActionRequired,
@@ -84,6 +85,14 @@ class Call:
     answer: ToolItem | None = None
     children: list[ChildEnd] = field(default_factory=list)
     """The children it made, in the order of its jobs."""
+    after: tuple["Call", ...] = ()
+    """In a workflow: the calls it takes something from."""
+    open_before: int = 0
+    """How many of those have no answer yet."""
+    unresolved: bool = False
+    """Its arguments are not known before those have one."""
+    whole: BlobRef | None = None
+    """Its whole result, where the model is shown less."""
     wrote: dict[str, Any] = field(default_factory=dict)
     """What it wrote down itself."""
 

@@ -52,6 +52,7 @@ from wakeful.contracts.events import (
     TurnResumed,
     TurnSuspended,
     WarningIssued,
+    WorkflowNodeResolved,
 )
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import BY_DANGER
@@ -74,6 +75,7 @@ from wakeful.decisions.retries import NO_BACKOFF, dispose
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, DELEGATING, SPAWN_PARALLEL
 from wakeful.decisions.state import TurnState, evolve
 from wakeful.decisions.turn import (
+    DEPENDENCY_FAILED,
     AskCaller,
     AskModel,
     Because,
@@ -82,6 +84,7 @@ from wakeful.decisions.turn import (
     Finish,
     Fold,
     HitLimit,
+    ResolveNode,
     SkipCall,
     StartPlanning,
     Step,
@@ -169,6 +172,8 @@ class Replay:
             case TurnInterruptApplied():
                 stop = StopWork(event.cancelled_tool_call_ids, event.skipped_tool_call_ids)
                 return self._one_of(fact, stop) or self._same_interrupt(event)
+            case AnswerRejected() if fact.level is not None:
+                return self._one_of(fact, EndLevel(fact.level))  # what is wrong with it is judged by code
             case AnswerAccepted() | AnswerRejected():
                 return self._one_of(fact, CheckAnswer()) or self._same_patience(event)
             case ContinuationDecided():
@@ -183,6 +188,8 @@ class Replay:
                 return self._child_began(fact, event)
             case SubagentCompleted() | SubagentFailed():
                 return self._child_ended(fact, event)
+            case WorkflowNodeResolved():
+                return self._one_of(fact, ResolveNode(fact.call_id or ""))
             case CompactionStarted():
                 fold = Fold(fact.level, event.trigger, event.cut, event.tokens_before)
                 return self._one_of(fact, fold)
@@ -257,12 +264,9 @@ class Replay:
             return Difference(
                 f"wait {event.backoff_ms} ms", f"wait {'up to ' if longest.jitter else ''}{longest.ms} ms"
             )
-        config = self._level(fact.level).config
-        if config is not None:
-            chain = (config.model_ref, *config.fallbacks)
-            ref = chain[event.candidate] if event.candidate < len(chain) else "no such candidate"
-            if spelled(ref) != spelled(event.model_ref):
-                return Difference(f"ask {event.model_ref}", f"ask {ref}")
+        ref = self.state.model_at(event.candidate, self._level(fact.level))
+        if ref is not None and spelled(ref) != spelled(event.model_ref):
+            return Difference(f"ask {event.model_ref}", f"ask {ref}")
         return self._same(fact)
 
     def _shown(self, step: AskModel) -> int:
@@ -285,8 +289,7 @@ class Replay:
             if asked is not None and asked.reattached and event.disposition == "retry":
                 return self._same(fact)  # the provider did not have the answer any more
             return Difference("lost in a crash", "nothing was taken up again here")
-        config = level.config
-        more = config is not None and event.candidate + 1 < 1 + len(config.fallbacks)
+        more = self.state.has_model_after(event.candidate, level)
         allowed = {
             dispose(
                 event.failure_kind,
@@ -311,8 +314,7 @@ class Replay:
         if step is None:
             return Difference(words(wanted), self._would())
         self._decided = []
-        config = self._level(fact.level).config
-        more = config is not None and event.candidate < len(config.fallbacks)
+        more = self.state.has_model_after(event.candidate, self._level(fact.level))
         disposition = "fallback" if more else "abort"
         if (event.failure_kind, event.disposition) != ("unsupported_transport", disposition):
             return Difference(f"{event.failure_kind}: {event.disposition}", f"unsupported_transport: {disposition}")
@@ -524,6 +526,8 @@ class Replay:
 
 
 def _because(event: ToolFailed) -> Because:
+    if event.tool_error.kind == DEPENDENCY_FAILED:
+        return "dependency"
     if event.error_category == "sibling_canceled":
         return "completed"
     return "budget" if event.abort_reason == "budget" else "cancelled"
