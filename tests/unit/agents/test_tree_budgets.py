@@ -52,10 +52,7 @@ def asked(result: RunResult[Any]) -> int:
 
 
 def begun(result: RunResult[Any], name: str | None = None) -> int:
-    return sum(
-        event.dispatched and name in (None, event.tool_name)
-        for event in of_kind(result, ToolStarted)
-    )
+    return sum(event.dispatched and name in (None, event.tool_name) for event in of_kind(result, ToolStarted))
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
