@@ -172,7 +172,8 @@ async def test_what_a_child_is_told_about_itself_fits_what_it_has() -> None:
     one, deepest, narrow, fit = (model.of(task)[0] for task in ("1", "3", "narrow", "fit"))
     assert "scratch_read" in one.instructions and "run_subtask" in one.instructions
     assert "run_subtask" not in deepest.instructions
-    assert "must end by calling finish_subtask" in fit.instructions and "schema" in fit.instructions
+    assert "must end by calling finish_subtask" in fit.instructions
+    assert "finish_subtask" not in one.instructions and "exactly that structure" in one.instructions
     every = ANSWERED_HERE | {"look", "fetch"}
     for shown in model.seen:
         named = {name for name in every if name in shown.instructions}
