@@ -11,7 +11,7 @@ from level_scripts import LevelModel, Shown, child_ends, ends, subtask
 from wakeful import Agent, Approve, Budget, RunResult, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.budgets import MAX_WALL_CLOCK_MS
-from wakeful.contracts.events import LimitChanged, ModelFailed, ModelRequested, ToolFailed
+from wakeful.contracts.events import LimitChanged, ModelFailed, ModelRequested, ToolFailed, TurnFailed
 from wakeful.service.requests import RunRequest
 from wakeful.service.turns import run_turn
 from wakeful.store.memory import MemoryStore
@@ -96,3 +96,32 @@ async def test_at_the_deadline_whatever_runs_is_cancelled_and_a_person_may_take_
     asked = {"go": [calls(subtask("buy")), "done"], "buy": [calls("pay"), "bought"]}
     waited = await played(asked, clock, [pay], approver=person)
     assert (waited.status, of_kind(waited, LimitChanged)) == ("completed", [])
+
+
+@pytest.mark.spec("CTL-INV-04")
+@pytest.mark.parametrize(
+    ("reason", "agent_options", "budget", "model_options"),
+    [
+        ("max_steps", {"max_steps": 2}, Budget(), {}),
+        ("context_budget", {"budget_awareness": "limit:0"}, Budget(), {"window": 4_000}),
+        ("cost", {}, Budget(usd="30"), {"priced": True, "most": 20, "spends": 20}),
+        ("wall_clock", {}, Budget(seconds=5), {}),
+    ],
+)
+async def test_a_stop_is_said_as_what_it_is_and_never_a_completion(
+    reason: str, agent_options: dict[str, Any], budget: Budget, model_options: dict[str, Any]
+) -> None:
+    clock = FixedClock()
+
+    @tool(effect="pure")
+    def look() -> str:
+        clock.advance(3)
+        return "seen"
+
+    agent = Agent("boss", LevelModel({"go": [calls("look")]}, **model_options), tools=[look], **agent_options)
+    timed = replace(runtime(MemoryStore()), clock=clock)
+    async with asyncio.timeout(60):
+        result = await run_turn(timed, RunRequest(agent, "go", budget=budget))
+    assert (result.status, result.stop_reason) == ("incomplete", reason)
+    end = result.facts()[-1].fact.event
+    assert isinstance(end, TurnFailed) and (end.status, end.stop_reason) == ("incomplete", reason) and end.message
