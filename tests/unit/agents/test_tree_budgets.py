@@ -319,7 +319,7 @@ async def test_what_was_spent_and_held_is_the_same_after_a_kill() -> None:
 # --- results that are too long ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.spec("LOOP-BUD-09", "LOOP-BUD-13", "LOOP-BUD-20")
+@pytest.mark.spec("LOOP-BUD-09", "LOOP-BUD-20")
 @pytest.mark.parametrize("text", ["x" * 9_000, "ü" * 9_000, "x" * 900], ids=["ascii", "two bytes", "short"])
 async def test_an_installation_says_how_much_of_a_result_a_model_is_shown(
     text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
