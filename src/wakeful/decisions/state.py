@@ -592,7 +592,9 @@ def _recorded(state: TurnState, level: Level, fact: Fact, event: AssistantRecord
     if text:
         level.last_text = text
     level.final_text = text
-    measured(level, level.last_usage)
+    window = level.config.context_window if level.config is not None else None
+    if window is not None or state.limits.history_tokens is not None:
+        measured(level, level.last_usage)  # nobody asks how long it is where nothing is held to it
     _advise(level)
     level.continuation = event.continuation
     for call in level.batch:
