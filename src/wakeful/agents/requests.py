@@ -126,7 +126,12 @@ class Requests:
         estimate, reservation = self._estimate(model)
         held: dict[str, Any] = {}
         if work.state.ledger.needs_reservation(work.state.limits):
-            passed = work.state.ledger.passed_by(work.state.limits, reservation)
+            ledger, limits = work.state.ledger, work.state.limits
+            passed = ledger.passed_by(limits, reservation)
+            if passed is not None and ledger.passed_by(limits, reservation, with_held=False) is None:
+                # Only what others hold stands in its way, and they will not take all of it: asked again when one has
+                # settled.
+                return Intent([], model, sends=False)
             if passed is not None:
                 limit = LimitChanged(
                     limit_name=passed.name, limit=passed.limit, observed=passed.observed, what=passed.what

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from tree_simulation import Simulation
 from trees import Ending, Node, check_tree, nodes
 from wakeful.contracts.budgets import Limits
+from wakeful.contracts.events import Terminal, TurnInterruptRequested
 
-TREES = int(os.environ.get("WAKEFUL_SIMULATED_TREES", "500"))
+TREES = int(os.environ.get("WAKEFUL_SIMULATED_TREES", "400"))
 """How many are grown; the whole check grows 10,000."""
 ENDINGS: tuple[Ending, ...] = ("text", "text", "text", "unavailable", "no_key", "never")
 
@@ -62,6 +63,27 @@ def test_no_tree_exceeds_its_budget_and_every_one_ends_once(
             played.play()
             check_tree(played.facts, played.state, held_to)
             assert played.replayed() is None
+
+    asyncio.run(play())
+
+
+@settings(max_examples=TREES // 4, deadline=None, suppress_health_check=list(HealthCheck))
+@given(trees, st.integers(0, 20), st.randoms(use_true_random=False), st.booleans())
+def test_a_tree_that_somebody_stops_is_over_at_every_depth(root: Node, after: int, luck: Random, cut: bool) -> None:
+    async def play() -> None:
+        free = Limits(depth=3, width=4, max_steps=8, result_bytes=50_000, subtasks=50)
+        played = Simulation(root, free, luck)
+        played.play(stop_after=after)
+        if cut:
+            played.cut_off(luck.choice(played.commits[:-1]))
+            played.play()
+        check_tree(played.facts, played.state, free)
+        assert played.replayed() is None
+        asked = [entry.fact.event for entry in played.facts if isinstance(entry.fact.event, TurnInterruptRequested)]
+        end = played.facts[-1].fact.event
+        assert isinstance(end, Terminal)
+        if asked:  # a limit, or a key that fits nowhere, may have stopped it before
+            assert end.status != "completed"
 
     asyncio.run(play())
 
