@@ -1,6 +1,7 @@
 """Everything one turn is carried out with: its place in the store, its configuration, its code, its time."""
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -36,6 +37,7 @@ class TurnWork:
     row: TurnRow
     state: TurnState
     config: TurnConfig
+    """Its name in the log is `config_digest`."""
     models: Sequence[Model]
     """The model and its fallbacks, in order."""
     tools: Mapping[str, Tool[Any]]
@@ -79,6 +81,10 @@ class TurnWork:
 
     def __post_init__(self) -> None:
         self.fact = FactMaker(self.clock, self.row.thread_id, self.row.turn_id)
+
+    @property
+    def config_digest(self) -> str:
+        return "sha256:" + hashlib.sha256(self.config.model_dump_json().encode()).hexdigest()
 
     def models_of(self, level: Level) -> Sequence[Model]:
         """Who is asked for a level: the agent's models, unless it is a phase with one of its own."""

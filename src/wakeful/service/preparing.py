@@ -2,15 +2,15 @@
 
 import hashlib
 import inspect
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from wakeful.agents.context_facts import resolved
 from wakeful.agents.definition import Agent
-from wakeful.agents.folding import Folded, fold
+from wakeful.agents.folding import Folded, fold, predecessor, window_of
 from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
@@ -25,8 +25,6 @@ from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, ToolMi
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
-    ContextItem,
-    ContextResolved,
     MessageAdmitted,
     ToolCatalogResolved,
     TurnConfigChanged,
@@ -57,10 +55,16 @@ async def prepare(
     """The turn, ready to be run. What was opened for it stays open until the stack is left."""
     store, agent = runtime.store, request.agent
     thread = await store.turns_of_thread(row.agent_id, row.thread_id)
-    # Until a turn has begun its row names itself alone; its conversation rests on the whole thread.
-    window_from = row.window_from if row.turn_index else min(turn.first_seq for turn in thread)
-    row = row._replace(window_from=window_from)
+    # Until a turn has begun its row names itself alone; its conversation rests on the thread, from where its predecessor
+    # began to read, or from the newest summary on.
+    before = predecessor(row, thread)
+    known_from = min(turn.first_seq for turn in thread) if before is None else before.window_from
+    window_from = row.window_from if row.turn_index else known_from
     recorded = await store.read(row.agent_id, after=window_from - 1, thread_id=row.thread_id)
+    if not row.turn_index:
+        window_from = window_of(row, thread, recorded)
+        recorded = [entry for entry in recorded if entry.seq >= window_from]
+    row = row._replace(window_from=window_from)
     folded = await fold(store, row, recorded)
     claim.seen = max(claim.seen, folded.last_seq)
     of_turn = turn_facts(recorded, row.turn_id)
@@ -267,7 +271,8 @@ async def opening(
     if folded.started is None:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
-        return [*_begun(runtime, request, work, folded, ref), *await _cataloged(work)]
+        place = await _place(store, work.row)
+        return [*_begun(runtime, request, work, place, ref), *await _cataloged(work)]
     missing = missing_tools(work)
     if missing:
         await _suspend(work, missing)
@@ -320,16 +325,17 @@ async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]
     return [work.fact(event)]
 
 
-def _begun(runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded, config_ref: BlobRef) -> list[Fact]:
+async def _place(store: Store, row: TurnRow) -> int:
+    """The turn's number in its thread, from 1."""
+    thread = await store.turns_of_thread(row.agent_id, row.thread_id)
+    return 1 + sum(turn.first_seq < row.first_seq for turn in thread)
+
+
+def _begun(runtime: Runtime, request: RunRequest, work: TurnWork, place: int, config_ref: BlobRef) -> list[Fact]:
     agent, config = request.agent, work.config
-    began = time.perf_counter()
     messages = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, MessageAdmitted)]
-    instructions = config.instructions.encode()
-    words = len(instructions) + sum(
-        len(part.text) for item in work.state.items for part in item.parts if isinstance(part, Text)
-    )
     started = TurnStarted(
-        turn_index=folded.turns_before + 1,
+        turn_index=place,
         message_ids=tuple(message.message_id for message in messages),
         agent_name=agent.name,
         config_ref=config_ref,
@@ -343,21 +349,7 @@ def _begun(runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded
         principal=messages[0].principal,
         stream=_streams(request),
     )
-    resolved = ContextResolved(
-        context_id=f"ctx_{work.row.turn_id}",
-        instruction_refs=(
-            (ContextItem(ref=config_ref.digest, kind="instruction", tokens=len(instructions) // 3),)
-            if instructions
-            else ()
-        ),
-        history_refs=(
-            ContextItem(ref=f"{work.row.agent_id}:{work.row.window_from}", kind="history", tokens=words // 3),
-        ),
-        tokens_used=words // 3,
-        tokens_are_estimate=True,
-        context_build_ms=round((time.perf_counter() - began) * 1000, 3),
-    )
-    return [work.fact(started), work.fact(resolved)]
+    return [work.fact(started), work.fact(resolved(work, config_ref.digest))]
 
 
 async def _suspend(work: TurnWork, missing: list[str]) -> None:
