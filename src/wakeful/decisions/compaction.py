@@ -5,8 +5,9 @@ nobody knows), handles of artifacts, links of evidence and the ids of what was f
 word for word, and looked for again afterwards: a summary that lost one is not used. The log keeps everything either
 way; only what the model is shown changes.
 
-A cut lies before a message of the user, so that the newest turns stay as they are; where a single turn is too long for
-that, it lies between two rounds, never between a call and its result, and the user's own words go along.
+A cut lies before a message of the user, so that the newest turns stay as they are: as many as are to be kept, or fewer
+where those would not fit. Where a single turn is too long for that, it lies between two rounds, never between a call
+and its result, and the user's own words go along.
 """
 
 from collections.abc import Iterable, Sequence
@@ -102,15 +103,15 @@ def cut_of(level: Level, window: int) -> int:
     assert config is not None
     spoken = [place for place, item in enumerate(items) if isinstance(item, UserItem) and item.origin == "person"]
     keep = config.compaction.keep_user_turns
-    at_turn = spoken[-keep] if len(spoken) > keep else 0
     most = int(window * TAIL_SHARE) * 3
-    if at_turn > 1 and characters(items[at_turn:]) <= most * 2:
-        return at_turn
-    within = _within(items, most)
-    return max(within, at_turn if at_turn > 1 else 0)
+    for turns in range(keep, 0, -1):
+        at_turn = spoken[-turns] if len(spoken) > turns else 0
+        if at_turn > 1 and characters(items[at_turn:]) <= most * 2:
+            return at_turn
+    return max(_within_turn(items, most), spoken[-1] if spoken and spoken[-1] > 1 else 0)
 
 
-def _within(items: Sequence[Item], most: int) -> int:
+def _within_turn(items: Sequence[Item], most: int) -> int:
     """The beginning of the oldest round that still fits into the tail."""
     place, length, best = len(items), 0, 0
     while place > 0:

@@ -21,7 +21,7 @@ from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, ToolMissing, WakefulError
+from wakeful.contracts.errors import ToolMissing
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
@@ -32,7 +32,6 @@ from wakeful.contracts.events import (
     TurnSuspended,
 )
 from wakeful.contracts.tools import Principal
-from wakeful.decisions.compaction import share
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.mediation.consulting import Consulting
@@ -41,6 +40,7 @@ from wakeful.mediation.policing import TurnPolicy
 from wakeful.ports import Claim, Model, Store, TurnRow
 from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
+from wakeful.service.phase_models import models_of
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.toolbelt import Belt, toolbelt
 from wakeful.tools.context import RunContext
@@ -55,8 +55,8 @@ async def prepare(
     """The turn, ready to be run. What was opened for it stays open until the stack is left."""
     store, agent = runtime.store, request.agent
     thread = await store.turns_of_thread(row.agent_id, row.thread_id)
-    # Until a turn has begun its row names itself alone; its conversation rests on the thread, from where its predecessor
-    # began to read, or from the newest summary on.
+    # Until a turn has begun its row names itself alone; its conversation rests on the thread, from where the turn
+    # before it began to read, or from the newest summary on.
     before = predecessor(row, thread)
     known_from = min(turn.first_seq for turn in thread) if before is None else before.window_from
     window_from = row.window_from if row.turn_index else known_from
@@ -80,17 +80,9 @@ async def prepare(
     now = runtime.clock.now() / 1_000_000
     belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
     config = await _config(request, row, deps, context, principal, folded, belt)
-    models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
-    planner = _apart(runtime, agent, "planning_model", agent.planning_model if agent.planning_enabled else None)
-    summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
+    models, planner, summariser, window = models_of(runtime, agent)
     await runtime.pricing.ready([*models, *planner, *summariser])
-    config = config.changed(context_window=_window(models[0]))
-    if share(config.budget_awareness) is not None and config.context_window is None:
-        raise ContextWindowUnknown(
-            f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
-            f"{models[0].ref}, which nobody knows",
-            "name a model whose window is known, give its profile a context_window, or leave budget_awareness out",
-        )
+    config = config.changed(context_window=window)
     work = TurnWork(
         store=store,
         claim=claim,
@@ -146,26 +138,6 @@ async def prepare(
     work.recatalog = _recataloger(runtime, work, belt)
     _with_hooks(runtime, request, work)
     return work, folded
-
-
-def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
-    """A model for one phase alone. Refused before anything is asked when there is no such model."""
-    if choice is None:
-        return []
-    try:
-        return [runtime.resolve_model(choice)]
-    except WakefulError as error:
-        raise InvalidConfig(
-            f"Agent {agent.name!r}: {field}={choice!r} cannot be used: {error.message}",
-            error.hint or f"name another model, or leave {field} out to use the agent's own",
-        ) from error
-
-
-def _window(model: Model) -> int | None:
-    """How much the model can be shown, where it says so."""
-    profile = getattr(model, "profile", None)
-    found = getattr(profile, "context_window", None) if profile is not None else getattr(model, "context_window", None)
-    return found if isinstance(found, int) else None
 
 
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:

@@ -22,6 +22,7 @@ from wakeful.decisions.conversation_export import turn_facts
 from wakeful.ports import TurnRow
 from wakeful.service.admission import admit, check_bound, check_deps, fingerprint_of, reused, storable
 from wakeful.service.client_requests import announce
+from wakeful.service.phase_models import models_of
 from wakeful.service.preparing import opening, prepare
 from wakeful.service.reports import report
 from wakeful.service.requests import RunRequest, Runtime
@@ -38,8 +39,7 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
         # Whatever can be wrong with the request is wrong before its message is safe: afterwards it is owed an answer.
         check_deps(agent, request.deps, "a new turn")
         check_bound(agent, request.context)
-        for choice in (agent.model, *agent.fallbacks):
-            runtime.resolve_model(choice)
+        models_of(runtime, agent)
         history = items_from(request.history) if request.history is not None else ()
         known = await admit(runtime, request, message, fingerprint, history)
     if known.fingerprint != fingerprint:
