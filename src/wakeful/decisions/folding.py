@@ -66,7 +66,8 @@ def settled_fold(
     kept = kept_by(level, cut, open_actions, state.unknown)
     model_ref = writer.config.model_ref if writer.config is not None else None
     rests_on = state.compaction_id if level is state else None
-    item = summary_item(words, level.items[:cut], kept, model_ref, rests_on)
+    window = level.config.context_window if level.config is not None else None
+    item = summary_item(words, level.items[:cut], kept, model_ref, rests_on, window)
     lost = lost_by(kept, item.text)
     if lost:
         return failed("conservation_violated", f"the summary lost {', '.join(lost[:5])}")
