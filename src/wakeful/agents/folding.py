@@ -9,7 +9,7 @@ what lies before is there by its length alone (`UNREAD`), so that places and cou
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -100,8 +100,13 @@ def _window(entry: Recorded) -> WindowStart | None:
     return event.window if isinstance(event, CompactionCompleted) else None
 
 
-async def fold(store: Store, row: TurnRow, recorded: list[Recorded]) -> Folded:
-    """Fold a thread's events up to and including this turn's."""
+async def fold(
+    store: Store,
+    row: TurnRow,
+    recorded: list[Recorded],
+    before: Callable[[Recorded, TurnState], None] | None = None,
+) -> Folded:
+    """Fold a thread's events up to and including this turn's. `before` is shown each of them with the state before."""
     configs: dict[str, TurnConfig] = {}
     states: dict[str, TurnState] = {}
     ordered = turn_after_turn(recorded)
@@ -130,6 +135,8 @@ async def fold(store: Store, row: TurnRow, recorded: list[Recorded]) -> Folded:
                 configs[event.config_ref.digest] = await load_config(store, event.config_ref.digest)
         elif isinstance(event, AssistantRecorded) and fact.level is not None:
             below.update(asked.call_id for asked in event.calls)
+        if before is not None:
+            before(entry, state)
         evolve(state, await hydrated(store, fact))
     ids = {part.call_id for item in newest.items if isinstance(item, AssistantItem) for part in item.calls}
     ids |= below

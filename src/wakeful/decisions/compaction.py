@@ -265,7 +265,7 @@ def _said(items: Sequence[Item], most: int) -> str:
             continue
         if item.origin == "person":
             told.append(f"- {_cut(item.text, min(MAX_MESSAGE_CHARS, most // 2))}")
-        elif _is_summary(item):
+        elif is_summary(item):
             told.extend(part.text.removeprefix(_SAID) for part in item.parts if _holds_said(part))
     text = "\n".join(told)
     while len(text.encode("utf-8", "replace")) > most and len(text) > _SHORTEST:
@@ -273,7 +273,7 @@ def _said(items: Sequence[Item], most: int) -> str:
     return text
 
 
-def _is_summary(item: UserItem) -> bool:
+def is_summary(item: UserItem) -> bool:
     first = item.parts[0] if item.parts else None
     return item.origin == "runtime" and isinstance(first, Text) and first.text.startswith(_HEAD)
 

@@ -1,5 +1,6 @@
 """What a model is told about how full its context is, and where a limit on that stops a run."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -55,7 +56,18 @@ async def identical(store: Store, turn_id: str) -> bool:
 def test_there_are_two_modes() -> None:
     for right in (None, "per-message", *(f"limit:{n}" for n in range(101))):
         assert aware(Asked(), right).budget_awareness == right
-    wrong = ("", "on", "per_message", "Per-Message", "limit", "limit:", "limit:101", "limit:-1", "limit:5.0", "limit:05")
+    wrong = (
+        "",
+        "on",
+        "per_message",
+        "Per-Message",
+        "limit",
+        "limit:",
+        "limit:101",
+        "limit:-1",
+        "limit:5.0",
+        "limit:05",
+    )
     for mode in (*wrong, " limit:5", "limit:5 ", "limit:\u0665", True, 5):
         with pytest.raises(InvalidConfig, match="budget_awareness"):
             aware(Asked(), mode)  # type: ignore[arg-type]
@@ -93,7 +105,7 @@ async def test_each_reply_and_result_that_is_shown_again_comes_with_an_advisory(
         ][:number], "a reply goes back word for word; what is said about it stands after it"
     assert all(told(item) == [] for item in stored), "what is stored is as it was"
     assert "[context:" not in result.final_content
-    for before, after in zip(asked, asked[1:], strict=False):
+    for before, after in pairwise(asked):
         assert after.items[: len(before.items)] == before.items, "worked out once, and never rewritten"
 
     later = Asked()

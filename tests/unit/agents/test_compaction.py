@@ -1,5 +1,6 @@
 """Conversations that grow too long: when they are folded, what the model is shown then, and what may not be lost."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -77,9 +78,14 @@ async def test_a_conversation_that_grows_too_long_is_folded_and_the_run_goes_on(
         assert event.model_ref == "scripted:inline" and event.duration_ms >= 0
     block = {"compaction_id", "trigger", "affected_turn_ids", "tokens_before"}
     assert block <= set(begun[0].model_dump())
-    assert block | {"summary_preview", "summary_ref", "continuation_ref", "tokens_after", "model_ref", "duration_ms"} <= (
-        set(ended[0].model_dump())
-    )
+    assert block | {
+        "summary_preview",
+        "summary_ref",
+        "continuation_ref",
+        "tokens_after",
+        "model_ref",
+        "duration_ms",
+    } <= (set(ended[0].model_dump()))
     for seen in asked.of(None):
         assert len(seen.text) < WINDOW * 3 and has_whole_pairs(seen.items)
     assert await identical(store, result.turn_id)
@@ -113,9 +119,9 @@ async def test_events_name_the_turns_and_the_summary_and_the_log_keeps_the_origi
 def test_triggers_are_those_of_the_standard() -> None:
     known = ("manual", "token_pressure", "context_budget", "context_exceeded", "session_length", "task_boundary")
     for trigger in (*known, "handoff", "custom"):
-        CompactionStarted(compaction_id="c", trigger=trigger, tokens_before=1, cut=1)  # type: ignore[arg-type]
+        CompactionStarted(compaction_id="c", trigger=trigger, tokens_before=1, cut=1)
     with pytest.raises(ValueError, match="trigger"):
-        CompactionStarted(compaction_id="c", trigger="because", tokens_before=1, cut=1)  # type: ignore[arg-type]
+        CompactionStarted(compaction_id="c", trigger="because", tokens_before=1, cut=1)
 
 
 @pytest.mark.spec("STD-COMP-16")
@@ -193,7 +199,7 @@ async def test_what_is_open_and_what_is_linked_outlives_a_compaction(store: Stor
     assert "Evidence: https://example.org/paper" in shown
     assert await identical(store, result.turn_id)
 
-    # An action that waits for somebody, and the inversion of each: a summary that does not hold one of them is not used.
+    # An action that waits for somebody; and the inversion of each: a summary that lost one of them is not used.
     level = Level(items=[UserItem(parts=(Text("x"),))], references={})
     kept = kept_by(level, 1, {"act_1"}, {"call_7"})
     kept.evidence.add("https://example.org/paper")
@@ -283,7 +289,9 @@ def test_thousands_of_messages_are_named_by_the_oldest_and_the_newest() -> None:
     ids = [f"msg_{n}" for n in range(10_000)]
     assert named(ids[:300]) == tuple(ids[:300]) and len(named(ids)) == 300
     assert (named(ids)[0], named(ids)[-1]) == ("msg_0", "msg_9999")
-    level = Level(items=[_asks()] * 10_000, heard=[Heard(n, ids[n], "operator_instruction", "t") for n in range(10_000)])
+    level = Level(
+        items=[_asks()] * 10_000, heard=[Heard(n, ids[n], "operator_instruction", "t") for n in range(10_000)]
+    )
     kept = kept_by(level, 10_000, (), ())
     text = summary_item("words", level.items, kept, None).text
     assert text.count("(operator_instruction)") == MAX_LISTED and "9960 between them" in text
@@ -310,7 +318,7 @@ async def test_a_compaction_that_fails_leaves_the_conversation_as_it_was(store: 
     assert failed and events_of(result, CompactionCompleted) == []
     expected = "still_too_large" if how == "says too much" else "summarizer_failed"
     assert {event.error_category for event in failed} == {expected}
-    for before, after in zip(asked.of(None), asked.of(None)[1:], strict=False):
+    for before, after in pairwise(asked.of(None)):
         assert after.items[: len(before.items)] == before.items
     assert [event.compaction_id for event in events_of(result, CompactionStarted)] == [
         event.compaction_id for event in failed
@@ -378,7 +386,7 @@ async def test_the_prefix_is_stable_between_two_summaries(store: Store) -> None:
     root = asked.of(None)
     assert len({(seen.instructions, tuple(seen.tools)) for seen in root}) == 1
     anew = 0
-    for before, after in zip(root, root[1:], strict=False):
+    for before, after in pairwise(root):
         if after.items[: len(before.items)] != before.items:
             anew += 1
             assert after.items[0].text.startswith("[Summary"), "only a summary begins anew"

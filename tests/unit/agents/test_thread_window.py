@@ -1,4 +1,4 @@
-"""Where a thread's next turn begins to read: at its newest summary, with the same state as if it had read everything."""
+"""Where a thread's next turn begins to read: at its newest summary, and in the same state as after reading all."""
 
 import asyncio
 from collections.abc import Sequence
@@ -151,9 +151,7 @@ async def test_messages_that_came_while_a_turn_ran_are_read_in_their_place(store
     agent = clerk(asked)
     for start in range(0, 24, ahead + 1):
         numbers = range(start, start + ahead + 1)
-        await asyncio.gather(
-            *(run(agent, f"message {n} " + "word " * 200, store=store, thread="t") for n in numbers)
-        )
+        await asyncio.gather(*(run(agent, f"message {n} " + "word " * 200, store=store, thread="t") for n in numbers))
     for row in await store.turns():
         here, whole = await both_folds(store, row)
         assert conversation(here) == conversation(whole)

@@ -52,6 +52,7 @@ COMMANDS = {
     "replay": Command("replay", "replay TURN", "decide a turn again and prove that nothing comes out differently"),
     "tools": Command("tools", "tools", "what an agent is offered, allowed, asked, denied, and why"),
     "why": Command("why", "why CALL", "why a call ran, waited or was refused"),
+    "context": Command("context", "context [TURN]", "what the model was shown in a turn, and why"),
     "debug latency": Command("debug_latency", "debug latency [TURN]", "where a turn's time went"),
     "models": Command("models_list", "models", "the same as models list"),
     "models list": Command("models_list", "models list", "providers and models, with keys, capabilities and prices"),
@@ -76,7 +77,7 @@ GROUPS = {
     ),
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
-    "Look": ("events", "events validate", "tools", "why", "replay", "debug latency", "doctor", "schema"),
+    "Look": ("events", "events validate", "tools", "why", "context", "replay", "debug latency", "doctor", "schema"),
 }  # fmt: skip
 FAMILIES = ("debug",)
 """First words that are no command by themselves."""
