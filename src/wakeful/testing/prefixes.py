@@ -12,12 +12,20 @@ class Stability(NamedTuple):
     """Bytes of all requests but the first."""
     again: int
     """Of those, how many stood at the same place in the request before."""
+    before: int
+    """Bytes of all requests but the last."""
     worst_kept: float
     """The least share of a request that the next one began with."""
 
     @property
     def share(self) -> float:
+        """Of what is sent: what is new in each request is part of the rest."""
         return self.again / self.sent if self.sent else 1.0
+
+    @property
+    def kept(self) -> float:
+        """Of what was sent before: what the next request begins with."""
+        return self.again / self.before if self.before else 1.0
 
 
 def shared_prefix(before: bytes, after: bytes) -> int:
@@ -34,11 +42,12 @@ def shared_prefix(before: bytes, after: bytes) -> int:
 
 def stability(bodies: Sequence[bytes]) -> Stability:
     """Of encoded requests, in the order they were sent."""
-    sent = again = 0
+    sent = again = earlier = 0
     worst = 1.0
     for before, after in pairwise(bodies):
         shared = shared_prefix(before, after)
         sent += len(after)
         again += shared
+        earlier += len(before)
         worst = min(worst, shared / len(before)) if before else worst
-    return Stability(sent, again, worst)
+    return Stability(sent, again, earlier, worst)

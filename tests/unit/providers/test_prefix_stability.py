@@ -76,6 +76,7 @@ async def test_a_request_begins_with_nearly_all_of_the_one_before(wire: str) -> 
     assert result.status == "completed" and len(sent) == ROUNDS + 1
     found = stability(sent)
     assert found.share > 0.95, "of all bytes, this share stood in the request before"
+    assert found.kept > 0.99, "of each request, this share is what the next begins with"
     assert found.worst_kept > 0.97, "and no request left more than its end behind"
 
 
@@ -96,5 +97,6 @@ def test_what_two_requests_share_is_counted_to_the_byte() -> None:
     for before, after, shared in ((b"", b"a", 0), (b"abc", b"abd", 2), (b"abc", b"abc", 3), (b"abc", b"abcdef", 3)):
         assert shared_prefix(before, after) == shared
     found = stability([b"ab", b"abcd", b"abXX"])
-    assert (found.sent, found.again, found.worst_kept, found.share) == (8, 4, 0.5, 0.5)
+    assert (found.sent, found.again, found.before, found.worst_kept) == (8, 4, 6, 0.5)
+    assert (found.share, found.kept) == (4 / 8, 4 / 6)
     assert stability([b"one"]).share == 1.0
