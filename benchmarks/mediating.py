@@ -88,13 +88,13 @@ def _gate(count: int, items: int = 0) -> tuple[Mediator, Callable[[], None]]:
     config = TurnConfig(
         agent_name="a", model_ref="m", tools=tuple(each.declaration for each in tools.values()), policy=_policy()
     )
-    state = TurnState(configs={}, items=[UserItem(parts=(Text("x"),)) for _ in range(items)])
+    state = TurnState(items=[UserItem(parts=(Text("x"),)) for _ in range(items)])
     parts = GateParts(TurnPolicy(lambda: state, lambda: config, b"s" * 32), locks=LockTable(), secret=b"s" * 32)
     mediator = Mediator(config, tools, "turn", parts)
     keys = keys_only(frozenset({"a-key-of-this-process-0123456789"}))
     arguments = {"order": "A17", "limit": 3}
     calls = [
-        Call(CallPart(call_id=f"call_{n}", name="tool_0", arguments=arguments), 1, n, malformed=False)
+        Call(CallPart(call_id=f"call_{n}", name="tool_0", arguments=arguments), 1, n, malformed=False, level=state)
         for n in range(BATCH)
     ]
 

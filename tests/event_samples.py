@@ -23,17 +23,27 @@ from wakeful.contracts.events import (
     CompactionFailed,
     CompactionStarted,
     CompletionBlocked,
+    CompletionPolicyContinued,
+    CompletionPolicyStopped,
     ContextItem,
     ContextResolved,
     ContinuationDecided,
     CostEstimated,
     CostRecorded,
+    ExcludedModel,
     HistoryImported,
     HookCompleted,
     HookFailed,
     HookStarted,
+    IdenticalFailureNudged,
+    InterruptIgnored,
+    InterruptReceived,
+    IterationBudgetExceeded,
+    KnowledgeRetrieved,
     LimitChanged,
+    LoopStalled,
     MessageAdmitted,
+    ModelCandidate,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
@@ -49,9 +59,14 @@ from wakeful.contracts.events import (
     PlanningStarted,
     PlanStep,
     QuotaBlocked,
+    QuotaLow,
     RateLimitHit,
     RejectedDeclaration,
+    RoutingCandidatesResolved,
+    RoutingDecided,
     RoutingFallbackApplied,
+    RoutingNotPossible,
+    RoutingSingleCandidate,
     RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -59,6 +74,7 @@ from wakeful.contracts.events import (
     SandboxViolation,
     ScratchWritten,
     SessionStarted,
+    SkillActivated,
     SubagentCompleted,
     SubagentFailed,
     SubagentStarted,
@@ -71,10 +87,16 @@ from wakeful.contracts.events import (
     ToolMediationFailed,
     ToolProgress,
     ToolResult,
+    ToolResultDiagnosed,
+    ToolResultTruncated,
     ToolStarted,
     TranscriptClosed,
+    TranscriptCompactionCompleted,
+    TranscriptCompactionFailed,
+    TranscriptCompactionStarted,
     TranscriptLockContended,
     TranscriptLockReleaseFailed,
+    TranscriptOverflowArchived,
     TranscriptPersistFailed,
     TurnCompleted,
     TurnConfigChanged,
@@ -89,6 +111,8 @@ from wakeful.contracts.events import (
     TurnSuspended,
     UnknownResolved,
     WarningIssued,
+    WorkflowNodeResolved,
+    WorkflowStarted,
 )
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderLimit, TokenUsage
@@ -97,6 +121,17 @@ from wakeful.contracts.tools import ToolError, ToolResultMetadata
 
 AGENT, THREAD, TURN = "agent_1", "main", "turn_1"
 NOON = 1_800_000_000_000_000
+DECIDED: dict[str, Any] = {
+    "routing_id": "route_1",
+    "mode": "single_candidate",
+    "decision_source": "agent_config",
+    "decision_reason": "it is the only one that can be asked",
+    "requested_provider": "openai",
+    "requested_model": "gpt-5.5",
+    "selected_model_ref": "openai:gpt-5.5",
+    "candidate_count": 1,
+    "required_capabilities": ("vision",),
+}
 CONFIG = BlobRef(digest="sha256:" + "0" * 64, size=2, media_type="application/json")
 
 
@@ -224,6 +259,21 @@ def turn_failed(status: Any = "failed", stop_reason: Any = "provider_error") -> 
     )
 
 
+REPEATED: dict[str, Any] = {
+    "tool_name": "ability/search",
+    "parameters_hash": "sha256:00",
+    "signature_hash": "sha256:01",
+    "turn": 3,
+    "repeat_count": 3,
+    "threshold": 3,
+}
+FOLDED: dict[str, Any] = {
+    "policy": {"max_messages": 40},
+    "total_messages": 41,
+    "compact_count": 29,
+    "retained_count": 12,
+    "boundary": {"compact_until": 28, "retain_from": 29},
+}
 ONE_OF_EACH: tuple[AnyEvent, ...] = (
     SessionStarted(agent_name="support"),
     message(),
@@ -255,6 +305,22 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     model_failed(TokenUsage(input_tokens=3, total_tokens=3)),
     completed(TokenUsage(input_tokens=5, output_tokens=2, total_tokens=7)),
     said("Looking it up.", "call_1"),
+    RoutingCandidatesResolved(
+        routing_id="route_1",
+        requested_provider="openai",
+        requested_model="gpt-5.5",
+        required_capabilities=("vision",),
+        candidates=(ModelCandidate(model_ref="openai:gpt-5.5", capabilities=("tools", "vision"), price_known=True),),
+        excluded=(ExcludedModel(model_ref="groq:llama-3", reason="capability_gap", detail="it has no vision"),),
+    ),
+    RoutingSingleCandidate(**DECIDED),
+    RoutingDecided(**DECIDED),
+    RoutingNotPossible(
+        routing_id="route_1",
+        required_capabilities=("vision",),
+        excluded=(ExcludedModel(model_ref="groq:llama-3", reason="capability_gap", detail="it has no vision"),),
+        decision_reason="no model can be asked",
+    ),
     RoutingFallbackApplied(
         routing_id="route_1",
         from_model_ref="openai:gpt-5.5",
@@ -273,6 +339,7 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         resets_at="2027-01-15T08:00:01.000Z",
         limits=(ProviderLimit(name="requests", limit=60, remaining=0, resets_at="2027-01-15T08:00:01.000Z"),),
     ),
+    QuotaLow(model_ref="openai:gpt-5.5", attempt=1, limit_name="tokens", limit=1_000, observed=950),
     QuotaBlocked(model_ref="openai:gpt-5.5", attempt=1),
     CostEstimated(
         model_ref="openai:gpt-5.5",
@@ -370,6 +437,20 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         tokens_before=900,
         continuation_ref="agent:13",
     ),
+    KnowledgeRetrieved(
+        collections=("handbook",),
+        query_preview="how long is the refund window?",
+        passages=(ContextItem(ref="handbook:refunds.md#L1-L4", kind="knowledge", tokens=12),),
+        item=UserItem(parts=(Text("Passages: 30 days."),), origin="runtime"),
+        duration_ms=1.5,
+    ),
+    SkillActivated(
+        skill="release-notes",
+        scope="workspace",
+        load_reason="run_skill_script",
+        path="/repo/.agents/skills/release-notes/scripts/collect.sh",
+        entrypoint_path="/repo/.agents/skills/release-notes/SKILL.md",
+    ),
     SubagentStarted(
         level_id="call_1",
         tool="run_subtask",
@@ -397,6 +478,8 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     TurnInterjected(message_id="msg_2", item=UserItem(parts=(Text("Also B."),)), said_by="operator"),
     TurnPauseRequested(requested_by="operator"),
     TurnPauseLifted(requested_by="operator"),
+    WorkflowStarted(name="digest", workflow_id="wf_1", revision=2, nodes=3),
+    WorkflowNodeResolved(arguments={"order": "A17"}),
     ObserverFailed(surface="on_event", error="ValueError: no"),
     TranscriptPersistFailed(surface="persister", error="OSError: no"),
     TranscriptLockContended(session_id="s_1"),
@@ -406,7 +489,30 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     ),
     ToolMediationDisabled(reason="no declarations"),
     ToolMediationFailed(turn=1, tool_name="ability/search", tool_call_id="c1", reason="raised RuntimeError: no"),
-    CompletionBlocked(turn=1, rule_id="verify", reason="Do not finish yet.", counters={"calls": 0, "required": 1}),
+    CompletionBlocked(
+        turn=1,
+        rule_id="verify",
+        reason="Do not finish yet.",
+        counters={"calls": 0, "required": 1},
+        rule={"require_tool_use": True},
+    ),
+    IterationBudgetExceeded(budget="tool_calls", dimension="tool_calls", current=3, ceiling=3),
+    LoopStalled(**REPEATED),
+    IdenticalFailureNudged(**REPEATED, error_code="timeout", message="It failed the same way twice."),
+    CompletionPolicyStopped(tool_name="ability/search", turn=1, message="found", context={"by": "host"}),
+    CompletionPolicyContinued(tool_name="ability/search", turn=1, message="Keep looking.", context={}),
+    InterruptReceived(
+        turn=1, action="message", message={"role": "user", "content": "Look here."}, details={"source": "person"}
+    ),
+    InterruptIgnored(reason="invalid_message", turn=1),
+    ToolResultTruncated(turn=1, tool_name="ability/search", tool_call_id="c1", original_bytes=9000, excerpt_bytes=8192),
+    ToolResultDiagnosed(tool_name="ability/search", tool_call_id="c1", turn=1, diagnostics={"took_ms": 3}),
+    TranscriptCompactionStarted(**FOLDED),
+    TranscriptCompactionCompleted(
+        **FOLDED, provenance={}, conservation={}, summarizer={"provider": "", "model": ""}, summary_preview="So far:"
+    ),
+    TranscriptCompactionFailed(**FOLDED, error="TimeoutError: late"),
+    TranscriptOverflowArchived(**FOLDED, archive_id="archive-0123456789abcdef", archived_count=29),
     TranscriptClosed(turn=1, message_count=2, tool_results=0, run_outcome=RunOutcome.of("completed")),
 )
 

@@ -226,6 +226,10 @@ SPECIAL = {
         "that is stopped cancels it there. Another format refuses the setting as `unsupported_transport`, without a "
         "request."
     ),
+    ("freeform_tools", "`openai_responses`"): (
+        "`True`: `apply_patch` is offered as a tool that takes a bare diff, with its grammar. The call, the gate and the "
+        "patch engine are the same. Other formats leave the setting out and say so."
+    ),
     ("context_management", "`anthropic_messages`"): (
         "`True`, or an object with `edits` in Anthropic's words: the provider may clear old tool results on its side. "
         "Requests and log stay whole; how much could be cleared is in `request_metadata.context_editing`, as numbers."

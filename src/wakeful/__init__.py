@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.probes import StillUnknown as StillUnknown
     from wakeful.contracts.runtime_tools import RuntimeToolRequest as RuntimeToolRequest
     from wakeful.contracts.tools import Principal as Principal
+    from wakeful.retrieval.text_files import TextFiles as TextFiles
     from wakeful.sandbox.settings import SandboxSettings as SandboxSettings
     from wakeful.service.results import RunResult as RunResult
     from wakeful.surfaces.library.client_requests import cancel_request as cancel_request
@@ -90,6 +91,7 @@ _WHERE = {
     "SpendWindow": "wakeful.contracts.budgets",
     "StillUnknown": "wakeful.contracts.probes",
     "Text": "wakeful.contracts.content",
+    "TextFiles": "wakeful.retrieval.text_files",
     "Tool": "wakeful.tools.function",
     "ToolRetry": "wakeful.contracts.errors",
     "WakefulError": "wakeful.contracts.errors",

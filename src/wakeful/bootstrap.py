@@ -22,6 +22,7 @@ from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
 from wakeful.settings.limit_overrides import limit_overrides
+from wakeful.settings.model_rules import ANY_MODEL, model_rules
 from wakeful.settings.owner_file import settings_path
 from wakeful.system import SystemClock, UniqueIds
 from wakeful.tools.hooks import Hook
@@ -123,11 +124,13 @@ def _key_variables() -> frozenset[str]:
 
 def _owner_hooks() -> tuple[Hook, ...]:
     """What the owner's file wants asked about every call. Looked for before each run, read when it is another one."""
-    if not os.environ.get("WAKEFUL_CONFIG") and not settings_path().exists():
-        return ()
     from wakeful.service.owner_hooks import owner_hooks
 
     return owner_hooks(os.environ, _key_variables)
+
+
+def _has_owner_file() -> bool:
+    return bool(os.environ.get("WAKEFUL_CONFIG")) or settings_path().exists()
 
 
 def own_keys() -> frozenset[str]:
@@ -189,6 +192,7 @@ def runtime(
     """
     from wakeful.providers.pricing import ListPricing
 
+    owned = _has_owner_file()
     return Runtime(
         store=store,
         clock=clock if clock is not None else SystemClock(),
@@ -198,9 +202,10 @@ def runtime(
         pricing=ListPricing(),
         locks=_locks_of_this_loop(),
         surroundings=_surroundings(store),
-        hooks=(*_owner_hooks(), *hooks),
+        hooks=(*(_owner_hooks() if owned else ()), *hooks),
         linger=partial(_linger, store),
         limit_overrides=limit_overrides(os.environ),
+        model_rules=model_rules(os.environ) if owned or os.environ.get("WAKEFUL_OFFLINE") else ANY_MODEL,
     )
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what only the conversation loop needs is not loaded for eve
     from wakeful.contracts.conversation_result import ConversationResult
     from wakeful.contracts.declarations import RuntimeToolDeclaration
     from wakeful.contracts.events import CostEstimated, CostRecorded
+    from wakeful.contracts.knowledge import Passage
     from wakeful.contracts.pending_actions import PendingAction
     from wakeful.contracts.requests import ConversationRequest
     from wakeful.contracts.runtime_tools import RuntimeToolRequest, RuntimeToolResult
@@ -137,6 +138,17 @@ class RuleRow(NamedTuple):
     added_by: str
     revoked_at: int | None
     revoked_by: str | None
+
+
+class WorkflowRow(NamedTuple):
+    """One revision of a workflow. Revisions are numbered from 1 without gaps and never change."""
+
+    workflow_id: str
+    revision: int
+    name: str
+    graph: str
+    """JSON, as it was given: the store does not read it."""
+    created_at: int
 
 
 @dataclass(slots=True)
@@ -278,6 +290,36 @@ class Store(Protocol):
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary: ...
 
+    async def save_workflow(
+        self,
+        name: str,
+        graph: str,
+        *,
+        new_id: str,
+        created_at: int,
+        workflow_id: str | None = None,
+        key: str | None = None,
+    ) -> WorkflowRow:
+        """Keep a graph, with a barrier, as the next revision of `workflow_id`.
+
+        Without one: of the workflow that has this name now, or as the first revision of `new_id`. Raises
+        WorkflowNotFound, and WorkflowNameTaken when another workflow has the name. What was saved under the same key
+        before is returned, and nothing is written.
+        """
+        ...
+
+    async def workflow(self, workflow_id: str, revision: int | None = None) -> WorkflowRow | None:
+        """A revision, or the newest."""
+        ...
+
+    async def workflows(self) -> list[WorkflowRow]:
+        """The newest revision of each, by name."""
+        ...
+
+    async def delete_workflow(self, workflow_id: str) -> bool:
+        """Forget every revision; False when there was none. What runs has its own copy of the graph."""
+        ...
+
     async def put_blob(self, data: bytes, media_type: str) -> BlobRef:
         """Keep bytes under the hash of what they are. On disk before any event can refer to them."""
         ...
@@ -352,6 +394,23 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class Collection(Protocol):
+    """A named set of texts that a turn may look things up in."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def untrusted(self) -> bool:
+        """May anybody have written what it finds?"""
+        ...
+
+    async def search(self, question: str, limit: int = 8) -> "Sequence[Passage]":
+        """The passages nearest to the question, best first. May raise: the turn goes on without them."""
+        ...
+
+
 class Pricing(Protocol):
     """What asking a model costs. None from it: nobody knows, which is not the same as nothing."""
 
@@ -415,7 +474,8 @@ class ToolExecutor(Protocol):
     def execute(self, call: "ToolCall", declaration: "RuntimeToolDeclaration", context: dict[str, Any]) -> Any:
         """An object: `{success, result | error, metadata?, runtime?}`, or a bare result. Raising fails this one call.
 
-        `context["cancelled"]` is set when nobody waits for the call any more.
+        `context["cancelled"]` is set when nobody waits for the call any more; `context["deadline"]`, where it is there,
+        is when that will be.
         """
         ...
 
@@ -439,6 +499,21 @@ class TranscriptPersister(Protocol):
         self, messages: "Sequence[Message]", request: "ConversationRequest", result: "ConversationResult"
     ) -> Any:
         """The transcript's id, or an empty text. Called once a run, however it ended; raising changes nothing."""
+        ...
+
+
+class CompletionPolicy(Protocol):
+    """Says when a host's work is done."""
+
+    def record_tool_result(
+        self,
+        tool_name: str,
+        declaration: "RuntimeToolDeclaration | None",
+        tool_result: dict[str, Any],
+        context: dict[str, Any],
+        turn_count: int,
+    ) -> Any:
+        """Called with every result: `{complete, message?, context?}`. Raising, or anything else, says nothing."""
         ...
 
 

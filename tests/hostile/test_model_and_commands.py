@@ -12,10 +12,12 @@ from confined_commands import PYTHON, marker
 from engine_runs import calls as asked_for
 from hostile_model import READ, attack, command, everything, is_running
 from wakeful import Agent, Approval, RunResult, run
+from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.events import SandboxApplied, SandboxViolation, ToolFailed, ToolResult, ToolStarted
 from wakeful.contracts.policies import GatePolicy
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.sandbox.settings import Limits, SandboxSettings
+from wakeful.service.inventory import tool_inventory
 from wakeful.testing import scripted
 from wakeful.tools.function import tool
 from wakeful.tools.local.source import LocalTools
@@ -147,6 +149,7 @@ async def test_bombs_floods_and_sleeps_are_bounded_and_say_so(root: Path) -> Non
     assert not is_running(name)
 
 
+@pytest.mark.spec("STD-GOV-04")
 async def test_what_the_sandbox_stopped_is_told_as_that_and_as_nothing_else(root: Path) -> None:
     result = await attack(root, [command("echo x > /etc/planted"), (READ, {"path": "../../etc/hostname"})])
     assert [(event.boundary, event.target) for event in _events(result, SandboxViolation)] == [
@@ -158,7 +161,17 @@ async def test_what_the_sandbox_stopped_is_told_as_that_and_as_nothing_else(root
     assert [event.policy for event in started] == ["sandboxed", "allowed"]
     assert (applied.mode, applied.cwd, applied.network) == ("bubblewrap", str(root), "none")
     assert str(root) in applied.write_roots
-    assert applied.process_limits
+    assert applied.process_limits and applied.read_roots and applied.environment_ref is None
+    stopped = [entry.fact for entry in result.facts() if isinstance(entry.fact.event, SandboxViolation)]
+    assert [fact.call_id for fact in stopped] == [call.call_id for call in result.calls()]
+    # Whoever is shown that a tool is sandboxed is shown by what: in the turn's catalogue, and in the inventory.
+    async with opened_store(root / "state.db") as store:
+        found = (await tool_inventory(runtime(store), turn=await store.turn(result.turn_id))).catalog
+    held = [entry for entry in found.entries if entry.policy == "sandboxed"]
+    assert held and all(
+        entry.sandbox is not None and (entry.sandbox.mode, entry.sandbox.write_roots) == (applied.mode, (str(root),))
+        for entry in held
+    )
 
 
 def _events(result: RunResult[Any], kind: type[Any]) -> list[Any]:

@@ -10,7 +10,16 @@ import pytest
 from wakeful.contracts.events import EVENTS
 
 NOT_A_NOUN = {"utils", "util", "helpers", "common", "manager", "core", "misc"}
-NOT_PAST_TENSE = {"tool.args", "tool.progress", "tool.result", "sandbox.violation", "runtime.warning"}
+NOT_PAST_TENSE = {
+    "tool.args",
+    "tool.progress",
+    "tool.result",
+    "sandbox.violation",
+    "runtime.warning",
+    "routing.single_candidate",
+    "routing.not_possible",
+    "quota.low",
+}
 """The runtime standard's own names. This list only shrinks."""
 IRREGULAR = {"hit"}
 """Past tense without its usual ending."""

@@ -19,7 +19,7 @@ from wakeful.contracts.events import AnyEvent, AssistantRecorded, CallAsked, Cos
 from wakeful.contracts.models import ModelGlimpse, ProviderAttemptRecord, ProviderAttemptTimeline, Reply, TokenUsage
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.values import unchecked
-from wakeful.decisions.limits import limit_fact
+from wakeful.decisions.limits import limit_fact, quota_low
 from wakeful.decisions.retries import MAX_ATTEMPTS, dispose
 from wakeful.mediation.offloading import Keep, offload
 from wakeful.ports import Clock, Model, ModelRequest, Pricing, Reattachable, Secretive
@@ -120,7 +120,8 @@ class Attempt:
         )
         tier = reply.request_metadata.get("service_tier")
         costs = self._cost(reply.usage, tier if isinstance(tier, str) else None, started_at)
-        return [completed, *costs, recorded], item
+        low = quota_low(self.model.ref, self.request.attempt, reply.limits) if reply.limits else None
+        return [completed, *costs, *([low] if low is not None else ()), recorded], item
 
     def cancelled(self, started_at: int, more: str = "") -> ModelFailed:
         """The turn is to end: the request was given up."""

@@ -199,6 +199,10 @@ class Calls:
             self._keys = self._work.gate.keys()
         return self._keys
 
+    @property
+    def result_bytes(self) -> int | None:
+        return self._work.gate.result_bytes()
+
     async def keep(self, data: bytes, media_type: str) -> BlobRef:
         return await self._work.store.put_blob(self.keys.hide_bytes(data), media_type)
 

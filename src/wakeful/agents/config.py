@@ -20,6 +20,7 @@ from wakeful.contracts.controls import CONTROLS
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, UnknownTool
 from wakeful.contracts.jsonable import NotJson, plain_dict
 from wakeful.contracts.policies import GatePolicy
+from wakeful.decisions.routing import CAPABILITIES
 from wakeful.tools.function import Tool
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 SAMPLING = ("temperature", "max_tokens")
 """Settings that stand at the top of a written configuration."""
+ABOUT_MODELS = ("require", "accept_gap")
+"""Settings that say which models may be asked; they are sent to none."""
 WRITTEN = (
     "name",
     "model",
@@ -111,6 +114,12 @@ def checked_settings(who: str, settings: Mapping[str, Any]) -> Mapping[str, Any]
             raise InvalidConfig(f"{who}: {name}={value!r} is not a number")
     if checked.get("max_tokens") is not None and checked["max_tokens"] < 1:
         raise InvalidConfig(f"{who}: max_tokens={checked['max_tokens']}", "give at least 1, or leave it out")
+    for name in ABOUT_MODELS:
+        named = checked.get(name, [])
+        if not isinstance(named, list) or not set(named) <= set(CAPABILITIES):
+            raise InvalidConfig(
+                f"{who}: settings.{name}={named!r}", f"give a list of capabilities: {', '.join(CAPABILITIES)}"
+            )
     return {name: value for name, value in checked.items() if name not in SAMPLING or value is not None}
 
 
@@ -135,6 +144,9 @@ def to_dict(agent: "Agent[Any, Any]") -> dict[str, Any]:
         raise _cannot_travel(agent, "output_type", "it is a class")
     if agent.hooks:
         raise _cannot_travel(agent, "hooks", "they are functions")
+    for collection in agent.collections:
+        if not isinstance(collection, str):
+            raise _cannot_travel(agent, "collections", f"{collection.name} is a live object", "name it in wakeful.toml")
     for source in agent.given_sources:
         raise _cannot_travel(agent, "tools", f"{source.name} is a live source of tools")
     written: dict[str, Any] = {

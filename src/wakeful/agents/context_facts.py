@@ -1,76 +1,71 @@
-"""What a turn's requests rest on, as a fact: written when the turn begins, and again when that changes.
+"""What a turn's requests rest on, written down again when it changes within the turn.
 
-Contents are named and measured, never copied. The conversation itself only grows; what changes the rest is a plan, or a
-summary that takes the place of the conversation's beginning.
+The conversation itself only grows; what changes the rest is a plan, or a summary that takes the place of the
+conversation's beginning. Contents are named and measured, never copied.
 """
 
 import hashlib
 import time
+from collections.abc import Sequence
 
 from wakeful.agents.work import TurnWork
-from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.envelope import event_id
-from wakeful.contracts.events import CompactionCompleted, ContextItem, ContextOmission, ContextResolved, PlanArtifact
+from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import CompactionCompleted, ContextItem, ContextOmission, PlanArtifact
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
 
-TOOLS = "tools"
-"""The name under which the tools' share of the prompt is listed; which they are says `tool.catalog.resolved`."""
 
-
-def resolved(
-    work: TurnWork,
-    config_digest: str,
-    reason: str = "",
-    *,
-    folded: CompactionCompleted | None = None,
-    plan: PlanArtifact | None = None,
-) -> ContextResolved:
-    """The selection as it is from here on: `folded` and `plan` are what changes it now."""
+def resolved_again(
+    work: TurnWork, reason: str, *, folded: CompactionCompleted | None = None, plan: PlanArtifact | None = None
+) -> list[Fact]:
+    """The selection as it is from here on: `folded` and `plan` are what changes it."""
     began = time.perf_counter()
-    state, config = work.state, work.config
-    plan = plan or state.plan
-    instructions = _instructions(config, config_digest)
+    before, state = work.state.context, work.state
+    if before is None:
+        return []
+    instructions = list(before.instruction_refs)
     if plan is not None:
-        section = plan_section(plan)
-        digest = "sha256:" + hashlib.sha256(section.encode()).hexdigest()
-        ref = f"plan:{plan.run_id}"
-        instructions.append(ContextItem(ref=ref, kind="plan", digest=digest, tokens=tokens(len(section))))
-    items = state.items
-    history: list[ContextItem] = []
-    compaction_id = folded.compaction_id if folded is not None else state.compaction_id
+        instructions.append(plan_ref(plan))
+    history, omissions = before.history_refs, before.omissions
+    compaction_id = before.compaction_id
     if folded is not None and folded.summary is not None:
-        history.append(_summary(folded.compaction_id, tokens(characters([folded.summary]))))
-        items = items[folded.cut :]
-    elif compaction_id is not None and items:
-        history.append(_summary(compaction_id, tokens(characters(items[:1]))))
-        items = items[1:]
-    said = tokens(characters(items))
-    history.append(ContextItem(ref=event_id(work.row.agent_id, work.row.window_from), kind="history", tokens=said))
-    return ContextResolved(
-        context_id=f"ctx_{work.row.turn_id}",
-        revision=state.context_revision + 1,
-        instruction_refs=tuple(instructions),
-        history_refs=tuple(history),
-        omissions=(
-            (ContextOmission(ref=compaction_id, reason="superseded_by_summary"),) if compaction_id is not None else ()
-        ),
-        token_limit=config.context_window,
-        tokens_used=sum(item.tokens or 0 for item in (*instructions, *history)),
-        tokens_are_estimate=True,
-        compaction_id=compaction_id,
-        reason=reason,
-        context_build_ms=round((time.perf_counter() - began) * 1000, 3),
+        compaction_id = folded.compaction_id
+        shown = [folded.summary, *state.items[folded.cut :]]
+        history = history_refs(shown, compaction_id, before.history_refs[-1].ref)
+        omissions = (*(each for each in omissions if each.ref != before.compaction_id), superseded(compaction_id))
+    event = before.model_copy(
+        update={
+            "revision": before.revision + 1,
+            "instruction_refs": tuple(instructions),
+            "history_refs": history,
+            "omissions": omissions,
+            "tokens_used": sum(item.tokens or 0 for item in (*instructions, *history, *before.knowledge_refs)),
+            "compaction_id": compaction_id,
+            "reason": reason,
+            "context_build_ms": round((time.perf_counter() - began) * 1000, 3),
+        }
     )
+    return [work.fact(event)]
 
 
-def _instructions(config: TurnConfig, digest: str) -> list[ContextItem]:
-    told = tokens(len(config.instructions))
-    found = [ContextItem(ref=digest, kind="instruction", tokens=told)] if config.instructions else []
-    if config.tools:
-        found.append(ContextItem(ref=TOOLS, kind="custom", tokens=config.prompt_tokens - told))
-    return found
+def history_refs(
+    items: Sequence[UserItem | AssistantItem | ToolItem], compaction_id: str | None, ref: str
+) -> tuple[ContextItem, ...]:
+    """The conversation as parts of a request: the summary it begins with, if it does, and what is word for word."""
+    whole = ContextItem(ref=ref, kind="history", tokens=tokens(characters(items[compaction_id is not None :])))
+    if compaction_id is None or not items:
+        return (whole,)
+    return ContextItem(ref=compaction_id, kind="history", tokens=tokens(characters(items[:1]))), whole
 
 
-def _summary(compaction_id: str, size: int) -> ContextItem:
-    return ContextItem(ref=compaction_id, kind="history", tokens=size)
+def plan_ref(plan: PlanArtifact) -> ContextItem:
+    """The plan as a part of the executor's requests."""
+    section = plan_section(plan)
+    digest = "sha256:" + hashlib.sha256(section.encode()).hexdigest()
+    return ContextItem(ref=f"plan:{plan.run_id}", kind="plan", digest=digest, tokens=tokens(len(section)))
+
+
+def superseded(compaction_id: str) -> ContextOmission:
+    """What a summary stands for is not shown."""
+    return ContextOmission(ref=compaction_id, reason="superseded_by_summary")

@@ -24,7 +24,6 @@ from wakeful.contracts.controls import (
     CompactionPolicy,
     checked_compaction,
     checked_flag,
-    checked_names,
     is_model_reference,
 )
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
@@ -41,7 +40,7 @@ from wakeful.tools.local.source import LocalTools
 from wakeful.tools.source import ToolSource
 
 if TYPE_CHECKING:
-    from wakeful.ports import Model
+    from wakeful.ports import Collection, Model
 
 Deps_contra = TypeVar("Deps_contra", contravariant=True, default=None)
 Out_co = TypeVar("Out_co", covariant=True, default=str)
@@ -103,7 +102,7 @@ class AgentOptions(TypedDict, total=False):
     allow_parallel_subagents: bool
     max_parallel_subagents: int
     subtasks: bool
-    collections: Sequence[str]
+    collections: "Sequence[str | Collection]"
     compaction: "CompactionPolicy | Mapping[str, Any] | None"
 
 
@@ -142,7 +141,7 @@ class Agent(Generic[Deps_contra, Out_co]):
     """Rounds of one level; None: as many as the budget's profile says."""
     subtasks: bool
     """It may split its work: `run_subtask`, `spawn_self` and notes of the turn."""
-    collections: tuple[str, ...]
+    collections: "tuple[str | Collection, ...]"
     """Sets of texts that it may search, by name."""
     compaction: CompactionPolicy
     controls: AgentControls
@@ -239,7 +238,7 @@ class Agent(Generic[Deps_contra, Out_co]):
         allow_parallel_subagents: bool = False,
         max_parallel_subagents: int = 3,
         subtasks: bool = False,
-        collections: Sequence[str] = (),
+        collections: "Sequence[str | Collection]" = (),
         compaction: CompactionPolicy | Mapping[str, Any] | None = None,
         **unknown: Any,
     ) -> None:
@@ -306,7 +305,7 @@ class Agent(Generic[Deps_contra, Out_co]):
             "approval_expiry": gating.checked_expiry(who, approval_expiry),
             "max_steps": max_steps,
             "subtasks": splits,
-            "collections": checked_names(f"{who}: collections", collections),
+            "collections": gating.checked_collections(who, collections),
             "compaction": checked_compaction(who, compaction),
             "_output": OutputType(output_type),
         }

@@ -71,7 +71,7 @@ def turn_after_turn(recorded: Iterable[Recorded]) -> list[Recorded]:
     return [entry for entries in turns.values() for entry in entries]
 
 
-def window_of(row: TurnRow, thread: Sequence[TurnRow], recorded: Sequence[Recorded]) -> int:
+def start_of_window(row: TurnRow, thread: Sequence[TurnRow], recorded: Sequence[Recorded]) -> int:
     """The first event that a turn which has not begun rests on, given what its predecessor rested on."""
     firsts = {turn.turn_id: turn.first_seq for turn in thread}
     for entry in reversed(recorded):

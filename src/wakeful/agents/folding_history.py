@@ -1,6 +1,6 @@
 """Folding the beginning of a conversation that has grown too long: its intent, and its end."""
 
-from wakeful.agents.context_facts import resolved
+from wakeful.agents.context_facts import resolved_again
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact, before
 from wakeful.contracts.events import CompactionCompleted, CompactionStarted
@@ -35,5 +35,5 @@ class Folding:
         event = settled_fold(work.state, level, writer, step, work.clock.now(), before(0))
         facts = [work.fact(event, None, None, level)]
         if level.id is None and isinstance(event, CompactionCompleted):
-            facts.append(work.fact(resolved(work, work.config_digest, "compaction", folded=event)))
+            facts += resolved_again(work, "compaction", folded=event)
         return facts

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from wakeful.contracts.budgets import SpendWindow
 from wakeful.contracts.controls import MAX_PARALLEL_SUBAGENTS
@@ -18,6 +18,9 @@ from wakeful.tools.answered_here import runtime_tools
 from wakeful.tools.function import Tool
 from wakeful.tools.hooks import Hook, hook_of
 from wakeful.tools.local.names import Profile
+
+if TYPE_CHECKING:
+    from wakeful.ports import Collection
 
 
 def checked_workspace(who: str, workspace: "str | PathLike[str] | None") -> Path | None:
@@ -31,6 +34,25 @@ def checked_workspace(who: str, workspace: "str | PathLike[str] | None") -> Path
     if not root.is_dir():
         raise InvalidConfig(f"{who}: the workspace {root} is not a folder", "make it first, or give another one")
     return root
+
+
+def checked_collections(who: str, collections: Any) -> "tuple[str | Collection, ...]":
+    """What can be searched, by name or as it is; each name once."""
+    if isinstance(collections, str | bytes | Mapping) or not isinstance(collections, Iterable):
+        raise InvalidConfig(f"{who}: collections={collections!r}", "give a list: collections=[TextFiles(...)]")
+    listed = tuple(collections)
+    names: set[str] = set()
+    for each in listed:
+        name = each if isinstance(each, str) else getattr(each, "name", None)
+        searches = isinstance(each, str) or callable(getattr(each, "search", None))
+        if not searches or not isinstance(name, str) or not name.strip():
+            raise InvalidConfig(
+                f"{who}: collections has {each!r}", "give a TextFiles, what has a name and a search, or a name"
+            )
+        if name in names:
+            raise InvalidConfig(f"{who}: two collections are called {name!r}", "give one of them another name")
+        names.add(name)
+    return listed
 
 
 def default_profile(workspace: Path | None) -> Profile:

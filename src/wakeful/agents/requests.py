@@ -17,7 +17,6 @@ from wakeful.contracts.events import (
     ContinuationDecided,
     CostEstimated,
     LimitChanged,
-    LimitState,
     ModelFailed,
     ModelRequested,
     ModelResponseAccepted,
@@ -33,6 +32,7 @@ from wakeful.decisions.ledger import Reservation
 from wakeful.decisions.levels import Asked, Level
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
+from wakeful.decisions.routing import Money, moved_limits
 from wakeful.decisions.turn import AskModel
 from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Model, ModelRequest, Reattachable
@@ -54,7 +54,7 @@ class Intent(NamedTuple):
 _model_requested = unchecked(ModelRequested)
 UNKNOWN_OUTPUT = 4_096
 """What an answer is taken to have at most, in tokens, where neither the model nor the settings say."""
-_NOTHING = Reservation(0, None, None)
+_NOTHING = Reservation(0, 0, None)
 
 
 class Requests:
@@ -105,7 +105,8 @@ class Requests:
         One that the budget has no room for is not made either: the fact says which limit it would have passed.
         """
         work, level = self._work, self.level
-        model = self._models[step.candidate]
+        # A round that a crash cut off keeps its place, also where the chain has become shorter since.
+        model = self._models[min(step.candidate, len(self._models) - 1)]
         refuses: Callable[[dict[str, Any]], ModelFailure | None] | None = getattr(model, "refusal", None)
         refusal = refuses(self._config.settings) if refuses is not None else None  # see `ports.Refusing`
         if refusal is not None:
@@ -147,9 +148,9 @@ class Requests:
         work = self._work
         most = _most_output(model, self._config.settings)
         limited = work.state.ledger.needs_reservation(work.state.limits)
-        if work.pricing is None or (most is None and not limited):  # without a limit there is no most it can cost
-            return None, Reservation(self._prompt_tokens() if limited else 0, most, None)
         bound = most if most is not None else UNKNOWN_OUTPUT
+        if work.pricing is None or (most is None and not limited):  # without a limit there is no most it can cost
+            return None, Reservation(self._prompt_tokens(), bound, None) if limited else _NOTHING
         estimate = work.pricing.estimate(model, self._prompt_tokens, bound, work.clock.now())
         if not limited:
             return estimate, _NOTHING
@@ -390,7 +391,7 @@ def _takes_tools(model: Model) -> bool:
 
 def _moved_on(failure: ModelFailed, model: Model, work: TurnWork, level: Level) -> RoutingFallbackApplied:
     tried = list(dict.fromkeys(record.model_ref for record in level.attempts))
-    limited = failure.failure_kind == "rate_limited"
+    limit = work.state.limits.usd
     return RoutingFallbackApplied(
         routing_id=f"route_{work.row.turn_id}",
         from_model_ref=failure.model_ref,
@@ -398,9 +399,5 @@ def _moved_on(failure: ModelFailed, model: Model, work: TurnWork, level: Level) 
         reason=failure.failure_kind,
         attempt=failure.attempt,
         fallback_chain=tuple(tried),
-        limit_state=LimitState(
-            rate_limit="limited" if limited else "unknown",
-            retry_after_ms=failure.retry_after_ms,
-            quota="blocked" if failure.failure_kind == "quota_exhausted" else "unknown",
-        ),
+        limit_state=moved_limits(failure, Money(Decimal(limit) if limit is not None else None, work.state.cost)),
     )

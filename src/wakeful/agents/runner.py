@@ -73,11 +73,13 @@ class TurnRunner:
             evolve(state, fact)
         starts = steps.repeated(outcomes) if outcomes and steps.expects_outcomes else []
         while decided := decide(state):
-            before = len(facts)
+            before, stop = len(facts), state.stop
             for step in decided:
                 for fact in steps.begin(step, starts, len(facts)):
                     evolve(state, fact)
                     facts.append(fact)
+                if state.stop is not stop:
+                    break  # a limit that only this step could see: nothing else begins
             if len(facts) == before:
                 break  # somebody was asked: the answer will be an outcome
         if not facts and not self._look:

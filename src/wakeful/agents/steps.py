@@ -11,6 +11,7 @@ from wakeful.agents.folding_history import Folding
 from wakeful.agents.requests import Requests
 from wakeful.agents.waiting import Waiting
 from wakeful.agents.work import TurnWork
+from wakeful.agents.workflow_nodes import WorkflowNodes
 from wakeful.contracts.envelope import Fact, before, step_id
 from wakeful.contracts.events import (
     ActionRequired,
@@ -35,6 +36,7 @@ from wakeful.decisions.ending import ending
 from wakeful.decisions.levels import Call, Level, Pending
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, FINISH
 from wakeful.decisions.turn import (
+    DEPENDENCY_FAILED,
     AskCaller,
     AskModel,
     Because,
@@ -43,6 +45,7 @@ from wakeful.decisions.turn import (
     Finish,
     Fold,
     HitLimit,
+    ResolveNode,
     SkipCall,
     StartPlanning,
     Step,
@@ -55,10 +58,12 @@ from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.outcomes import CallRecord, failed
 from wakeful.tools.answered_here import AnsweredHere
+from wakeful.tools.workflows import BUILD_WORKFLOW
 
 _SKIPPED: dict[Because, tuple[str, str, ErrorCategory, AbortReason | None]] = {
     "cancelled": ("skipped", "the turn was told to stop before this call began", "canceled", "user_interrupt"),
     "budget": ("budget_exceeded", "a limit of the turn was reached before this call began", "canceled", "budget"),
+    "dependency": (DEPENDENCY_FAILED, "a node that it depends on did not succeed", "sibling_canceled", None),
     "completed": ("sibling_skipped", "the run was complete before this call began", "sibling_canceled", None),
 }
 """What a call is told that was not run, by why."""
@@ -66,6 +71,7 @@ _ANSWERED_TOO_LATE: dict[Because, str] = {
     "cancelled": "cancelled",
     "budget": "budget_exceeded",
     "completed": "sibling_canceled",
+    "dependency": "sibling_canceled",
 }
 """What a call is told whose client had run it when the turn was over."""
 
@@ -97,6 +103,7 @@ class Steps:
         """Of each level, made when it is first needed."""
         self.calls = Calls(work, post)
         self.delegating = Delegating(work, post)
+        self.nodes = WorkflowNodes(work, post)
         self.folding = Folding(work)
         self.waiting = Waiting(work)
         self._at_gate: dict[str, asyncio.Task[None]] = {}
@@ -117,7 +124,7 @@ class Steps:
             work = self._work
             config = work.config if level.id is None else level.config
             assert config is not None
-            tools = work.tools
+            tools = work.tools_of(level)
             if level.output_schema is not None and (finish := config.tool(FINISH)) is not None:
                 tools = {**tools, FINISH: AnsweredHere(finish)}
             found = self._mediators[level.id] = Mediator(config, tools, work.row.turn_id, work.gate)
@@ -141,6 +148,9 @@ class Steps:
                 return intent.facts
             case SkipCall():
                 return self._skipped(step)
+            case ResolveNode():
+                call = work.state.calls[step.call_id]
+                return self.nodes.resolve(call, self.requests_of(call.level).arguments)
             case Suspend():
                 about_to_ask = work.approver is not None and any(start.asks for start in starts)
                 if self.waiting.is_busy or about_to_ask:
@@ -254,7 +264,7 @@ class Steps:
         if dispatch is None and call.call_id in mediator.claimants:
             mediator.let_go(call.call_id)  # it may have had its locks, and is not let through any more
         facts = [work.fact(event, call.step, call.call_id, call.level) for event in admission.events]
-        if dispatch is not None and dispatch.declaration.name in ANSWERED_HERE:
+        if dispatch is not None and self._is_answered_here(dispatch.declaration.name):
             return [*facts, *self._answer_here(call, dispatch, admission, starts, fact_index)]
         if dispatch is not None:
             pure = dispatch.declaration.effect == "pure"
@@ -262,6 +272,10 @@ class Steps:
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
             starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=True))
         return facts
+
+    def _is_answered_here(self, name: str) -> bool:
+        work = self._work
+        return name in ANSWERED_HERE or name in work.others or (name == BUILD_WORKFLOW.name and work.desk is not None)
 
     def _answer_here(
         self, call: Call, dispatch: Dispatch, admission: Admission, starts: list[Start], fact_index: int

@@ -1,10 +1,9 @@
 """Everything one turn is carried out with: its place in the store, its configuration, its code, its time."""
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from wakeful.agents.facts import FactMaker
 from wakeful.agents.known_facts import KnownFacts
@@ -12,13 +11,16 @@ from wakeful.agents.watching import Glimpse, Watcher
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import BudgetLeft
+from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import AnswerAccepted, AnswerRejected, LimitChanged
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
+from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph
 from wakeful.decisions.ledger import left_of
 from wakeful.decisions.levels import Level
 from wakeful.decisions.state import TurnState
+from wakeful.decisions.workflows.validation import Types
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.running import AfterCall
 from wakeful.ports import Claim, Clock, Ids, Model, Pricing, Store, TurnRow
@@ -26,6 +28,24 @@ from wakeful.tools.function import Tool
 
 CheckAnswer: TypeAlias = Callable[[str, int], AnswerAccepted | AnswerRejected]
 """The final text and how many answers were rejected before it, to the verdict on it."""
+
+
+class OtherAgent(NamedTuple):
+    """An agent that a call of this turn runs: what it is, and its code."""
+
+    config: TurnConfig
+    config_ref: BlobRef
+    output_schema: dict[str, Any] | None
+    models: Sequence[Model]
+    tools: Mapping[str, Tool[Any]]
+
+
+class WorkflowDesk(NamedTuple):
+    """Where a turn builds workflows: what nodes may be, and where they are kept."""
+
+    types: Types
+    keep: Callable[[WorkflowGraph, str], Awaitable[SavedWorkflow]]
+    """Under the key of the call that built it: once."""
 
 
 @dataclass(slots=True)
@@ -37,7 +57,6 @@ class TurnWork:
     row: TurnRow
     state: TurnState
     config: TurnConfig
-    """Its name in the log is `config_digest`."""
     models: Sequence[Model]
     """The model and its fallbacks, in order."""
     tools: Mapping[str, Tool[Any]]
@@ -49,6 +68,10 @@ class TurnWork:
     """Every call id this conversation has seen."""
     known: KnownFacts
     """The turn's stored facts, as far as this process has seen them."""
+    desk: WorkflowDesk | None = None
+    """In an editor."""
+    others: Mapping[str, OtherAgent] = field(default_factory=dict)
+    """Agents that calls of this turn run, by the name of such a call."""
     planner: Sequence[Model] = ()
     """Who plans, where that is somebody else."""
     summariser: Sequence[Model] = ()
@@ -82,15 +105,30 @@ class TurnWork:
     def __post_init__(self) -> None:
         self.fact = FactMaker(self.clock, self.row.thread_id, self.row.turn_id)
 
-    @property
-    def config_digest(self) -> str:
-        return "sha256:" + hashlib.sha256(self.config.model_dump_json().encode()).hexdigest()
-
     def models_of(self, level: Level) -> Sequence[Model]:
         """Who is asked for a level: the agent's models, unless it is a phase with one of its own."""
         if level.kind == "planner" and self.planner:
             return self.planner
+        other = self.other_of(level)
+        if other is not None:
+            return other.models
         return self.summariser if level.kind == "summary" and self.summariser else self.models
+
+    def tools_of(self, level: Level) -> Mapping[str, Tool[Any]]:
+        """The code of a level's tools."""
+        other = self.other_of(level)
+        return other.tools if other is not None else self.tools
+
+    def other_of(self, level: Level) -> OtherAgent | None:
+        """The agent that works at a level, where it is not the turn's own: a child's children are the child's."""
+        if not self.others:
+            return None
+        here: Level | None = level
+        while here is not None:
+            if here.started is not None and here.started.tool in self.others:
+                return self.others[here.started.tool]
+            here = here.parent
+        return None
 
     # --- who sees it ------------------------------------------------------------------------------------------------
 

@@ -5,8 +5,11 @@ from typing import Any
 
 from wakeful.contracts.controls import CompactionPolicy
 from wakeful.contracts.policies import GatePolicy
+from wakeful.contracts.prompts import PromptBlock
+from wakeful.contracts.skills import SkillEntry
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import Value
+from wakeful.contracts.workflows import WorkflowRun
 
 
 class TurnConfig(Value):
@@ -16,6 +19,11 @@ class TurnConfig(Value):
     model_ref: str
     fallbacks: tuple[str, ...] = ()
     instructions: str = ""
+    """The whole system prompt, as it was worked out when the turn began."""
+    prompt_blocks: tuple[PromptBlock, ...] = ()
+    """What it is made of; none: it is the agent's own instructions and nothing else."""
+    skills: tuple[SkillEntry, ...] = ()
+    """What the model may open: the catalogue of the turn."""
     tools: tuple[ToolDeclaration, ...] = ()
     settings: dict[str, Any] = {}
     output_schema: dict[str, Any] | None = None
@@ -29,6 +37,12 @@ class TurnConfig(Value):
     """What commands are held to, as far as it is not the default."""
     injected_tool_args: dict[str, str] = {}
     """Fields that every tool shows the model and no tool ever gets."""
+    require: tuple[str, ...] = ()
+    """Capabilities that the caller wants of whatever model is asked."""
+    accept_gap: tuple[str, ...] = ()
+    """Capabilities that may be missing, although the turn needs them: the caller's word."""
+    workflow: WorkflowRun | None = None
+    """What the turn runs, when it runs a workflow and asks no model by itself."""
     output_retries: int = 2
     """How often an answer that does not fit may be given again."""
     emit_mcp_progress: bool = True
@@ -61,7 +75,9 @@ class TurnConfig(Value):
         return self._by_name.get(name)
 
     def changed(self, **changes: Any) -> "TurnConfig":
-        """The same with some fields given anew."""
+        """The same with some fields given anew. Blocks go with the prompt they are of."""
+        if "instructions" in changes:
+            changes.setdefault("prompt_blocks", ())
         copy = self.model_copy(update=changes)
         for worked_out in ("_by_name", "prompt_tokens"):
             copy.__dict__.pop(worked_out, None)
@@ -94,6 +110,8 @@ class TurnConfig(Value):
                 "subtasks",
                 "collections",
                 "compaction",
+                "require",
+                "accept_gap",
             )
             if getattr(self, name) != getattr(before, name)
         ]

@@ -51,6 +51,10 @@ class RuntimeToolDeclaration(Value):
     """Dotted paths, `*` for list items."""
     effect: Effect = "irreversible"
     """What a repeat would do; a host that says nothing is taken to mean the worst."""
+    parallel_safe: bool | None = None
+    """May it run beside others? What changes anything may not, whatever it says; a client's tool has to say so."""
+    requires_exclusive_lock: str | None = None
+    """A name that no two running calls may hold together."""
 
     @model_validator(mode="after")
     def _own_fields_are_json(self) -> "RuntimeToolDeclaration":
@@ -108,15 +112,20 @@ class RuntimeToolDeclaration(Value):
     def to_declaration(self) -> ToolDeclaration:
         """What the runtime holds the model's own arguments to; the final parameters are held to `input_schema`."""
         plan = self.plan
+        stated: dict[str, Any] = {}
+        if self.parallel_safe is not None or self.effect != "pure":
+            stated["parallel_safe"] = self.parallel_safe is True and self.effect == "pure"
         return ToolDeclaration(
             name=self.name,
             description=self.description,
             input_schema=relaxed(self.input_schema, optional=plan.fillable, ignored=plan.authoritative),
             effect=self.effect,
+            locks=(self.requires_exclusive_lock,) if self.requires_exclusive_lock else (),
             external=True,
             answered_by="client" if self.is_clients else "code",
             runtime_owner="client" if self.is_clients else "local",
             sensitive_parameters=tuple(dict.fromkeys((*self.sensitive_parameters, *plan.sensitive))),
+            **stated,
         )
 
 

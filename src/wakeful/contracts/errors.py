@@ -15,8 +15,11 @@ WakefulError
 │   ├── KeyReused              the key belongs to another prompt or agent
 │   ├── DepsMissing            tools need deps and none were given
 │   ├── TurnNotFound, CallNotFound, ApprovalNotFound, RequestNotFound
+│   ├── WorkflowNotFound, WorkflowNameTaken
+│   ├── InvalidWorkflow        a graph that does not hold together
 │   ├── NotEntitled            somebody else has to decide this
 │   ├── UnknownProvider, UnknownTool, MalformedScript, InvalidConfig
+│   │   └── KeyMissing             a provider's key is not there
 │   └── StoreProblem           the store cannot be used as it is
 │       ├── StoreLocked            another process holds it
 │       ├── AgentBusy              another process runs this agent
@@ -38,6 +41,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wakeful.contracts.models import FailureKind, ProviderLimit, Stage, TokenUsage, TransportDiagnostics
     from wakeful.contracts.tools import ToolError
+    from wakeful.contracts.workflows import GraphProblem
 
 
 class WakefulError(Exception):
@@ -143,6 +147,24 @@ class ApprovalNotFound(ForTheCaller):
     """No approval, question or rule of that name is there."""
 
 
+class WorkflowNotFound(ForTheCaller):
+    """No workflow, or no revision, of that name or id is there."""
+
+    code = "workflow_not_found"
+
+
+class WorkflowNameTaken(ForTheCaller):
+    """Another workflow has that name."""
+
+
+class InvalidWorkflow(ForTheCaller):
+    """The graph does not hold together, and was neither saved nor run; `problems` says each thing that is wrong."""
+
+    def __init__(self, message: str, problems: "tuple[GraphProblem, ...]") -> None:
+        super().__init__(message, "\n".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
 class RequestNotFound(ForTheCaller):
     """No client was asked for anything under that name."""
 
@@ -169,6 +191,10 @@ class MalformedScript(ForTheCaller):
 
 class InvalidConfig(ForTheCaller):
     """An agent's configuration does not hold together."""
+
+
+class KeyMissing(InvalidConfig):
+    """A provider needs a key, and the variable that would hold it is not set."""
 
 
 class StoreProblem(ForTheCaller):

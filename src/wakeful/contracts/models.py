@@ -74,6 +74,16 @@ class AgentTokenUsageSummary(Value):
     """The most recent completed turn that reported token data."""
 
 
+class ProviderLimit(Value):
+    """One limit of a provider, as the headers of an answer told it. What they did not tell is None."""
+
+    name: str
+    """What is counted, in the provider's own word: requests, tokens, input-tokens."""
+    limit: float | None = None
+    remaining: float | None = None
+    resets_at: str | None = None
+
+
 class Reply(Value):
     """The end of one attempt: what the model said, whole. Nothing before it is believed."""
 
@@ -85,6 +95,8 @@ class Reply(Value):
     """The provider's request id and the like, kept for replay."""
     continuation: tuple[Item, ...] = ()
     """Items that follow this round's results; a reply that has some is not the last."""
+    limits: tuple[ProviderLimit, ...] = ()
+    """What the provider said about its limits beside the answer."""
     may_be_empty: bool = False
     """Whoever replies means it when it says nothing; otherwise an empty reply is a lost attempt."""
 
@@ -113,16 +125,6 @@ class ArgumentsDelta(Value):
 
 
 ModelGlimpse: TypeAlias = TextDelta | ReasoningDelta | ArgumentsDelta
-
-
-class ProviderLimit(Value):
-    """One limit of a provider, as the headers of an answer told it. What they did not tell is None."""
-
-    name: str
-    """What is counted, in the provider's own word: requests, tokens, input-tokens."""
-    limit: float | None = None
-    remaining: float | None = None
-    resets_at: str | None = None
 
 
 class HttpClientDiagnostics(Value):

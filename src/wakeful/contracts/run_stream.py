@@ -19,6 +19,8 @@ TERMINAL: frozenset[RunStatus] = frozenset({"completed", "incomplete", "failed",
 class _RunEvent(Value):
     event_seq: int | None = None
     """Place of the fact in the agent's stream; None for a glimpse and for what only marks an order."""
+    phase: Literal["executor", "planner"] = "executor"
+    """Whose round it is: the planner counts its own from 1, before the executor's first."""
 
 
 class StatusEvent(_RunEvent):
@@ -32,6 +34,8 @@ class StatusEvent(_RunEvent):
     message: str = ""
     waiting_for: tuple[str, ...] = ()
     """When suspended: what the turn waits for."""
+    usage: TokenUsage | None = None
+    """When it is over: what all its rounds used, children and the planner included; None when nobody reported it."""
 
     @property
     def is_terminal(self) -> bool:
@@ -43,7 +47,7 @@ class StepEvent(_RunEvent):
 
     type: Literal["step"] = "step"
     step: int
-    phase: Literal["started", "completed"]
+    status: Literal["started", "completed"]
 
 
 class TextEvent(_RunEvent):
@@ -103,6 +107,27 @@ class ToolResultEvent(_RunEvent):
     metadata: ToolResultMetadata
 
 
+class ContextEvent(_RunEvent):
+    """What the model is shown changed: it was chosen anew, or older parts of it are folded into a summary."""
+
+    type: Literal["context"] = "context"
+    change: Literal["resolved", "compaction_started", "compaction_completed", "compaction_failed"]
+    compaction_id: str | None = None
+    tokens_before: int | None = None
+    tokens: int | None = None
+    """How large it is now, as far as it is known."""
+    reason: str = ""
+
+
+class MessageInjectedEvent(_RunEvent):
+    """Somebody said something to the run while it was under way."""
+
+    type: Literal["message_injected"] = "message_injected"
+    message_id: str
+    text: str
+    said_by: str
+
+
 class ErrorEvent(_RunEvent):
     """An attempt at the model is lost: `text` events of the same step and attempt are void."""
 
@@ -116,10 +141,17 @@ class ErrorEvent(_RunEvent):
     """The round goes on with another attempt or another model."""
 
 
-RunEvent: TypeAlias = Annotated[
-    StatusEvent | StepEvent | TextEvent | UsageEvent | ToolCallEvent | McpProgressEvent | ToolResultEvent | ErrorEvent,
-    Field(discriminator="type"),
-]
-RUN_EVENT: TypeAdapter[
-    StatusEvent | StepEvent | TextEvent | UsageEvent | ToolCallEvent | McpProgressEvent | ToolResultEvent | ErrorEvent
-] = TypeAdapter(RunEvent, config={"defer_build": True})
+_AnyRunEvent: TypeAlias = (
+    StatusEvent
+    | StepEvent
+    | TextEvent
+    | UsageEvent
+    | ToolCallEvent
+    | McpProgressEvent
+    | ToolResultEvent
+    | ContextEvent
+    | MessageInjectedEvent
+    | ErrorEvent
+)
+RunEvent: TypeAlias = Annotated[_AnyRunEvent, Field(discriminator="type")]
+RUN_EVENT: TypeAdapter[_AnyRunEvent] = TypeAdapter(RunEvent, config={"defer_build": True})

@@ -2,6 +2,9 @@
 
 from typing import Any, Literal, TypeAlias
 
+from pydantic import model_validator
+
+from wakeful.contracts.tools import Confinement
 from wakeful.contracts.values import Value
 
 CatalogPolicy: TypeAlias = Literal["allowed", "ask", "denied", "sandboxed", "unavailable"]
@@ -28,10 +31,18 @@ class CatalogEntry(Value):
     runtime_owner: CatalogOwner = "local"
     metadata_ref: str | None = None
     """Where metadata is that is large or private; then it is nowhere else."""
+    sandbox: Confinement | None = None
+    """What holds its calls, for tools that run foreign code; arguments may make it narrower."""
     is_read_only: bool = False
     is_concurrency_safe: bool = False
     is_destructive: bool = True
     interrupt_behavior: Literal["cancel", "block"] = "block"
+
+    @model_validator(mode="after")
+    def _sandboxed_says_by_what(self) -> "CatalogEntry":
+        if self.policy == "sandboxed" and (self.sandbox is None or self.sandbox.mode == "not_enforced"):
+            raise ValueError(f"{self.tool_name} is called sandboxed, and nothing says what holds it")
+        return self
 
 
 class ToolCatalog(Value):

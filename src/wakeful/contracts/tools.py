@@ -5,7 +5,6 @@ A live tool (a Python function) is elsewhere; these values travel, are stored, a
 
 from typing import Any, Literal, TypeAlias
 
-from wakeful.contracts.budgets import MAX_PARALLEL_PER_TURN as MAX_PARALLEL_PER_TURN
 from wakeful.contracts.values import Value
 
 Effect: TypeAlias = Literal["pure", "keyed", "probeable", "irreversible"]
@@ -47,6 +46,15 @@ Effects: TypeAlias = Literal["none", "possible", "unknown"]
 """May the world have changed? `unknown` is what an operator has to find out."""
 
 
+class Freeform(Value):
+    """Where a provider has such tools, a model may write the one text of a tool bare, without JSON around it."""
+
+    parameter: str
+    """What the text is an argument for."""
+    grammar: str
+    """What it looks like, in Lark."""
+
+
 class ToolDeclaration(Value):
     """What a model is told about a tool, and what the runtime holds it to."""
 
@@ -78,6 +86,7 @@ class ToolDeclaration(Value):
     interrupt_behavior: Literal["cancel", "block"] = "cancel"
     answered_by: Literal["code", "person", "client"] = "code"
     """Who produces the result: this process, a person who is asked, or a client that runs the tool."""
+    freeform: Freeform | None = None
 
     @property
     def permission(self) -> PermissionClass:
@@ -87,6 +96,11 @@ class ToolDeclaration(Value):
         if not self.is_read_only:
             return "external_write"
         return "network" if self.leaves_machine else "safe"
+
+    @property
+    def requires_exclusive_lock(self) -> str | None:
+        """The lock it needs, by the name that there is one; of several, the first."""
+        return self.locks[0] if self.locks else None
 
     @property
     def is_read_only(self) -> bool:

@@ -206,26 +206,26 @@ def merge_same_role(messages: Iterable[Message]) -> list[Message]:
 def _merged(run: Sequence[Message]) -> Message:
     if len(run) == 1:
         return run[0]
-    originals = [original for message in run for original in _originals(message)]
-    words = [message.content for message in originals if message.type == "text" and isinstance(message.content, str)]
+    whole = [original for message in run for original in originals(message)]
+    words = [message.content for message in whole if message.type == "text" and isinstance(message.content, str)]
     return normalise(
         {
             "type": "multimodal_part",
             "role": run[0].role,
             "content": "\n\n".join(word for word in words if word),
-            "payload": {"parts": [message.to_wire() for message in originals]},
+            "payload": {"parts": [message.to_wire() for message in whole]},
         }
     )
 
 
-def _originals(message: Message) -> Iterator[Message]:
+def originals(message: Message) -> Iterator[Message]:
     """The message itself, or those it was merged from."""
     inner = message.payload.get("parts")
     if message.type != "multimodal_part" or not isinstance(inner, list):
         yield message
         return
     for index, part in enumerate(inner):
-        yield from _originals(normalise(part, at=f"payload.parts[{index}]"))
+        yield from originals(normalise(part, at=f"payload.parts[{index}]"))
 
 
 # --- pairing -------------------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def check_pairing(messages: Iterable[Message], *, pending: Collection[str] = ())
     asked: dict[str, str] = {}
     answered: set[str] = set()
     for index, message in enumerate(messages):
-        for original in _originals(message):
+        for original in originals(message):
             place = f"messages[{index}]"
             call_id = original.tool_call_id
             if original.type == "tool_call":

@@ -4,7 +4,7 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.values import Value
 
-SectionKind: TypeAlias = Literal["instructions", "plan", "tools", "history", "summary"]
+SectionKind: TypeAlias = Literal["instructions", "skills", "plan", "tools", "summary", "history", "knowledge"]
 
 
 class ContextSection(Value):

@@ -30,6 +30,8 @@ class RoundLatency(Value):
     """Attempts of the same round that were lost before this one."""
     lost_ms: int
     """How long those took, as far as it is known."""
+    depth: int = 0
+    """How deep in the tree: 0 is the turn's own conversation."""
 
 
 class ToolLatency(Value):
@@ -41,10 +43,15 @@ class ToolLatency(Value):
     execution_ms: float
     """Inside the tool; 0 when it was not run."""
     succeeded: bool
+    depth: int = 0
+    """How deep in the tree: 0 is the turn's own conversation."""
 
 
 class TurnLatency(Value):
-    """Where a turn's time went. Tools that ran side by side add up to more than the time that passed."""
+    """Where a turn's time went. Tools that ran side by side add up to more than the time that passed.
+
+    What happened inside a child is listed with its depth, and counted as the time of the call that made the child.
+    """
 
     turn_id: str
     queue_wait_ms: float | None = None

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias, TypeGuard
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.content import Text
+from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 from wakeful.contracts.events.context import CompactionTrigger
 from wakeful.contracts.models import TokenUsage
@@ -74,17 +75,12 @@ def measured(level: Level, usage: TokenUsage | None) -> None:
     level.known_at = len(level.items)
 
 
-def share(awareness: str | None) -> int | None:
-    """The percentage of `limit:<n>`."""
-    return int(awareness.removeprefix("limit:")) if awareness is not None and awareness.startswith("limit:") else None
-
-
 def due(level: Level, history_tokens: int | None) -> Due | None:
     """Is the conversation too long for the next request?"""
     config = level.config
     if config is None or level.kind == "summary":
         return None
-    window, limit = config.context_window, share(config.budget_awareness)
+    window, limit = config.context_window, awareness_limit(config.budget_awareness)
     if window is None and history_tokens is None:
         return None
     used = context_tokens(level)

@@ -8,27 +8,46 @@ import json
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.frames import PromptContentBlock, ProviderPromptCache, ProviderPromptFrame
+from wakeful.contracts.prompts import BLOCK_SEPARATOR
+from wakeful.decisions.prompting import STABILITY, cut
 
 
 def frame_of(config: TurnConfig, agent_id: str, log_position: int, section: str = "") -> ProviderPromptFrame:
-    """The frame of a turn that begins at this position of the agent's log.
+    """The frame of a turn that begins at this position of the agent's log; `section` is of this run alone.
 
     The log is chained: a position in it stands for everything before, and the conversation is not hashed again.
     """
     key = prompt_cache_key(config)
     context = hashlib.sha256(f"{key}\n{agent_id}\n{log_position}".encode())
-    blocks = []
-    if config.instructions:
-        blocks.append(PromptContentBlock(text=config.instructions, stability="agent_scoped", cache_breakpoint=True))
-    if section:  # of this run alone, after everything that is the same in the next
-        blocks.append(PromptContentBlock(text=section, stability="turn_scoped"))
+    blocks = _blocks(config, section)
     return ProviderPromptFrame(
-        system_prompt="\n\n".join(block.text for block in blocks),
-        system_blocks=tuple(blocks),
+        system_prompt=BLOCK_SEPARATOR.join(block.text for block in blocks),
+        system_blocks=blocks,
         cache=ProviderPromptCache(
             agent_id=agent_id, prompt_cache_key=key, context_fingerprint=f"sha256:{context.hexdigest()}"
         ),
     )
+
+
+def _blocks(config: TurnConfig, section: str) -> tuple[PromptContentBlock, ...]:
+    """The prompt, and what is of this run alone after it. A cache may end where the next block is less stable."""
+    found = [(STABILITY[block.kind], block.text) for block in cut(config)]
+    if section:
+        found.append(("turn_scoped", section))
+    after = [*(stability for stability, _ in found[1:]), "end"]
+    return tuple(
+        PromptContentBlock(
+            text=text, stability=stability, cache_breakpoint=stability != "turn_scoped" and stability != following
+        )
+        for (stability, text), following in zip(found, after, strict=False)
+    )
+
+
+def _lasting(config: TurnConfig) -> str:
+    """The prompt without what belongs to one turn alone, which comes last."""
+    if not config.prompt_blocks:
+        return config.instructions
+    return BLOCK_SEPARATOR.join(block.text for block in cut(config) if STABILITY[block.kind] != "turn_scoped")
 
 
 def prompt_cache_key(config: TurnConfig) -> str:
@@ -36,7 +55,7 @@ def prompt_cache_key(config: TurnConfig) -> str:
     surface = json.dumps(
         [
             config.agent_name,
-            config.instructions,
+            _lasting(config),
             [[tool.name, tool.description, tool.input_schema] for tool in config.tools],
             config.injected_tool_args,
         ],

@@ -1,7 +1,8 @@
 """A turn's facts as the versioned parts of a conversation result: messages, executions, audit, lifecycle events.
 
 One mapping from the log, used by every surface that exports a run. Parameters are redacted here, and what a tool
-returned is the caller's own data and stays, but for the secrets that the run gave to its tools.
+returned is the caller's own data and stays, but for the secrets that the run gave to its tools. Messages and executions
+are those of the turn's own conversation; the audit and the events are of everything, children included.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,6 +22,7 @@ from wakeful.contracts.events import (
     ModelCompleted,
     ToolFailed,
     ToolResult,
+    TurnInterjected,
     Unrecognised,
 )
 from wakeful.contracts.transcript import Message
@@ -28,6 +30,7 @@ from wakeful.decisions.audit import audit_entry
 from wakeful.decisions.injected import split
 from wakeful.decisions.redaction import call_envelope
 from wakeful.decisions.run_secrets import RunSecrets
+from wakeful.decisions.views.mapping import is_roots
 
 
 class Export(NamedTuple):
@@ -55,7 +58,8 @@ def export(facts: Iterable[Recorded], config: TurnConfig | None, secrets: RunSec
     events: list[ResultEvent] = []
     metadata: dict[str, Any] = {}
     open_calls: dict[str, CallPart] = {}
-    order: list[str] = []
+    orders: dict[str | None, list[str]] = {}
+    """The calls of each level's newest round that have no result yet, in model order."""
     outcomes: dict[str, tuple[int, ToolResult | ToolFailed]] = {}
     edited: dict[str, dict[str, Any]] = {}
     """Arguments that a person put in the place of the model's."""
@@ -64,25 +68,30 @@ def export(facts: Iterable[Recorded], config: TurnConfig | None, secrets: RunSec
         event = fact.event
         events.append(_event(recorded))
         match event:
-            case MessageAdmitted():
+            case MessageAdmitted() | TurnInterjected():
                 messages.append(_user(event.item, secrets))
             case HistoryImported():
                 messages[-1:-1] = _imported(event, secrets)
-            case ModelCompleted():
+            case ModelCompleted() if is_roots(fact):
                 metadata = event.request_metadata or metadata
             case AssistantRecorded():
-                if event.item.text:
+                if event.item.text and is_roots(fact):
                     messages.append(transcript.text("assistant", secrets.hide(event.item.text)))
-                open_calls = {part.call_id: part for part in event.item.calls}
-                order = list(open_calls)
+                open_calls.update((part.call_id, part) for part in event.item.calls)
+                orders[fact.level] = [part.call_id for part in event.item.calls]
             case ToolResult() | ToolFailed() if fact.call_id is not None:
                 outcomes[fact.call_id] = (fact.step or 0, event)
+                order = orders.get(fact.level, [])
                 while order and order[0] in outcomes:
                     call_id = order.pop(0)
                     step, outcome = outcomes.pop(call_id)
-                    part = open_calls[call_id]
+                    part = open_calls.pop(call_id)
                     given = edited.pop(call_id) if call_id in edited else _executable(part, config)
-                    _answered(messages, executions, audits, part, given, step, outcome, config, secrets)
+                    answered = _answered(part, given, step, outcome, config, secrets)
+                    audits.append(answered.audit)
+                    if is_roots(fact):
+                        messages += answered.messages
+                        executions.append(answered.execution)
             case ActionResolved() if event.arguments is not None and fact.call_id is not None:
                 edited[fact.call_id] = event.arguments
             case _:
@@ -114,51 +123,51 @@ def _user(item: UserItem, secrets: RunSecrets) -> Message:
     return transcript.parts("user", secrets.hide_in(whole))
 
 
+class _Answered(NamedTuple):
+    """A call with its result, in each of the forms."""
+
+    messages: tuple[Message, Message]
+    execution: ToolExecution
+    audit: ToolAudit
+
+
 def _answered(
-    messages: list[Message],
-    executions: list[ToolExecution],
-    audits: list[ToolAudit],
     part: CallPart,
     given: dict[str, Any],
     step: int,
     outcome: ToolResult | ToolFailed,
     config: TurnConfig | None,
     secrets: RunSecrets,
-) -> None:
+) -> _Answered:
     declaration = config.tool(part.name) if config is not None else None
     envelope = call_envelope(given, declaration)
     result = secrets.hide_in(normalised_result(outcome))
-    messages.append(
-        transcript.tool_call(
-            part.name,
-            envelope["parameters"],
-            turn=step,
-            tool_call_id=part.call_id,
-            metadata={"parameters_sha256": envelope["parameters_sha256"], "parameters_redacted": True},
-        )
+    asked = transcript.tool_call(
+        part.name,
+        envelope["parameters"],
+        turn=step,
+        tool_call_id=part.call_id,
+        metadata={"parameters_sha256": envelope["parameters_sha256"], "parameters_redacted": True},
     )
     content = secrets.hide(outcome.item.text if isinstance(outcome, ToolResult) else outcome.message)
-    messages.append(transcript.tool_result(part.name, result, tool_call_id=part.call_id, content=content))
-    executions.append(
-        ToolExecution(
-            tool_name=part.name,
-            tool_call_id=part.call_id,
-            parameters=envelope["parameters"],
-            parameters_sha256=envelope["parameters_sha256"],
-            result=result,
-            turn_count=step,
-        )
+    told = transcript.tool_result(part.name, result, tool_call_id=part.call_id, content=content)
+    execution = ToolExecution(
+        tool_name=part.name,
+        tool_call_id=part.call_id,
+        parameters=envelope["parameters"],
+        parameters_sha256=envelope["parameters_sha256"],
+        result=result,
+        turn_count=step,
     )
-    audits.append(
-        audit_entry(
-            turn_count=step,
-            tool_name=part.name,
-            tool_call_id=part.call_id,
-            parameters=given,
-            result=_timeless(result),
-            declaration=declaration,
-        )
+    audit = audit_entry(
+        turn_count=step,
+        tool_name=part.name,
+        tool_call_id=part.call_id,
+        parameters=given,
+        result=_timeless(result),
+        declaration=declaration,
     )
+    return _Answered((asked, told), execution, audit)
 
 
 def normalised_result(outcome: ToolResult | ToolFailed) -> dict[str, Any]:

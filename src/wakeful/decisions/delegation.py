@@ -16,6 +16,7 @@ from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events import SubagentCompleted, SubagentStarted
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.levels import Call, ChildEnd, Level
+from wakeful.decisions.prompting import level_prompt
 from wakeful.decisions.runtime_answers import (
     DELEGATING,
     FINISH,
@@ -53,6 +54,10 @@ class Job(NamedTuple):
     tools: tuple[str, ...] | None
     output_schema: dict[str, Any] | None
     system_prompt: str = ""
+
+
+NO_JOB = Job("", "", None, None)
+"""One child that asks for nothing of its parent's."""
 
 
 def jobs_of(name: str, arguments: Mapping[str, Any], config: TurnConfig) -> list[Job] | Refusal:
@@ -95,9 +100,7 @@ def _spawned(arguments: Mapping[str, Any]) -> Job:
     return _job(title, words if task.strip() else "", arguments.get("tool_names"), arguments)
 
 
-def refused(
-    name: str, jobs: Sequence[Job], level: Level, config: TurnConfig, limits: Limits, started: int
-) -> Refusal | None:
+def refused(jobs: Sequence[Job], level: Level, config: TurnConfig, limits: Limits, started: int) -> Refusal | None:
     """Why no child is made at this place of the tree; `started` is how many there were so far."""
     deepest = limits.depth
     if deepest is not None and level.depth >= deepest:
@@ -106,9 +109,9 @@ def refused(
             f"this is depth {level.depth}, and work is split down to depth {deepest}: do it here.",
             {"depth": level.depth, "max_depth": deepest},
         )
-    safe = child_tools(config, name)
+    safe = child_tools(config)
     for index, job in enumerate(jobs):
-        unknown = [tool for tool in job.tools or () if tool not in safe and tool not in SCRATCH]
+        unknown = [tool for tool in job.tools or () if tool not in safe]
         if unknown:
             listed = ", ".join(sorted(safe)) or "none"
             return Refusal(
@@ -125,9 +128,9 @@ def refused(
     return None
 
 
-def child_tools(config: TurnConfig, name: str) -> dict[str, ToolDeclaration]:
-    """What a child of such a call may have of its parent's tools."""
-    never = {FINISH} if name == RUN_SUBTASK else {FINISH, SPAWN_SELF, SPAWN_PARALLEL}
+def child_tools(config: TurnConfig) -> dict[str, ToolDeclaration]:
+    """What a child may have of its parent's tools. It splits its work further with `run_subtask` alone."""
+    never = {FINISH, SPAWN_SELF, SPAWN_PARALLEL}
     return {tool.name: tool for tool in config.tools if tool.child_safe and tool.name not in never}
 
 
@@ -148,43 +151,21 @@ def child_of(name: str, call: Call, level: Level, job: Job, index: int, alone: b
 
 def child_config(parent: TurnConfig, started: SubagentStarted, limits: Limits) -> TurnConfig:
     """What holds for a child: its parent's configuration, narrowed. Follows from the facts alone."""
-    safe = child_tools(parent, started.tool)
+    safe = child_tools(parent)
     if started.tools is not None:
         kept = {*started.tools, *SCRATCH}
         safe = {name: tool for name, tool in safe.items() if name in kept}
     tools = tuple(safe.values())
     if started.output_schema is not None:
         tools = (*tools, finish_declaration(started.output_schema))
-    deepest = limits.depth is not None and started.depth >= limits.depth
-    return parent.changed(
-        instructions=child_instructions(parent, started, tools, deepest=deepest), tools=tools, output_schema=None
+    prompt = level_prompt(
+        parent,
+        [tool.name for tool in tools],
+        splits=limits.depth is None or started.depth < limits.depth,
+        structured=started.output_schema is not None,
+        system_prompt=started.system_prompt,
     )
-
-
-def child_instructions(
-    parent: TurnConfig, started: SubagentStarted, tools: Sequence[ToolDeclaration], *, deepest: bool
-) -> str:
-    """What a child is told about itself. No line names a tool that it does not have."""
-    names = {tool.name for tool in tools}
-    lines = [
-        "You carry out one task that was split off from a larger piece of work. You see the task and nothing else of "
-        "it: do what it asks, no more, and answer with the result alone."
-    ]
-    if names.issuperset(SCRATCH):
-        lines.append(
-            "scratch_list, scratch_read and scratch_write hold notes of the whole piece of work: read what you need "
-            "there, and write down what others will need."
-        )
-    if RUN_SUBTASK in names and not deepest:
-        lines.append("Work of several steps that stands by itself can be split further with run_subtask.")
-    if started.output_schema is not None:
-        lines.append(
-            "You must end by calling finish_subtask with a result that fits its schema. When it is refused, correct "
-            "the fields it names and call it again."
-        )
-    if started.system_prompt:
-        lines.append(started.system_prompt)
-    return "\n\n".join(lines)
+    return parent.changed(instructions=prompt.text, prompt_blocks=prompt.blocks, tools=tools, output_schema=None)
 
 
 # --- how it ends ----------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from wakeful.decisions.turn import (
     Finish,
     Fold,
     HitLimit,
+    ResolveNode,
     SkipCall,
     StartPlanning,
     Step,
@@ -77,6 +78,8 @@ def words(step: Step) -> str:
             return f"take up {step.call_id} ({step.scheduling})"
         case SkipCall():
             return f"skip {step.call_id} ({step.because})"
+        case ResolveNode():
+            return f"work out what {step.call_id} is given"
         case Suspend():
             return f"rest ({step.reason}): {', '.join(step.waiting_for)}"
         case HitLimit():

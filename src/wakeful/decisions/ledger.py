@@ -26,11 +26,12 @@ class Passed(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """The most that a request to come can take; None: nobody knows."""
+    """The most that a request to come can take."""
 
     input_tokens: int
-    output_tokens: int | None
+    output_tokens: int
     usd: Decimal | None
+    """None: nobody knows the price."""
 
 
 @dataclass(slots=True)
@@ -50,6 +51,8 @@ class Ledger:
     held_input: int = 0
     held_output: int = 0
     held_usd: Decimal = Decimal(0)
+    held_unpriced: int = 0
+    """Tokens of requests under way to models whose price nobody knows."""
     _provisional: Decimal = Decimal(0)
     """Of the newest lost attempt: settled at what was held, until its price is known."""
 
@@ -63,10 +66,14 @@ class Ledger:
         if event.reserved_input is not None or event.reserved_output is not None or event.reserved_usd is not None:
             asked.held_input = event.reserved_input or 0
             asked.held_output = event.reserved_output or 0
-            asked.held_usd = Decimal(event.reserved_usd) if event.reserved_usd is not None else Decimal(0)
+            if event.reserved_usd is not None:
+                asked.held_usd = Decimal(event.reserved_usd)
+            else:
+                asked.held_unpriced = asked.held_input + asked.held_output
             self.held_input += asked.held_input
             self.held_output += asked.held_output
             self.held_usd += asked.held_usd
+            self.held_unpriced += asked.held_unpriced
 
     def answered(self, asked: Asked | None, usage: TokenUsage | None) -> None:
         """The tokens are known, or settle at what was held. Money follows, with `cost` or `unpriced`."""
@@ -76,12 +83,13 @@ class Ledger:
         if usage is not None:
             self.input_tokens += usage.input_tokens or 0
             self.output_tokens += usage.output_tokens or 0
-            if asked is not None:
-                asked.used_tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+            used = (usage.input_tokens or 0) + (usage.output_tokens or 0)
         else:
             self.input_tokens += held_input
             self.output_tokens += held_output
+            used = held_input + held_output
         if asked is not None:
+            asked.used_tokens = used
             asked.held_input = asked.held_output = 0
 
     def cost(self, asked: Asked | None, amount: Decimal, *, lost: bool) -> None:
@@ -98,29 +106,31 @@ class Ledger:
         if asked is None:
             return
         self.held_usd -= asked.held_usd
+        self.held_unpriced -= asked.held_unpriced
         if not asked.priced:
+            if not asked.held_usd:
+                self.unpriced_tokens += asked.used_tokens
             self.usd += asked.held_usd
-            self.unpriced_tokens += asked.used_tokens
-        asked.held_usd = Decimal(0)
+        asked.held_usd, asked.held_unpriced = Decimal(0), 0
 
     def lost(self, asked: Asked, event: ModelFailed) -> None:
         """An attempt is lost. Refused before it began costs nothing; anything later may have cost all of it."""
         free = event.status is not None or event.stage == "connect" or event.failure_kind == "unsupported_transport"
         self._provisional = Decimal(0)
-        if event.token_usage is not None:
+        if event.token_usage is not None or not free:
             self.answered(asked, event.token_usage)
         else:
             self.held_input -= asked.held_input
             self.held_output -= asked.held_output
-            if not free:
-                self.input_tokens += asked.held_input
-                self.output_tokens += asked.held_output
+            asked.held_input = asked.held_output = 0
         self.held_usd -= asked.held_usd
+        self.held_unpriced -= asked.held_unpriced
+        if asked.held_unpriced:
+            self.unpriced_tokens += asked.used_tokens
         if not free:
             self.usd += asked.held_usd
             self._provisional = asked.held_usd
-        asked.held_input = asked.held_output = 0
-        asked.held_usd = Decimal(0)
+        asked.held_usd, asked.held_unpriced = Decimal(0), 0
 
     def needs_reservation(self, limits: Limits) -> bool:
         """Is anything held back for a request at all?"""
@@ -134,7 +144,7 @@ class Ledger:
     def passed_by(self, limits: Limits, needs: Reservation) -> Passed | None:
         """The limit that a request which may take this much would pass."""
         into = self.input_tokens + self.held_input + needs.input_tokens
-        out_of = self.output_tokens + self.held_output + (needs.output_tokens or 0)
+        out_of = self.output_tokens + self.held_output + needs.output_tokens
         for limit, would, what in (
             (limits.input_tokens, into, "input_tokens"),
             (limits.output_tokens, out_of, "output_tokens"),
@@ -151,7 +161,7 @@ class Ledger:
         ceiling = limits.unpriced_token_ceiling
         if ceiling is None:
             return Passed("cost", float(most), float(self.usd + self.held_usd), "a model whose price nobody knows")
-        tokens = self.unpriced_tokens + needs.input_tokens + (needs.output_tokens or 0)
+        tokens = self.unpriced_tokens + self.held_unpriced + needs.input_tokens + needs.output_tokens
         if tokens <= ceiling:
             return None
         return Passed("cost", ceiling, tokens, "tokens of a model whose price nobody knows")

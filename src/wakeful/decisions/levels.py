@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 from wakeful.contracts.events import (
     ActionRequired,
@@ -48,12 +49,14 @@ class Pending:
 
 @dataclass(slots=True)
 class ChildEnd:
-    """One job of a call, and how it ended."""
+    """One job of a call, how it ended, and what it leaves behind."""
 
     started: SubagentStarted
     started_at: int
     ended_at: int = 0
     end: SubagentCompleted | SubagentFailed | None = None
+    noted: dict[str, Any] = field(default_factory=dict)
+    """What its tree wrote down, and its own result."""
 
 
 @dataclass(slots=True)
@@ -82,8 +85,24 @@ class Call:
     answer: ToolItem | None = None
     children: list[ChildEnd] = field(default_factory=list)
     """The children it made, in the order of its jobs."""
-    noted: dict[str, Any] = field(default_factory=dict)
-    """What its children wrote down, for their parent to have when all of the round have ended."""
+    after: tuple["Call", ...] = ()
+    """In a workflow: the calls it takes something from."""
+    open_before: int = 0
+    """How many of those have no answer yet."""
+    unresolved: bool = False
+    """Its arguments are not known before those have one."""
+    whole: BlobRef | None = None
+    """Its whole result, where the model is shown less."""
+    wrote: dict[str, Any] = field(default_factory=dict)
+    """What it wrote down itself."""
+
+    @property
+    def noted(self) -> dict[str, Any]:
+        """What it leaves to its level when all calls of the round have ended; of its jobs, the later one wins."""
+        noted = dict(self.wrote)
+        for job in self.children:
+            noted.update(job.noted)
+        return noted
 
     @property
     def is_waiting(self) -> bool:
@@ -133,6 +152,7 @@ class Asked:
     held_input: int = 0
     held_output: int = 0
     held_usd: Decimal = Decimal(0)
+    held_unpriced: int = 0
     """What is held back of the budget until it is known what the request took."""
     priced: bool = False
     used_tokens: int = 0

@@ -1,12 +1,20 @@
-"""What a lost attempt says about a provider's limits, as a fact beside it.
+"""What answers and lost attempts say about a provider's limits, as facts beside them; and what those facts still mean.
 
-Written for an attempt that was refused for a limit, and for nothing else: an answered request adds no fact.
+An attempt that was refused for a limit has its fact. An answer has one only when little is left of a limit: an account
+that is well supplied adds nothing to the log. What a provider said is believed until the time it named, or until the
+model has answered; without a time it says nothing about later turns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 
-from wakeful.contracts.events import ModelFailed, QuotaBlocked, RateLimitHit
+from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.events import ModelCompleted, ModelFailed, QuotaBlocked, QuotaLow, RateLimitHit
 from wakeful.contracts.models import ProviderLimit
+from wakeful.decisions.routing import KnownLimit
+
+LOW = 0.1
+"""Less than this part of a limit is little."""
 
 
 def limit_fact(lost: ModelFailed, limits: Sequence[ProviderLimit]) -> RateLimitHit | QuotaBlocked | None:
@@ -14,18 +22,73 @@ def limit_fact(lost: ModelFailed, limits: Sequence[ProviderLimit]) -> RateLimitH
     if lost.failure_kind not in ("rate_limited", "quota_exhausted"):
         return None
     hit = _used_up(limits)
-    used = hit.limit - hit.remaining if hit and hit.limit is not None and hit.remaining is not None else None
     kind = RateLimitHit if lost.failure_kind == "rate_limited" else QuotaBlocked
     return kind(
         model_ref=lost.model_ref,
         attempt=lost.attempt,
         limit_name=hit.name if hit else None,
         limit=hit.limit if hit else None,
-        observed=used,
+        observed=_used(hit) if hit else None,
         retry_after_ms=lost.retry_after_ms,
         resets_at=hit.resets_at if hit else None,
         limits=tuple(limits),
     )
+
+
+def quota_low(model_ref: str, attempt: int, limits: Sequence[ProviderLimit]) -> QuotaLow | None:
+    """The fact beside an answer: the limit of which the least is left, when that is little. None: all is well."""
+    shares = [
+        (each.remaining / each.limit, place)
+        for place, each in enumerate(limits)
+        if each.limit and each.remaining is not None
+    ]
+    if not shares or min(shares)[0] >= LOW:
+        return None
+    least = limits[min(shares)[1]]
+    return QuotaLow(
+        model_ref=model_ref,
+        attempt=attempt,
+        limit_name=least.name,
+        limit=least.limit,
+        observed=_used(least),
+        resets_at=least.resets_at,
+        limits=tuple(limits),
+    )
+
+
+def known_limits(facts: Iterable[Recorded], now_ms: int) -> dict[str, KnownLimit]:
+    """What still holds of what providers said, by model. Facts in the order of the log."""
+    known: dict[str, KnownLimit] = {}
+    for _, _, fact in facts:
+        match fact.event:
+            case RateLimitHit() as event:
+                state = KnownLimit("limited", _until(event, fact.at))
+            case QuotaBlocked() as event:
+                state = KnownLimit("blocked", _until(event, fact.at))
+            case QuotaLow() as event:
+                state = KnownLimit("low", _until(event, fact.at))
+            case ModelCompleted() as event:
+                known.pop(event.model_ref, None)  # it has answered since
+                continue
+            case _:
+                continue
+        known[event.model_ref] = state
+    return {ref: limit for ref, limit in known.items() if limit.until_ms > now_ms}
+
+
+def _until(event: RateLimitHit | QuotaBlocked | QuotaLow, at: int) -> int:
+    """The moment it named, in milliseconds; the moment of the fact when it named none."""
+    until = at // 1000 + (event.retry_after_ms or 0)
+    if event.resets_at is not None:
+        try:
+            until = max(until, int(datetime.fromisoformat(event.resets_at).timestamp() * 1000))
+        except ValueError:
+            pass  # a time that cannot be read is none
+    return until
+
+
+def _used(limit: ProviderLimit) -> float | None:
+    return limit.limit - limit.remaining if limit.limit is not None and limit.remaining is not None else None
 
 
 def _used_up(limits: Sequence[ProviderLimit]) -> ProviderLimit | None:

@@ -9,11 +9,19 @@ import json
 from typing import Any
 
 from wakeful.contracts.tools import PREVIEW_CHARS, ToolError
+from wakeful.decisions.runtime_answers import DELEGATING
 
 MAX_DETAILS_CHARS = 4_000
 MAX_MESSAGE_CHARS = 4_000
 MAX_HINT_CHARS = 1_000
 MAX_FIELD_CHARS = 512
+_SUBTASK_ERRORS = {
+    "invalid_arguments": "invalid_input",
+    "missing_required_parameters": "invalid_input",
+    "invalid_parameters": "invalid_input",
+    "skipped": "cancelled",
+}
+"""A subtask's own words for what the gate turned down."""
 
 
 def receipt(error: ToolError, tool_name: str | None = None) -> str:
@@ -22,6 +30,8 @@ def receipt(error: ToolError, tool_name: str | None = None) -> str:
     if tool_name:
         shown["tool_name"] = tool_name
     shown["kind"] = error.kind
+    if tool_name in DELEGATING:  # their errors are read by one word, whoever turned the call down
+        shown["error"] = _SUBTASK_ERRORS.get(error.kind, error.kind)
     shown["message"] = _cut(error.message, MAX_MESSAGE_CHARS)
     if error.recovery_hint:
         shown["hint"] = _cut(error.recovery_hint, MAX_HINT_CHARS)

@@ -36,12 +36,14 @@ from wakeful.contracts.events import (
     PlanningStarted,
     RoutingFallbackApplied,
     SandboxApplied,
+    ScratchWritten,
     SubagentCompleted,
     SubagentFailed,
     SubagentStarted,
     ToolCatalogResolved,
     ToolDispatched,
     ToolFailed,
+    ToolResult,
     ToolStarted,
     TurnCompleted,
     TurnConfigChanged,
@@ -50,6 +52,7 @@ from wakeful.contracts.events import (
     TurnResumed,
     TurnSuspended,
     WarningIssued,
+    WorkflowNodeResolved,
 )
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import BY_DANGER
@@ -69,9 +72,10 @@ from wakeful.decisions.recovery import (
     settle,
 )
 from wakeful.decisions.retries import NO_BACKOFF, dispose
-from wakeful.decisions.runtime_answers import DELEGATING, SPAWN_PARALLEL
+from wakeful.decisions.runtime_answers import ANSWERED_HERE, DELEGATING, SPAWN_PARALLEL
 from wakeful.decisions.state import TurnState, evolve
 from wakeful.decisions.turn import (
+    DEPENDENCY_FAILED,
     AskCaller,
     AskModel,
     Because,
@@ -80,6 +84,7 @@ from wakeful.decisions.turn import (
     Finish,
     Fold,
     HitLimit,
+    ResolveNode,
     SkipCall,
     StartPlanning,
     Step,
@@ -167,6 +172,8 @@ class Replay:
             case TurnInterruptApplied():
                 stop = StopWork(event.cancelled_tool_call_ids, event.skipped_tool_call_ids)
                 return self._one_of(fact, stop) or self._same_interrupt(event)
+            case AnswerRejected() if fact.level is not None:
+                return self._one_of(fact, EndLevel(fact.level))  # what is wrong with it is judged by code
             case AnswerAccepted() | AnswerRejected():
                 return self._one_of(fact, CheckAnswer()) or self._same_patience(event)
             case ContinuationDecided():
@@ -181,6 +188,8 @@ class Replay:
                 return self._child_began(fact, event)
             case SubagentCompleted() | SubagentFailed():
                 return self._child_ended(fact, event)
+            case WorkflowNodeResolved():
+                return self._one_of(fact, ResolveNode(fact.call_id or ""))
             case CompactionStarted():
                 fold = Fold(fact.level, event.trigger, event.cut, event.tokens_before)
                 return self._one_of(fact, fold)
@@ -196,6 +205,10 @@ class Replay:
                 return self._lost(fact, event)
             case RoutingFallbackApplied() | CostEstimated():
                 return None  # the request it explains follows, and is held to the decision
+            case ScratchWritten():
+                return None
+            case ToolResult() | ToolFailed() if event.tool_name in ANSWERED_HERE:
+                return None  # in the commit of a decision: what was decided together with it still follows
         self._decided = []  # an outcome: what is decided from here on is decided anew
         return None
 
@@ -251,12 +264,9 @@ class Replay:
             return Difference(
                 f"wait {event.backoff_ms} ms", f"wait {'up to ' if longest.jitter else ''}{longest.ms} ms"
             )
-        config = self._level(fact.level).config
-        if config is not None:
-            chain = (config.model_ref, *config.fallbacks)
-            ref = chain[event.candidate] if event.candidate < len(chain) else "no such candidate"
-            if spelled(ref) != spelled(event.model_ref):
-                return Difference(f"ask {event.model_ref}", f"ask {ref}")
+        ref = self.state.model_at(event.candidate, self._level(fact.level))
+        if ref is not None and spelled(ref) != spelled(event.model_ref):
+            return Difference(f"ask {event.model_ref}", f"ask {ref}")
         return self._same(fact)
 
     def _shown(self, step: AskModel) -> int:
@@ -279,8 +289,7 @@ class Replay:
             if asked is not None and asked.reattached and event.disposition == "retry":
                 return self._same(fact)  # the provider did not have the answer any more
             return Difference("lost in a crash", "nothing was taken up again here")
-        config = level.config
-        more = config is not None and event.candidate + 1 < 1 + len(config.fallbacks)
+        more = self.state.has_model_after(event.candidate, level)
         allowed = {
             dispose(
                 event.failure_kind,
@@ -305,8 +314,7 @@ class Replay:
         if step is None:
             return Difference(words(wanted), self._would())
         self._decided = []
-        config = self._level(fact.level).config
-        more = config is not None and event.candidate < len(config.fallbacks)
+        more = self.state.has_model_after(event.candidate, self._level(fact.level))
         disposition = "fallback" if more else "abort"
         if (event.failure_kind, event.disposition) != ("unsupported_transport", disposition):
             return Difference(f"{event.failure_kind}: {event.disposition}", f"unsupported_transport: {disposition}")
@@ -505,9 +513,10 @@ class Replay:
         written = _settlement(fact)
         # Whether the model that is there today can take an answer up again is not in the log: it may be lost, too.
         if isinstance(settlement, LoseAttempt | Reattach) and isinstance(written, LoseAttempt):
-            asked, event = self._level(fact.level).asked, fact.event
+            asked, event = self._level(settlement.level).asked, fact.event
             assert isinstance(event, ModelFailed) and asked is not None
-            here, there = (fact.step, event.candidate, event.attempt), (asked.step, asked.candidate, asked.attempt)
+            here = (fact.level, fact.step, event.candidate, event.attempt)
+            there = (settlement.level, asked.step, asked.candidate, asked.attempt)
             return Difference(f"lose {here}", f"lose {there}") if here != there else self._same(fact)
         wanted: Settlement = settlement
         if isinstance(settlement, Probe):  # asking the probe begins like a repeat
@@ -518,6 +527,8 @@ class Replay:
 
 
 def _because(event: ToolFailed) -> Because:
+    if event.tool_error.kind == DEPENDENCY_FAILED:
+        return "dependency"
     if event.error_category == "sibling_canceled":
         return "completed"
     return "budget" if event.abort_reason == "budget" else "cancelled"
@@ -528,9 +539,9 @@ def _settlement(fact: Fact) -> Settlement | None:
     call_id, event = fact.call_id or "", fact.event
     match event:
         case ModelFailed(stage="crash"):
-            return LoseAttempt()
+            return LoseAttempt(fact.level)
         case ModelResponseReattached():
-            return Reattach(event.response_id)
+            return Reattach(event.response_id, fact.level)
         case ToolDispatched(cause="recovery"):
             return Rerun(call_id, event.attempt)
         case ToolFailed(effects="unknown", status="interrupted"):

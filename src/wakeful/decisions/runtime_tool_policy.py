@@ -39,11 +39,6 @@ def closed(projection: Mapping[str, Any]) -> dict[str, Any]:
     return {**projection, "tools": [{**entry, "allowed": False} for entry in projection["tools"]]}
 
 
-def runtime_local(tools: Iterable[RuntimeToolDeclaration]) -> list[RuntimeToolDeclaration]:
-    """The tools that a runtime is offered: those of the control plane are not among them."""
-    return [tool for tool in tools if _entry(tool)["allowed"]]
-
-
 def _entry(tool: RuntimeToolDeclaration) -> dict[str, Any]:
     declared = (tool.model_extra or {}).get("runtime_tool_id") or tool.runtime.get("runtime_tool_id")
     own_id = declared if isinstance(declared, str) and declared else re.sub(r"[/-]", "_", tool.name)

@@ -31,7 +31,6 @@ from wakeful.contracts.events import (
     CompactionCompleted,
     CompactionFailed,
     CompactionStarted,
-    CompletionBlocked,
     ContextResolved,
     ContinuationDecided,
     CostEstimated,
@@ -40,14 +39,15 @@ from wakeful.contracts.events import (
     HookCompleted,
     HookFailed,
     HookStarted,
+    KnowledgeRetrieved,
     LimitChanged,
+    LoopFact,
     MessageAdmitted,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
     ModelResponseAccepted,
     ModelResponseReattached,
-    ObserverFailed,
     OutputSpilled,
     OutputTruncated,
     PermissionEvaluated,
@@ -56,8 +56,13 @@ from wakeful.contracts.events import (
     PlanningFailed,
     PlanningStarted,
     QuotaBlocked,
+    QuotaLow,
     RateLimitHit,
+    RoutingCandidatesResolved,
+    RoutingDecided,
     RoutingFallbackApplied,
+    RoutingNotPossible,
+    RoutingSingleCandidate,
     RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -65,6 +70,7 @@ from wakeful.contracts.events import (
     SandboxViolation,
     ScratchWritten,
     SessionStarted,
+    SkillActivated,
     StopCause,
     StopRule,
     SubagentCompleted,
@@ -72,18 +78,11 @@ from wakeful.contracts.events import (
     SubagentStarted,
     ToolArgs,
     ToolCatalogResolved,
-    ToolDeclarationsRejected,
     ToolDispatched,
     ToolFailed,
-    ToolMediationDisabled,
-    ToolMediationFailed,
     ToolProgress,
     ToolResult,
     ToolStarted,
-    TranscriptClosed,
-    TranscriptLockContended,
-    TranscriptLockReleaseFailed,
-    TranscriptPersistFailed,
     TurnCompleted,
     TurnConfigChanged,
     TurnFailed,
@@ -98,6 +97,8 @@ from wakeful.contracts.events import (
     UnknownResolved,
     Unrecognised,
     WarningIssued,
+    WorkflowNodeResolved,
+    WorkflowStarted,
 )
 from wakeful.contracts.events.context import WindowStart
 from wakeful.contracts.events.turns import Terminal
@@ -111,6 +112,7 @@ from wakeful.decisions.planning import planner_config
 from wakeful.decisions.policy.provenance import NOTHING_SEEN, Exposure, begun, exposed, merged, what_it_does
 from wakeful.decisions.retries import MAX_ATTEMPTS
 from wakeful.decisions.runtime_answers import FINISH
+from wakeful.decisions.workflows.calls import begin_workflow, let_follow, node_resolved, workflow_words
 
 LAST_CALL = UserItem(
     parts=(
@@ -153,6 +155,8 @@ class TurnState(Level):
     """Levels that may have something to do (`Level.can_step`)."""
     in_flight: int = 0
     """Calls that run and requests that are under way, in the whole tree. A call that waits for children is none."""
+    chain: tuple[str, ...] = ()
+    """The models that were decided on, in the order they are tried; empty in a log of before there was routing."""
     limits: Limits = AUTONOMOUS
     ledger: Ledger = field(default_factory=Ledger)
     stop_rule: StopRule = "natural"
@@ -190,8 +194,8 @@ class TurnState(Level):
     """The newest summary the conversation rests on."""
     begins: list[Begun] = field(default_factory=list)
     """Where the turns of the thread begin among the items."""
-    context_revision: int = 0
-    """How often it was written down what the requests rest on."""
+    context: ContextResolved | None = None
+    """What the requests rest on, as it was last written down."""
     plan: PlanArtifact | None = None
     planned: bool = False
     """Planning is behind it, with a plan or without."""
@@ -206,6 +210,25 @@ class TurnState(Level):
     def active_ms(self) -> float:
         """Time spent working, up to the newest fact."""
         return (self.active_us + max(0, self.now - self.stretch_from)) / 1000
+
+    def chain_of(self, level: Level) -> tuple[str, ...]:
+        """The models of a level, in the order they are tried. A level with models of its own is not routed."""
+        config, own = level.config, self.config
+        if config is None:
+            return ()
+        named = (config.model_ref, *config.fallbacks)
+        if not self.chain or own is None or config.agent_name != own.agent_name:
+            return named
+        return self.chain if named == (own.model_ref, *own.fallbacks) else named
+
+    def model_at(self, candidate: int, level: Level) -> str | None:
+        """The model at a place of the chain. A round that was cut off keeps its place when the chain gets shorter."""
+        chain = self.chain_of(level)
+        return chain[min(candidate, len(chain) - 1)] if chain else None
+
+    def has_model_after(self, candidate: int, level: Level) -> bool:
+        """Whether another model follows it."""
+        return candidate + 1 < len(self.chain_of(level))
 
     def level(self, level_id: str | None) -> Level:
         """The level of that id; None is the root."""
@@ -250,6 +273,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
                 _refers(level, fact, event)
             if event.tool_name == FINISH and level.output_schema is not None:
                 level.has_finished, level.payload = True, (event.details or {}).get("payload")
+            elif event.result_ref is not None and (answered := state.calls.get(fact.call_id or "")) is not None:
+                answered.whole = event.result_ref
             _answered_call(state, level, fact, event.item)
         case ModelRequested():
             _asked(state, level, fact, event)
@@ -263,7 +288,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             if event.said:
                 _heard(state, fact, event)
         case ContextResolved():
-            state.context_revision = event.revision
+            state.context = event
             return
         case ToolProgress() | ToolArgs() | CostEstimated():
             return  # facts for readers: nothing is decided from them
@@ -276,6 +301,13 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.ledger.cost(level.asked, amount, lost=event.lost)
         case RoutingFallbackApplied() | RateLimitHit() | QuotaBlocked():
             pass  # says why; that it is so follows from the lost attempt beside it
+        case RoutingCandidatesResolved() | RoutingSingleCandidate() | QuotaLow():
+            pass  # says why; the decision follows
+        case RoutingDecided():
+            state.chain = (event.selected_model_ref, *event.fallback_chain)
+        case RoutingNotPossible():
+            if state.stop is None:
+                state.stop = Stop("failed", "routing_not_possible", event.decision_reason, applied=True)
         case ModelFailed():
             _lost(state, level, fact, event)
         case ModelResponseAccepted():
@@ -298,6 +330,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.items[-1:-1] = event.items
             newest = state.heard.pop()
             state.heard.append(newest._replace(place=len(state.items) - 1))
+        case KnowledgeRetrieved():
+            state.items.append(event.item)
+            if event.untrusted:
+                state.exposure = merged(state.exposure, Exposure(untrusted=", ".join(event.collections)))
         case TurnStarted():
             _started(state, fact, event)
         case TurnConfigChanged():
@@ -309,10 +345,16 @@ def evolve(state: TurnState, fact: Fact) -> None:
             _child_ended(state, level, fact, event)
         case ScratchWritten():
             level.scratch[event.key] = level.written[event.key] = event.value
+            if (writer := state.calls.get(fact.call_id or "")) is not None:
+                writer.wrote[event.key] = event.value
         case PlanningStarted():
             _planning_started(state, event)
         case PlanningCompleted() | PlanningFailed():
             _planning_ended(state, event)
+        case WorkflowStarted():
+            state.calls.update({call.call_id: call for call in begin_workflow(state)})
+        case WorkflowNodeResolved():
+            node_resolved(state.calls[fact.call_id or ""], event)
         case CompactionStarted():
             _folding(state, level, event)
         case CompactionCompleted() | CompactionFailed():
@@ -368,15 +410,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.revoked_rules.add(event.rule_id)
         case (
             SessionStarted()
-            | ObserverFailed()
-            | TranscriptPersistFailed()
-            | TranscriptLockContended()
-            | TranscriptLockReleaseFailed()
-            | ToolDeclarationsRejected()
-            | ToolMediationDisabled()
-            | ToolMediationFailed()
-            | CompletionBlocked()
-            | TranscriptClosed()
+            | LoopFact()
             | ToolCatalogResolved()
             | RuntimeToolContinued()
             | ActionStaged()
@@ -390,6 +424,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | OutputSpilled()
             | OutputTruncated()
             | WarningIssued()
+            | SkillActivated()
             | Unrecognised()
         ):
             pass
@@ -597,11 +632,15 @@ def _round_complete(state: TurnState, level: Level) -> None:
         level.items.extend(level.continuation)
         level.continuation = ()
     for call in level.batch:
-        if call.noted:  # what children wrote becomes visible when all of the round have settled, in model order
-            level.scratch.update(call.noted)
-            level.written.update(call.noted)
+        if call.wrote or call.children:  # visible when all of the round have settled; the later call wins
+            noted = call.noted
+            level.scratch.update(noted)
+            level.written.update(noted)
     if level is not state:
         _child_round_complete(level, goes_on)
+    elif level.config is not None and level.config.workflow is not None:
+        level.phase = "answered"
+        level.final_text = level.last_text = workflow_words(level)
     elif state.stop_rule == "single" or any(call.call_id == state.completed_by for call in level.batch):
         level.phase = "answered"
     elif state.stop_rule == "caller":
@@ -636,7 +675,8 @@ def _heard(state: TurnState, fact: Fact, event: PermissionEvaluated) -> None:
 def _take_up(call: Call) -> None:
     if not call.taken_up:
         call.taken_up = True
-        call.level.untaken -= 1
+        if not call.open_before:
+            call.level.untaken -= 1
 
 
 def _begin(state: TurnState, call: Call) -> None:
@@ -722,6 +762,8 @@ def _answered_call(state: TurnState, level: Level, fact: Fact, answer: ToolItem)
         _take_up(call)
     state.waiting.pop(call.call_id, None)
     call.answer = answer
+    if level.config is not None and level.config.workflow is not None:
+        let_follow(call)
     batch = level.batch
     front = level.front
     while front < len(batch) and (ready := batch[front].answer) is not None:
@@ -778,9 +820,9 @@ def _child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentComp
     _close(state, level)
     job = next(job for job in call.children if job.started.level_id == level.id)
     job.end, job.ended_at = event, fact.at
-    call.noted.update(level.written)
+    job.noted = level.written
     if isinstance(event, SubagentCompleted):
-        call.noted[TASK_KEY + level.id] = event.output if event.output is not None else level.final_text
+        job.noted[TASK_KEY + level.id] = event.output if event.output is not None else level.final_text
     elif event.details.get("fatal") and state.stop is None:
         state.stop = Stop("failed", "provider_error", event.message, requested_at=fact.at)
 

@@ -1,4 +1,7 @@
-"""Facts to transcript entries, in the order of the log. Made from facts alone: nothing is read out of prose."""
+"""Facts to transcript entries, in the order of the log. Made from facts alone: nothing is read out of prose.
+
+It is the transcript of the turns' own conversation: what children, the planner and summaries said is not in it.
+"""
 
 from collections.abc import Iterable
 
@@ -12,6 +15,7 @@ from wakeful.contracts.events import (
     ToolFailed,
     ToolResult,
     TurnFailed,
+    TurnInterjected,
 )
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.tools import ToolError
@@ -27,6 +31,7 @@ from wakeful.contracts.transcript_entries import (
     UserMessageData,
 )
 from wakeful.decisions.run_secrets import RunSecrets
+from wakeful.decisions.views.mapping import is_roots
 
 
 class Transcript:
@@ -58,9 +63,11 @@ class Transcript:
         secrets = self._secrets
         if secrets is not None:
             secrets.take(fact)
+        if not is_roots(fact):
+            return None
         at = iso(fact.at)
         match fact.event:
-            case MessageAdmitted(item=item) | AnswerRejected(item=item):
+            case MessageAdmitted(item=item) | TurnInterjected(item=item) | AnswerRejected(item=item):
                 said = UserMessageData(text=_safe(secrets, item.text), origin=item.origin)
                 return UserMessage(event_seq=seq, created_at=at, turn_id=turn, step=fact.step, data=said)
             case ModelFailed(token_usage=TokenUsage() as usage):

@@ -13,18 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from wakeful.contracts.budgets import Limits
+from wakeful.contracts.budgets import MAX_PARALLEL_PER_TURN, Limits
+from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.events import ActionRequired, LimitName, RuntimeToolRequested, StopCause
 from wakeful.contracts.events.context import CompactionTrigger
-from wakeful.contracts.tools import MAX_PARALLEL_PER_TURN
-from wakeful.decisions.compaction import context_tokens, cut_of, due, share, stop_words
+from wakeful.decisions.compaction import context_tokens, cut_of, due, stop_words
 from wakeful.decisions.level_ends import too_many_rounds
 from wakeful.decisions.levels import Call, Level, Pending
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
 from wakeful.decisions.state import Stop, TurnState
 
-Because: TypeAlias = Literal["cancelled", "budget", "completed"]
+Because: TypeAlias = Literal["cancelled", "budget", "completed", "dependency"]
 """Why a call is not run."""
+DEPENDENCY_FAILED = "dependency_failed"
+"""What is told of a node that was skipped because one before it did not succeed."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -54,6 +56,13 @@ class SkipCall:
 
     call_id: str
     because: Because
+
+
+@dataclass(slots=True, frozen=True)
+class ResolveNode:
+    """Work out the arguments of a workflow's node from what those before it gave."""
+
+    call_id: str
 
 
 @dataclass(slots=True, frozen=True)
@@ -131,6 +140,7 @@ Step: TypeAlias = (
     AskModel
     | TakeUp
     | SkipCall
+    | ResolveNode
     | Suspend
     | HitLimit
     | StopWork
@@ -169,6 +179,7 @@ def decide(state: TurnState) -> list[Step]:
     if state.paused:
         return [] if state.in_flight else [Suspend("paused", ("pause",))]
     steps: list[Step] = []
+    passed: HitLimit | None = None
     able = state.able
     if able:
         room = _Room(state)
@@ -178,8 +189,11 @@ def decide(state: TurnState) -> list[Step]:
         for level in levels:
             found = _of_level(state, level, room)
             if found and isinstance(found[-1], HitLimit):
-                return steps or found  # what may still begin begins; then nothing else does
-            steps.extend(found)
+                passed = passed or found[-1]
+            elif passed is None or (found and isinstance(found[0], EndLevel)):
+                steps.extend(found)  # after a limit that is passed nothing begins; what is at its end still ends
+        if passed is not None and not steps:
+            return [passed]
     if not steps and state.waiting and not state.in_flight:
         return [_suspend([call.pending for call in state.waiting.values() if call.pending is not None])]
     return steps
@@ -201,6 +215,9 @@ def _of_level(state: TurnState, level: Level, room: _Room) -> list[Step]:
         return [AskCaller()] if level.go_on is None else [Finish("completed", "natural")]
     if level.id is not None:
         return [EndLevel(level.id)]
+    if level.config is not None and level.config.workflow is not None:
+        lost = [call.call_id for call in level.batch if call.answer is None or call.answer.is_error]
+        return [Finish("failed", "node_failed", level.final_text) if lost else Finish("completed", "natural")]
     if state.structured and not level.answer_checked:
         return [CheckAnswer()]
     return [Finish("completed", "natural")]
@@ -228,7 +245,7 @@ def _too_long(state: TurnState, level: Level) -> Fold | HitLimit | None:
     found = due(level, state.limits.history_tokens)
     if found is None:
         return None
-    percent = share(level.config.budget_awareness) if level.config is not None else None
+    percent = awareness_limit(level.config.budget_awareness) if level.config is not None else None
     if level.folds_for != level.step + 1 and (percent is None or percent > 0):
         cut = cut_of(level, found.window)
         if cut:
@@ -325,6 +342,11 @@ def _acting(state: TurnState, level: Level, room: _Room) -> list[Step]:
     for call in level.batch[level.front :]:
         if call.is_waiting:
             continue
+        if call.unresolved and call.answer is None:
+            if not call.open_before:
+                failed = any(before.answer is None or before.answer.is_error for before in call.after)
+                steps.append(SkipCall(call.call_id, "dependency") if failed else ResolveNode(call.call_id))
+            continue
         serial = _is_serial(level, call)
         if call.answer is None and not call.taken_up:
             if room.slots <= 0 or (serial and running):
@@ -396,7 +418,8 @@ def _stopping(state: TurnState) -> list[Step]:
     for level in below:
         if level.phase == "asking" or any(call.answer is None for call in level.batch):
             continue
-        return [_stopped(level, stop)]
+        # One that came to its result has it, whatever stops the others.
+        return [EndLevel(level.id) if level.phase == "answered" and level.id else _stopped(level, stop)]
     if below or state.phase == "asking" or open_calls:
         return []
     return [Finish(stop.status, stop.reason, stop.message)]

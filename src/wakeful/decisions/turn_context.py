@@ -35,7 +35,6 @@ from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.state import LAST_CALL, TurnState
 
 PREVIEW = 300
-_REASONS = {"": "as the turn began", "plan": "since there is a plan", "compaction": "since the conversation was folded"}
 
 
 class ContextReading:
@@ -159,25 +158,31 @@ def sections_of(resolved: ContextResolved | None, config: TurnConfig | None) -> 
     """What requests rested on at the turn's end, part by part, in the order they are sent."""
     if resolved is None:
         return ()
-    since = _REASONS.get(resolved.reason, resolved.reason)
-    found = []
-    for item in (*resolved.instruction_refs, *resolved.history_refs):
-        kind = _kind(item, resolved.compaction_id)
-        words = {
-            "instructions": "the agent's instructions",
-            "plan": "made beforehand, for this run alone",
-            "tools": f"{len(config.tools) if config is not None else 0} tools, always the same and in the same order",
-            "summary": "stands in the place of the conversation's beginning",
-            "history": f"the conversation from there on, word for word, {since}",
-        }[kind]
-        found.append(ContextSection(kind=kind, ref=item.ref, tokens=item.tokens, words=words))
+    found = [_section(item, _OF_INSTRUCTIONS.get(item.kind, "instructions")) for item in resolved.instruction_refs]
+    if config is not None and config.tools:
+        size = config.prompt_tokens - tokens(len(config.instructions))
+        words = f"{len(config.tools)} tools, always the same and in the same order"
+        found.insert(0, ContextSection(kind="tools", ref="tools", tokens=max(0, size), words=words))
+    found.extend(
+        _section(item, "summary" if item.ref == resolved.compaction_id else "history") for item in resolved.history_refs
+    )
+    found.extend(_section(item, "knowledge") for item in resolved.knowledge_refs)
     return tuple(found)
 
 
-def _kind(item: ContextItem, compaction_id: str | None) -> SectionKind:
-    if item.kind == "history":
-        return "summary" if item.ref == compaction_id else "history"
-    return "plan" if item.kind == "plan" else "tools" if item.kind == "custom" else "instructions"
+_OF_INSTRUCTIONS: dict[str, SectionKind] = {"plan": "plan", "skill": "skills"}
+_WORDS: dict[SectionKind, str] = {
+    "instructions": "part of the system prompt",
+    "skills": "the skills there are, by name",
+    "plan": "made beforehand, for this run alone",
+    "summary": "stands in the place of the conversation's beginning",
+    "history": "the conversation, word for word",
+    "knowledge": "looked up for the message, and behind it",
+}
+
+
+def _section(item: ContextItem, kind: SectionKind) -> ContextSection:
+    return ContextSection(kind=kind, ref=item.ref, tokens=item.tokens, words=_WORDS[kind])
 
 
 def left_out_of(resolved: ContextResolved | None, summaries: dict[str, SummaryView]) -> tuple[ContextLeftOut, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from wakeful.contracts.envelope import Recorded, iso
 from wakeful.contracts.events import AssistantRecorded, Terminal
 from wakeful.contracts.turns import TurnTerminalRecord
+from wakeful.decisions.views.mapping import is_roots
 
 
 def terminal_record(turn_id: str, facts: Iterable[Recorded]) -> TurnTerminalRecord | None:
@@ -14,7 +15,7 @@ def terminal_record(turn_id: str, facts: Iterable[Recorded]) -> TurnTerminalReco
         if fact.turn_id != turn_id:
             continue
         match fact.event:
-            case AssistantRecorded(item=item):
+            case AssistantRecorded(item=item) if is_roots(fact):
                 last_text = item.text or last_text or ""
             case Terminal() as end:
                 return TurnTerminalRecord(

@@ -23,7 +23,7 @@ from wakeful.contracts.events import (
     ToolFailed,
 )
 from wakeful.contracts.events.gate import Decision
-from wakeful.contracts.events.tools import Said
+from wakeful.contracts.events.tools import Elsewhere, Said
 from wakeful.contracts.runtime_tools import request_id
 from wakeful.contracts.tools import Effect, Effects, ToolDeclaration, ToolError
 from wakeful.contracts.verdicts import Verdict
@@ -32,7 +32,7 @@ from wakeful.decisions.receipts import bounded
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.mediation.binding import bind, held_by, holds
 from wakeful.mediation.gate import Admission, Consulted, Dispatch, GateParts, Proposal
-from wakeful.mediation.judging import BINDING
+from wakeful.mediation.judging import BINDING, NOBODY_SAID
 from wakeful.mediation.outcomes import ONE_BEFORE, UNKNOWN_HINT, CallRecord, failed
 from wakeful.mediation.shaping import at_once, makes_short_text, shaped
 from wakeful.tools.results import ResultRefused, clean
@@ -45,17 +45,30 @@ QUESTION_DECISIONS: tuple[Decision, ...] = ("answer", "reject")
 MAX_PROMPT_CHARS = 2_000
 
 
+def is_outside(proposal: Proposal, consulted: Consulted = NOBODY_SAID) -> bool:
+    """Is it carried out by somebody else than this process?"""
+    return proposal.declaration.answered_by != "code" or _elsewhere(proposal, consulted) is not None
+
+
+def _elsewhere(proposal: Proposal, consulted: Consulted) -> Elsewhere | None:
+    """What a mediator said about who carries it out: now, or before a person was asked."""
+    pending = proposal.call.pending
+    if pending is not None and isinstance(pending.asked, ActionRequired) and pending.asked.elsewhere is not None:
+        return pending.asked.elsewhere
+    return next((said.elsewhere for said in reversed(consulted.said) if said.elsewhere is not None), None)
+
+
 def asked(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: Consulted) -> Admission:
     """The call waits for somebody outside."""
     declaration = proposal.declaration
     if verdict.decision == "ask":
-        required = _approval(gate, proposal, verdict)
+        required = _approval(gate, proposal, verdict, _elsewhere(proposal, consulted))
     elif declaration.answered_by == "person":
         if not gate.parts.has_person:
             return _nobody(gate, proposal, verdict, consulted)
         required = _question(gate, proposal)
     else:
-        requested = _request(gate, proposal)
+        requested = _request(gate, proposal, _elsewhere(proposal, consulted))
         return Admission([*gate.opening(proposal, verdict, consulted, "allowed"), requested])
     opened = gate.opening(
         proposal,
@@ -80,6 +93,7 @@ def asked_from_inside(
     if dispatch.record.injected_args:
         more["injected_args"] = dispatch.record.injected_args
     return ActionRequired(
+        run_kind=parts.run_kind,
         action_id=parts.new_id("appr"),
         tool_name=declaration.name,
         prompt=clean(wants.message)[:MAX_PROMPT_CHARS] or _words(declaration.name, safe),
@@ -98,8 +112,12 @@ def handed_on(gate: "Mediator", proposal: Proposal, answer: "Answered", consulte
     """A person let a call through that somebody else outside carries out: now they are asked."""
     verdict = Verdict("allow", "human", answer.reason, layer="approval")
     permission = gate.permission(proposal, verdict, consulted, approval_action_id=answer.action_id)
-    asks = _request if proposal.declaration.answered_by == "client" else _question
-    return Admission([*consulted.events, permission, *rewritten(proposal, answer), asks(gate, proposal)])
+    asks = (
+        _question(gate, proposal)
+        if proposal.declaration.answered_by == "person"
+        else _request(gate, proposal, _elsewhere(proposal, consulted))
+    )
+    return Admission([*consulted.events, permission, *rewritten(proposal, answer), asks])
 
 
 def asked_anew(gate: "Mediator", proposal: Proposal, heard: Consulted) -> Admission:
@@ -108,7 +126,7 @@ def asked_anew(gate: "Mediator", proposal: Proposal, heard: Consulted) -> Admiss
     verdict = Verdict("ask", "mode", reason, layer=BINDING)
     already = any(said.by == BINDING for said in heard.said)  # a recorded call is judged again
     consulted = heard if already else heard.and_then(Consulted((Said(by=BINDING, decision="ask", reason=reason),)))
-    required = _approval(gate, proposal, verdict)
+    required = _approval(gate, proposal, verdict, _elsewhere(proposal, consulted))
     permission = gate.permission(
         proposal, verdict, consulted, approval_action_id=required.action_id, expires_at=required.expires_at
     )
@@ -149,7 +167,7 @@ def given(
     parts = gate.parts
     verdicts = [place for place, event in enumerate(before) if isinstance(event, PermissionEvaluated)]
     back = len(before) - verdicts[-1] if verdicts else None
-    if result.ref is None and makes_short_text(result.value):
+    if result.ref is None and makes_short_text(result.value, parts.result_bytes()):
         record.permission_ref = f"@-{back}" if back is not None else record.permission_ref
         return Admission([*before, at_once(record, result.value, parts.now(), parts.keys())])
     if judged_again:
@@ -159,7 +177,12 @@ def given(
         value = result.value if result.ref is None else json.loads(await parts.fetch(result.ref.digest))
         try:
             events = await shaped(
-                *(record, value), now=parts.now, keep=parts.keep, keys=parts.keys(), verdict_before=back
+                *(record, value),
+                now=parts.now,
+                keep=parts.keep,
+                keys=parts.keys(),
+                verdict_before=back,
+                most=parts.result_bytes(),
             )
         except ResultRefused as refused:
             error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
@@ -325,7 +348,9 @@ def unanswered(record: CallRecord, said: RuntimeToolResolved, effect: Effect, no
 # --- the question --------------------------------------------------------------------------------------------------
 
 
-def _approval(gate: "Mediator", proposal: Proposal, verdict: Verdict) -> ActionRequired:
+def _approval(
+    gate: "Mediator", proposal: Proposal, verdict: Verdict, elsewhere: Elsewhere | None = None
+) -> ActionRequired:
     parts, declaration = gate.parts, proposal.declaration
     safe = safe_arguments(proposal)
     more: dict[str, Any] = {}
@@ -334,7 +359,10 @@ def _approval(gate: "Mediator", proposal: Proposal, verdict: Verdict) -> ActionR
     held = held_by(proposal.confinement)
     if held is not None:
         more["confinement"] = held
+    if elsewhere is not None:
+        more["elsewhere"] = elsewhere
     return ActionRequired(
+        run_kind=parts.run_kind,
         action_id=parts.new_id("appr"),
         tool_name=declaration.name,
         prompt=_words(declaration.name, safe),
@@ -355,6 +383,7 @@ def _question(gate: "Mediator", proposal: Proposal) -> ActionRequired:
     parts, arguments = gate.parts, proposal.arguments
     choices = arguments.get("choices")
     return ActionRequired(
+        run_kind=parts.run_kind,
         action_id=parts.new_id("ask"),
         action_type="question",
         tool_name=proposal.declaration.name,
@@ -382,7 +411,7 @@ def _nobody(gate: "Mediator", proposal: Proposal, verdict: Verdict, consulted: C
     return Admission([*gate.opening(proposal, verdict, consulted, "allowed"), outcome])
 
 
-def _request(gate: "Mediator", proposal: Proposal) -> RuntimeToolRequested:
+def _request(gate: "Mediator", proposal: Proposal, elsewhere: Elsewhere | None = None) -> RuntimeToolRequested:
     parts, declaration = gate.parts, proposal.declaration
     safe = safe_arguments(proposal)
     seconds = declaration.timeout if declaration.timeout is not None else parts.client_seconds
@@ -390,12 +419,17 @@ def _request(gate: "Mediator", proposal: Proposal) -> RuntimeToolRequested:
     more: dict[str, Any] = {name: value for name, value in sent._asdict().items() if value}
     if proposal.is_rewritten:
         more.setdefault("arguments", proposal.arguments)
+    timeout_at = int((parts.now() + seconds) * 1_000_000)
+    if elsewhere is not None:
+        more["runtime"] = {**sent.runtime, **elsewhere.runtime}
+        more["metadata"] = {**elsewhere.metadata, **sent.metadata}
+        timeout_at = elsewhere.timeout_at if elsewhere.timeout_at is not None else timeout_at
     return RuntimeToolRequested(
         request_id=request_id(parts.turn_id, declaration.name, proposal.call.call_id),
         tool_name=declaration.name,
         safe_args=_shown(proposal, safe),
         args_sha256=stable_hash(safe),
-        timeout_at=int((parts.now() + seconds) * 1_000_000),
+        timeout_at=timeout_at,
         **more,
     )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from wakeful.contracts.events.tools import ErrorCategory, Said
@@ -19,6 +20,7 @@ ACTION_POLICY = "action_policy"
 LOCKS = "locks"
 BINDING = "binding"
 NOBODY_SAID = Consulted()
+MAX_REASON_CHARS = 1_000
 
 _CATEGORIES: dict[str, ErrorCategory] = {
     "lock_timeout": "dependency_unavailable",
@@ -37,8 +39,9 @@ def predicate(proposal: Proposal, parts: GateParts) -> Consulted:
     try:
         asks: Any = proposal.tool.asks(parts.proposed(proposal))
     except Exception as raised:
-        words = f"the approval predicate of {proposal.declaration.name} raised {type(raised).__name__}: {raised}"
-        reason = parts.keys().hide_keys(words)[:1_000]
+        reason = words(
+            f"the approval predicate of {proposal.declaration.name} raised {type(raised).__name__}: {raised}", parts
+        )
         return Consulted((Said(by=PREDICATE, decision="deny", reason=reason),))
     if asks is False or asks is None:
         return NOBODY_SAID
@@ -57,24 +60,33 @@ def unconfined(proposal: Proposal, policy: ToolPolicy) -> Consulted:
     return Consulted((Said(by=CONFINEMENT, decision=against.decision, reason=against.reason),))
 
 
-async def word_of(consulted: Awaitable[Consulted]) -> Consulted:
+async def word_of(consulted: Awaitable[Consulted], parts: GateParts) -> Consulted:
     """What somebody outside says about a call. Whoever raises has denied, and so has whoever is cancelled by its own
     doing: only the call's own wait may be cancelled."""
     try:
-        return await consulted
+        heard = await consulted
     except Exception as error:
-        return raised(error)
+        return raised(error, parts)
     except asyncio.CancelledError as error:
         waiting = asyncio.current_task()
         if waiting is None or waiting.cancelling():
             raise
-        return raised(error)
+        return raised(error, parts)
+    if not any(said.reason for said in heard.said):
+        return heard
+    safe = tuple(said.model_copy(update={"reason": words(said.reason, parts)}) for said in heard.said)
+    return replace(heard, said=safe)
 
 
-def raised(error: BaseException) -> Consulted:
+def raised(error: BaseException, parts: GateParts) -> Consulted:
     """Whoever has a say and raises has denied."""
-    reason = f"what is asked before a call raised {type(error).__name__}: {error}"
-    return Consulted((Said(by="hooks", decision="deny", reason=reason[:1_000]),))
+    reason = words(f"what is asked before a call raised {type(error).__name__}: {error}", parts)
+    return Consulted((Said(by="hooks", decision="deny", reason=reason),))
+
+
+def words(text: str, parts: GateParts) -> str:
+    """Words of foreign code for the log and the model: without the runtime's own keys, and not too many."""
+    return parts.keys().hide_keys(text)[:MAX_REASON_CHARS]
 
 
 def not_as_edited() -> Said:
@@ -104,7 +116,8 @@ def judge(proposal: Proposal, consulted: Consulted, parts: GateParts) -> Verdict
         try:
             verdict = parts.policy(proposal, said)
         except Exception as raised:
-            return Verdict("deny", "rule", f"the policy raised {type(raised).__name__}: {raised}", layer="policy")
+            why = words(f"the policy raised {type(raised).__name__}: {raised}", parts)
+            return Verdict("deny", "rule", why, layer="policy")
     elif said:
         verdict = combined(said)
     else:

@@ -8,7 +8,8 @@
      5. the tool's own predicate    `approval=` may ask, never allow
      6. hooks and mediators         each may only tighten; whoever raises or is late denies (`mediation.consulting`)
      7. the verdict                 the policy's own (pure: rules, classes, provenance) together with what 5 and 6 said;
-                                    deny wins, always (`mediation.judging`)
+                                    deny wins, always (`mediation.judging`); what the policy and 5 deny is not brought
+                                    before 6
      8. ask                         a person (`mediation.asking`), or the client that runs the tool; the call waits
      9. claim locks                 all at once, first come first served, timed (`mediation.locks`)
     10. what will hold it           `sandbox.applied`, for tools that run foreign code
@@ -129,7 +130,7 @@ class Mediator:
         if said is not None:
             return self._conclude(self._as_said(proposal, said), Consulted(said=said))
         consulted = self._own_words(proposal)
-        if self._parts.consult or self._parts.consult_on_ask is not None:
+        if self._is_consulted(proposal, consulted):
             return Admission([], later=lambda: self._consult(proposal, consulted))
         return self._conclude(proposal, consulted)
 
@@ -197,7 +198,9 @@ class Mediator:
             directory = tool.working_directory(executable)
             confinement = tool.confinement(executable)
         except Exception as raised:
-            return _Prepared(error=_gate_broke(name, raised), declaration=declaration, arguments=executable)
+            return _Prepared(
+                error=_gate_broke(name, raised, self._parts), declaration=declaration, arguments=executable
+            )
         return _Prepared(
             Proposal(
                 *(call, tool, traits, declaration, executable, record, batch_id, scheduling, directory, confinement),
@@ -218,16 +221,22 @@ class Mediator:
             return judging.NOBODY_SAID
         return judging.unconfined(proposal, self._config.policy.tools)
 
+    def _is_consulted(self, proposal: Proposal, consulted: Consulted) -> bool:
+        """Is anybody to be heard? Not about what is denied already: nobody could lift it."""
+        if not self._parts.consult and self._parts.consult_on_ask is None:
+            return False
+        return judging.judge(proposal, consulted, self._parts).decision != "deny"
+
     async def _consult(self, proposal: Proposal, consulted: Consulted) -> Callable[[], Admission]:
         """Hear everybody who has a say, one after another. Whoever raises denies, and a deny is final."""
         for consult in self._parts.consult:
-            heard = await judging.word_of(consult(proposal))
+            heard = await judging.word_of(consult(proposal), self._parts)
             consulted = consulted.and_then(heard)
             if heard.arguments is not None:
                 try:
                     self._rewrite(proposal, heard.arguments)
                 except Exception as raised:
-                    consulted = consulted.and_then(judging.raised(raised))
+                    consulted = consulted.and_then(judging.raised(raised, self._parts))
                     break
                 # What was said about the model's own arguments stays said: nothing is loosened by rewriting them.
                 consulted = consulted.and_then(self._own_words(proposal))
@@ -246,7 +255,7 @@ class Mediator:
             return self._conclude(proposal, consulted, outcome)
 
         async def wait() -> Callable[[], Admission]:
-            heard = await judging.word_of(on_ask(proposal, verdict))
+            heard = await judging.word_of(on_ask(proposal, verdict), self._parts)
             return lambda: self._conclude(proposal, consulted.and_then(heard))
 
         return Admission([], later=wait)
@@ -257,7 +266,13 @@ class Mediator:
             return []
         try:
             parts = self._parts
-            return await shaped(record, consulted.result, now=parts.now, keep=parts.keep, keys=parts.keys())
+            return await shaped(
+                *(record, consulted.result),
+                now=parts.now,
+                keep=parts.keep,
+                keys=parts.keys(),
+                most=parts.result_bytes(),
+            )
         except ResultRefused as refused:
             error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
             now = self._parts.now()
@@ -269,7 +284,7 @@ class Mediator:
         consult = self._parts.consult_unfit
         assert consult is not None and prepared.error is not None
         unfit = Unfit(call, prepared.declaration, prepared.arguments, prepared.error)
-        heard = await judging.word_of(consult(unfit))
+        heard = await judging.word_of(consult(unfit), self._parts)
         outcome = await self._stand_in(record, heard)
         return lambda: self._invalid(call, prepared, record, batch_id, heard, outcome)
 
@@ -293,7 +308,7 @@ class Mediator:
             return self._denied(proposal, verdict, consulted)
         if outcome or any(said.replaces for said in consulted.said):
             return Admission([*self.opening(proposal, verdict, consulted, "allowed"), *self._ended(outcome, consulted)])
-        if verdict.decision == "ask" or proposal.declaration.answered_by != "code":
+        if verdict.decision == "ask" or asking.is_outside(proposal, consulted):
             return asking.asked(self, proposal, verdict, consulted)
         return self._locked(
             proposal,
@@ -455,7 +470,7 @@ class Mediator:
     ) -> Callable[[], Admission]:
         """A person wrote other arguments: whoever has a say has not seen them. What they ask for has been answered."""
         for consult in self._parts.consult:
-            one = await judging.word_of(consult(proposal))
+            one = await judging.word_of(consult(proposal), self._parts)
             if one.arguments is not None or one.result is not None:
                 one = replace(one, said=(*one.said, judging.not_as_edited()), arguments=None, result=None)
             heard = heard.and_then(one)
@@ -477,7 +492,7 @@ class Mediator:
             return self._denied(proposal, verdict, consulted)
         if not asking.holds_for(answer, proposal, written, self._parts.secret, said):
             return asking.asked_anew(self, proposal, consulted)
-        if proposal.declaration.answered_by != "code":
+        if asking.is_outside(proposal):
             return asking.handed_on(self, proposal, answer, consulted)
         return self._locked(
             proposal,
@@ -650,10 +665,11 @@ def _no_object(call: Call) -> ToolError:
     )
 
 
-def _gate_broke(name: str, raised: Exception) -> ToolError:
+def _gate_broke(name: str, raised: Exception, parts: GateParts) -> ToolError:
+    why = judging.words(f"{type(raised).__name__}: {raised}", parts)
     return ToolError(
         kind="invalid_prepared_tool_call",
-        message=f"{name} could not say what this call would do ({type(raised).__name__}: {raised}), so it is not run",
+        message=f"{name} could not say what this call would do ({why}), so it is not run",
     )
 
 

@@ -14,22 +14,12 @@ from wakeful.contracts.tools import PREVIEW_CHARS, Effects, FailedStatus, ToolEr
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.receipts import MAX_HINT_CHARS, MAX_MESSAGE_CHARS, bounded, flatten, receipt
 from wakeful.decisions.secret_values import SecretValues
+from wakeful.decisions.views.mapping import METADATA_STATUS, MetadataStatus
 from wakeful.tools.results import Shown, ToolOutput, clean
 
 PREVIOUS_EVENT, ONE_BEFORE = before(1), before(2)
 """References to the event just before, and the one before that: the number is known only to the store. `published`
 spells them out."""
-MetadataStatus = Literal["success", "error", "rejected", "timed_out", "cancelled"]
-METADATA_STATUS: dict[FailedStatus, MetadataStatus] = {
-    "failed": "error",
-    "denied": "rejected",
-    "rejected": "rejected",
-    "timed_out": "timed_out",
-    "cancelled": "cancelled",
-    "interrupted": "error",
-    "skipped": "error",
-    "invalid": "error",
-}
 
 _tool_result, _tool_item, _metadata = unchecked(ToolResult), unchecked(ToolItem), unchecked(ToolResultMetadata)
 

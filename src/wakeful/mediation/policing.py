@@ -19,6 +19,9 @@ WorkedOut: TypeAlias = tuple[TurnConfig, tuple[int, int], CompiledPolicy]
 """A policy ready to judge by, and what it rests on."""
 
 
+_STRICTNESS = ("allow", "ask", "deny")
+
+
 class TurnPolicy:
     """Judges the calls of one turn."""
 
@@ -30,10 +33,24 @@ class TurnPolicy:
         """The turn's own; children share it, for their tools are a part of the turn's."""
         self._below: WorkedOut | None = None
         """The newest of a level that has a tool the turn has not."""
+        self._others: dict[str | None, tuple[TurnConfig, TurnConfig]] = {}
+        """Of levels at which another agent works: its configuration, and the same under the turn's policy."""
 
     def __call__(self, proposal: Proposal, said: tuple[Verdict, ...]) -> Verdict:
         """The verdict, given what predicates and hooks said. Does not raise."""
-        state, policy = self._state(), self._policy(proposal)
+        level, config = proposal.call.level, self._config()
+        if level.config is None or level.config.agent_name == config.agent_name:
+            return self._judged(proposal, said, self._policy(proposal))
+        # Another agent works for this turn: its own policy holds, and the turn's, whichever is stricter.
+        known = self._others.get(level.id)
+        if known is None or known[0] is not level.config:
+            known = self._others[level.id] = level.config, level.config.changed(policy=config.policy)
+        changes = self._changes()
+        verdicts = [self._judged(proposal, said, self._worked_out(None, each, changes)[2]) for each in known]
+        return max(verdicts, key=lambda verdict: _STRICTNESS.index(verdict.decision))
+
+    def _judged(self, proposal: Proposal, said: tuple[Verdict, ...], policy: CompiledPolicy) -> Verdict:
+        state = self._state()
         call = CallUnderJudgement(
             name=proposal.declared.name,
             arguments=proposal.arguments,
@@ -48,14 +65,17 @@ class TurnPolicy:
 
     def _policy(self, proposal: Proposal) -> CompiledPolicy:
         """Worked out once, and again when a person added or revoked a rule or the code changed."""
-        state, config = self._state(), self._config()
-        changes = len(state.standing_rules), len(state.revoked_rules)
+        config, changes = self._config(), self._changes()
         below = proposal.call.level.config
         if below is not None and config.tool(proposal.declared.name) is None:
             self._below = self._worked_out(self._below, below, changes)
             return self._below[2]
         self._compiled = self._worked_out(self._compiled, config, changes)
         return self._compiled[2]
+
+    def _changes(self) -> tuple[int, int]:
+        state = self._state()
+        return len(state.standing_rules), len(state.revoked_rules)
 
     def _worked_out(
         self,

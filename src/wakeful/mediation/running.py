@@ -95,6 +95,11 @@ class Surroundings(Protocol):
         """The runtime's own keys, which no outcome may hold."""
         ...
 
+    @property
+    def result_bytes(self) -> int | None:
+        """The most text of one result that a model is shown; None: as much as of any."""
+        ...
+
     def retries_left(self, tool_name: str, allowed: int) -> int: ...
 
     def late(self, event: UnknownResolved, step: int) -> None:
@@ -273,7 +278,7 @@ class RunningCall:
 
     def _finish_at_once(self, value: Any) -> bool:
         """The common case, without a task: what makes a short text needs no artifact. False when it is another."""
-        if not makes_short_text(value):
+        if not makes_short_text(value, self.around.result_bytes):
             return False
         self._finish([at_once(self.dispatch.record, value, self.around.now(), self.around.keys)])
         return True
@@ -281,7 +286,15 @@ class RunningCall:
     async def _shape_and_finish(self, value: Any) -> None:
         around = self.around
         try:
-            self._finish(await shaped(self.dispatch.record, value, now=around.now, keep=around.keep, keys=around.keys))
+            self._finish(
+                await shaped(
+                    *(self.dispatch.record, value),
+                    now=around.now,
+                    keep=around.keep,
+                    keys=around.keys,
+                    most=around.result_bytes,
+                )
+            )
         except ResultRefused as refused:
             error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
             self._finish([self._failed(error, self._effects_of_failure())])

@@ -17,18 +17,24 @@ from wakeful.tools.results import MAX_SHOWN_BYTES, Shown, ToolOutput, show
 MEDIA = "text/plain; charset=utf-8"
 
 
-def makes_short_text(value: Any) -> bool:
-    """One short text, whatever is done to it: nothing to walk over, nothing to keep apart, nothing that can fail."""
+def makes_short_text(value: Any, most: int | None = None) -> bool:
+    """One short text, whatever is done to it: nothing to walk over, nothing to keep apart, nothing that can fail.
+
+    `most` is the turn's own limit for what a model is shown of one result, in bytes.
+    """
     kind = type(value)
     if kind is str:
-        return len(value) * 6 < INLINE_BYTES
+        return len(value) * 6 < (INLINE_BYTES if most is None else min(INLINE_BYTES, most))
     return kind is bool or kind is float or value is None or (kind is int and value.bit_length() <= 64)
 
 
-def at_once(record: CallRecord, value: Any, now: float, keys: SecretValues) -> ToolResult:
-    """The result of a value that makes a short text: nothing has to be waited for."""
+def at_once(record: CallRecord, value: Any, now: float, keys: SecretValues, most: int | None = None) -> ToolResult:
+    """The result of a value that makes a short text: nothing has to be waited for.
+
+    Of one that is kept elsewhere anyway it may be given more: then it is cut, and nothing is kept here.
+    """
     hide = _Hide(keys)
-    parts, _, size = show(hide(value) if type(value) is str else value)
+    parts, _, size = show(hide(value) if type(value) is str else value, most=_shown(most))
     return succeeded(record, now=now, parts=parts, size_bytes=size, whole=None, redacted=hide.found)
 
 
@@ -40,20 +46,23 @@ async def shaped(
     keep: Keep,
     keys: SecretValues,
     verdict_before: int | None = None,
+    most: int | None = None,
 ) -> list[AnyEvent]:
     """The facts of a call that succeeded. Raises ResultRefused for a value that has no form a model could read.
 
-    `verdict_before` is how many events before these its verdict is written, in the same append.
+    `verdict_before` is how many events before these its verdict is written, in the same append. `most` is the turn's
+    own limit for what a model is shown, in bytes.
     """
     extra = value if isinstance(value, ToolOutput) else None
-    most = MAX_SHOWN_BYTES
+    shown_bytes = _shown(most)
     if extra is not None:
         value = extra.content
         if extra.most_bytes is not None:
-            most = min(extra.most_bytes, MAX_TOOL_RESULT_BYTES)
+            shown_bytes = min(extra.most_bytes, MAX_TOOL_RESULT_BYTES if most is None else most)
     hide = _Hide(keys)
     # A large result is turned to JSON and measured off the loop: other turns go on meanwhile.
-    shown: Shown = show(value, hide, most) if _light(value) else await asyncio.to_thread(show, value, hide, most)
+    light = _light(value)
+    shown: Shown = show(value, hide, shown_bytes) if light else await asyncio.to_thread(show, value, hide, shown_bytes)
     whole = await keep(shown.whole, MEDIA) if shown.whole is not None else None
     spilled = spills(record.call_id, shown, whole, redacted=hide.found) if whole is not None else ()
     if verdict_before is not None:
@@ -73,6 +82,10 @@ async def shaped(
     if item is not event.item:
         event = event.model_copy(update={"item": item})
     return [*spilled, event]
+
+
+def _shown(most: int | None) -> int:
+    return MAX_SHOWN_BYTES if most is None else min(most, MAX_SHOWN_BYTES)
 
 
 class _Hide:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from wakeful.contracts.errors import InvalidConfig, UnknownProvider
+from wakeful.contracts.errors import InvalidConfig, KeyMissing, UnknownProvider
 from wakeful.providers.endpoint_settings import address, provider_settings, setting, tables
 from wakeful.providers.prices import Listed
 from wakeful.providers.wire.redact import RequestHeaders, Secret, public_url
@@ -77,7 +77,7 @@ class Endpoint:
                 return Key(Secret(value), variable)
         if self.key_required and self.auth != "none":
             first = self.key_env[0] if self.key_env else ""
-            raise InvalidConfig(
+            raise KeyMissing(
                 f"{self.name} needs a key, and {' and '.join(self.key_env) or 'no variable for it'} is not set",
                 f"export {first}=... (or name another variable: [providers.{self.name}] key_env in {SETTINGS_FILE})"
                 if first

@@ -18,6 +18,7 @@ from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import DepsMissing, InvalidValue, KeyReused
 from wakeful.contracts.events import HistoryImported, MessageAdmitted, SessionStarted
 from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.parameters import assemble
 from wakeful.mediation.offloading import offload
 from wakeful.ports import Store, TurnRow
@@ -50,6 +51,7 @@ async def admit(
         principal=request.principal.id if request.principal is not None else None,
         **_whose_word(request),
         limits=allowed(runtime, request),
+        **await _what_it_runs(store, request),
     )
     facts: list[Fact] = []
     if request.thread is None or not await store.read(agent_id, limit=1):
@@ -69,6 +71,14 @@ def allowed(runtime: Runtime, request: RunRequest) -> Limits:
     return (request.budget or agent.budget or Budget()).limits(agent.max_steps, runtime.limit_overrides)
 
 
+async def _what_it_runs(store: Store, request: RunRequest) -> dict[str, Any]:
+    if request.editing is not None:
+        return {"editing": request.editing}
+    if request.workflow is None:
+        return {}
+    return {"workflow_ref": await store.put_blob(request.workflow.model_dump_json().encode(), "application/json")}
+
+
 _ORIGINS = {
     "runtime_instruction": "runtime",
     "integration_signal": "integration",
@@ -77,12 +87,14 @@ _ORIGINS = {
 
 
 def _whose_word(request: RunRequest) -> dict[str, Any]:
-    """Whose word it is, where it is not the operator's own: what is not given is not written down."""
+    """Whose word it is, where it is not the operator's own, and what is searched for it, where that was said."""
     fields: dict[str, Any] = {}
     if request.authority != "operator_instruction":
         fields = {"authority_class": request.authority, "origin": _ORIGINS[request.authority]}
     if request.derived_from is not None:
         fields["derived_from"] = request.derived_from
+    if request.collections is not None:
+        fields["collections"] = request.collections
     return fields
 
 
@@ -122,8 +134,9 @@ def storable(parts: tuple[Text | Image | File, ...]) -> tuple[Text | Image | Fil
     )
 
 
-def fingerprint_of(agent_name: str, message: UserItem) -> str:
-    return hashlib.sha256(agent_name.encode() + b"\0" + to_json(message.parts)).hexdigest()
+def fingerprint_of(agent_name: str, message: UserItem, workflow: WorkflowRun | None = None) -> str:
+    what = agent_name.encode() + b"\0" + to_json(message.parts)
+    return hashlib.sha256(what if workflow is None else what + b"\0" + to_json(workflow)).hexdigest()
 
 
 def reused(key: str, row: TurnRow, agent_name: str, message: UserItem) -> KeyReused:

@@ -5,6 +5,8 @@ waited for is withdrawn with it, and whoever decides afterwards is told so. The 
 the turn had been taken up; what a dead process leaves half done, the next one to take the turn up finishes.
 """
 
+from typing import Literal
+
 from wakeful.agents.folding import fold
 from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.runner import TurnRunner
@@ -18,14 +20,20 @@ from wakeful.ports import Claim, TurnRow
 from wakeful.service.requests import Runtime
 
 
-async def cancel_turn(runtime: Runtime, turn_id: str, *, requested_by: str = "caller") -> bool:
+async def cancel_turn(
+    runtime: Runtime,
+    turn_id: str,
+    *,
+    requested_by: str = "caller",
+    reason: Literal["user_interrupt", "budget"] = "user_interrupt",
+) -> bool:
     """Ask a turn to stop. False when it is over already."""
     row = await runtime.store.turn(turn_id)
     if row is None:
         raise TurnNotFound(f"there is no turn {turn_id} in {runtime.store.location}")
     if not row.is_open:
         return False
-    event = TurnInterruptRequested(interrupt_id=runtime.ids.new("int"), requested_by=requested_by)
+    event = TurnInterruptRequested(interrupt_id=runtime.ids.new("int"), requested_by=requested_by, reason=reason)
     await runtime.store.admit(row.agent_id, [Fact(event, runtime.clock.now(), row.thread_id, row.turn_id)])
     row = await runtime.store.turn(turn_id) or row
     if row.state == "suspended":

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from wakeful.contracts.approvals import Approval, Approve, Reject
+from wakeful.contracts.approvals import Always, Approval, Approve, Decided, Reject
 from wakeful.contracts.envelope import iso
-from wakeful.contracts.pending_actions import ActionStatus, PendingAction
+from wakeful.contracts.pending_actions import INVALID_DECISION, ActionStatus, PendingAction, PendingActionError
 from wakeful.ports import ActionRow
 from wakeful.service import approvals
 from wakeful.service.requests import Runtime
@@ -19,6 +19,8 @@ from wakeful.service.staging import NEVER, recorded, settle, stage
 
 Actions: TypeAlias = list[PendingAction]
 KIND: Literal["pending_action"] = "pending_action"
+REMEMBER = "remember"
+"""In the metadata of an accepted action: do not ask again about what is like it."""
 OF_TURNS: Mapping[str, ActionStatus] = {
     "pending": "pending",
     "approved": "accepted",
@@ -56,12 +58,16 @@ class OwnPendingActionStore:
             return False
         if row.kind == KIND:
             return await settle(self._runtime, row, action.status, action.resolver or "runtime", _dump(action))
-        words = action.resolution_error or ""
-        decided = Approve(words) if action.status == "accepted" else Reject(words)
+        decided = _decided(action)
         outcome = await approvals.decide(
             self._runtime, row.action_id, decided, by=action.resolver or approvals.OPERATOR
         )
         return not outcome.duplicate
+
+    async def carries_out(self, action_id: str) -> bool:
+        """Is it carried out by the turn that waits for it?"""
+        row = await self._row(action_id)
+        return row is not None and row.kind in approvals.KINDS
 
     async def expire(self, now: str) -> int:
         ended = 0
@@ -99,6 +105,22 @@ class OwnPendingActionStore:
             staged, settled = await recorded(self._store, row)
             return PendingAction.normalise(settled if settled is not None else staged)
         return _of_approval(await approvals.show(self._runtime, row.action_id))
+
+
+def _decided(action: PendingAction) -> Decided:
+    """The decision about a call of a turn."""
+    note = action.resolution_metadata.get("note")
+    words = action.resolution_error or (note if isinstance(note, str) else "")
+    if action.status != "accepted":
+        return Reject(words)
+    remember = action.resolution_metadata.get(REMEMBER)
+    if not remember:
+        return Approve(words)
+    given = remember if isinstance(remember, dict) else {}
+    scope = given.get("scope", "call")
+    if scope not in ("call", "tool"):
+        raise PendingActionError(INVALID_DECISION, f"remember.scope is call or tool, not {scope!r}")
+    return Always(scope, for_seconds=given.get("for_seconds"), note=words)
 
 
 def _of_approval(record: Approval) -> PendingAction:

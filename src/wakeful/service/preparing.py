@@ -2,56 +2,79 @@
 
 import hashlib
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import to_jsonable_python
 
-from wakeful.agents.context_facts import resolved
 from wakeful.agents.definition import Agent
-from wakeful.agents.folding import Folded, fold, predecessor, window_of
+from wakeful.agents.folding import Folded, fold, predecessor, start_of_window
 from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
 from wakeful.agents.runner import TurnRunner
-from wakeful.agents.work import CheckAnswer, TurnWork
+from wakeful.agents.work import CheckAnswer, OtherAgent, TurnWork, WorkflowDesk
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
+from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Fact
+from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import ToolMissing
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
+    ContextResolved,
     MessageAdmitted,
     ToolCatalogResolved,
     TurnConfigChanged,
     TurnStarted,
     TurnSuspended,
+    WorkflowStarted,
 )
+from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
+from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph, WorkflowRun
 from wakeful.decisions.conversation_export import turn_facts
-from wakeful.decisions.secret_values import SecretValues, keys_only
+from wakeful.decisions.policy.catalog import kept_apart, referring
+from wakeful.decisions.prompting import own_instructions
+from wakeful.decisions.secret_values import SecretValues
+from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
-from wakeful.ports import Claim, Model, Store, TurnRow
+from wakeful.ports import Claim, Store, TurnRow
 from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
-from wakeful.service.phase_models import models_of
+from wakeful.service.configuring import config_of, window_of
+from wakeful.service.context import TurnContext, around, gather, prompt_of, resolved, watching_skills
+from wakeful.service.node_agents import other_agents
+from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.requests import RunRequest, Runtime
+from wakeful.service.retrieving import retrieve
+from wakeful.service.routing import RECENT, Routed, Turn, choices_of, routed_models
 from wakeful.service.toolbelt import Belt, toolbelt
+from wakeful.service.workflows import EDITOR, WorkflowRegistry, editor_tools, workflow_registry
+from wakeful.tools.answered_here import AnsweredHere
 from wakeful.tools.context import RunContext
+from wakeful.tools.person import ask_person
 
 MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
 
 
-async def prepare(
-    runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequest, stack: AsyncExitStack
-) -> tuple[TurnWork, Folded]:
+class Prepared(NamedTuple):
+    """A turn that can be run, what the log knows of it, what was found for it, and whom it may ask."""
+
+    work: TurnWork
+    folded: Folded
+    context: TurnContext
+    routed: Routed
+
+
+async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequest, stack: AsyncExitStack) -> Prepared:
     """The turn, ready to be run. What was opened for it stays open until the stack is left."""
     store, agent = runtime.store, request.agent
     thread = await store.turns_of_thread(row.agent_id, row.thread_id)
@@ -62,13 +85,20 @@ async def prepare(
     window_from = row.window_from if row.turn_index else known_from
     recorded = await store.read(row.agent_id, after=window_from - 1, thread_id=row.thread_id)
     if not row.turn_index:
-        window_from = window_of(row, thread, recorded)
+        window_from = start_of_window(row, thread, recorded)
         recorded = [entry for entry in recorded if entry.seq >= window_from]
     row = row._replace(window_from=window_from)
     folded = await fold(store, row, recorded)
     claim.seen = max(claim.seen, folded.last_seq)
     of_turn = turn_facts(recorded, row.turn_id)
     admitted = next(entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted))
+    workflow = await _workflow(store, admitted)
+    if workflow is not None and any(node.kind == "approval" for node in workflow.graph.nodes):
+        agent = _with_person(agent)
+    registry = await workflow_registry(runtime, agent, request.agents) if admitted.editing is not None else None
+    added = editor_tools("thread" if admitted.editing is None else EDITOR, registry)
+    if added:
+        agent = agent.changed(tools=(*agent.tools, *agent.given_sources, *map(AnsweredHere, added)))
     context = admitted.context
     principal = _principal(request, admitted.principal)
     deps = request.deps
@@ -78,11 +108,25 @@ async def prepare(
             deps = await deps
     check_deps(agent, deps, f"turn {row.turn_id}")
     now = runtime.clock.now() / 1_000_000
-    belt = await toolbelt(agent, await store.rules(agent.name), now, runtime.surroundings, stack)
-    config = await _config(request, row, deps, context, principal, folded, belt)
-    models, planner, summariser, window = models_of(runtime, agent)
-    await runtime.pricing.ready([*models, *planner, *summariser])
-    config = config.changed(context_window=window)
+
+    found = await gather(agent, folded, recorded, row.turn_id, lambda text: runtime.keys().hide_keys(text))
+    surroundings = around(runtime.surroundings, found)
+    belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack)
+    limits = admitted.limits or allowed(runtime, request)
+    config = await _config(request, row, deps, context, principal, folded, belt, found, limits)
+    others: dict[str, OtherAgent] = {}
+    tools = belt.tools
+    if workflow is not None:
+        others = await other_agents(runtime, workflow.graph, request.agents, stack)
+        called = [agent_declaration(other.config.agent_name) for other in others.values()]
+        config = config.changed(workflow=workflow, tools=(*config.tools, *called))
+        tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
+    planner, summariser = phase_models(runtime, agent)
+    await runtime.pricing.ready([*planner, *summariser])
+    routed = await _routed(runtime, request, claim, config, folded, recorded, of_turn)
+    models = routed.models
+    config = config.changed(context_window=window_of(models[0]) if models else None)
+    check_window(agent, models[0] if models else None)
     work = TurnWork(
         store=store,
         claim=claim,
@@ -91,8 +135,10 @@ async def prepare(
         config=config,
         models=models,
         planner=planner,
+        tools=tools,
+        others=others,
+        desk=_desk(registry, admitted.editing) if registry is not None else None,
         summariser=summariser,
-        tools=belt.tools,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
         clock=runtime.clock,
@@ -111,10 +157,6 @@ async def prepare(
         approver=request.approver,
         decide_action=_decider(runtime),
     )
-
-    def keys() -> SecretValues:
-        return keys_only(runtime.surroundings.secrets() | {store.secret.hex()})
-
     work.gate = GateParts(
         TurnPolicy(lambda: work.state, lambda: config, store.secret),
         locks=runtime.locks,
@@ -125,19 +167,54 @@ async def prepare(
         has_person=request.approver is not None or store.location != ":memory:",
         expiry_seconds=agent.approval_expiry,
         client_seconds=agent.approval_expiry,
-        keep=_safe_keeping(store, keys),
+        keep=_safe_keeping(store, runtime.keys),
         fetch=store.get_blob,
         agent=agent.name,
         thread=row.thread_id,
         turn_id=row.turn_id,
+        run_kind="agent" if workflow is None else "workflow",
         context=context,
         principal=principal,
-        keys=keys,
+        keys=runtime.keys,
+        result_bytes=lambda: work.state.limits.result_bytes,
         consult_unfit=request.consult_unfit,
     )
     work.recatalog = _recataloger(runtime, work, belt)
     _with_hooks(runtime, request, work)
-    return work, folded
+    work.after_call = watching_skills(work, work.after_call)
+    return Prepared(work, folded, found, routed)
+
+
+async def _routed(
+    runtime: Runtime,
+    request: RunRequest,
+    claim: Claim,
+    config: TurnConfig,
+    folded: Folded,
+    recorded: Sequence[Recorded],
+    of_turn: Sequence[Recorded],
+) -> Routed:
+    """The models that this turn may ask."""
+    choices = choices_of(runtime.resolve_model, request.agent)
+    models = [each.model for each in choices if each.model is not None]
+    await runtime.pricing.ready(models)
+    if config.workflow is not None:
+        return Routed(tuple(models), ())  # its nodes ask models of their own, or none
+    admitted = [entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted)]
+    recent = recorded[-RECENT:]
+    if any(hasattr(model, "profile") for model in models):  # others have no limits that anybody has told of
+        recent = await runtime.store.read(claim.agent_id, after=max(0, claim.seen - RECENT))
+    turn = Turn(
+        claim.turn_id,
+        config,
+        folded.state.limits if folded.started is not None else admitted[0].limits or allowed(runtime, request),
+        folded.state.cost,
+        [message.item for message in admitted],
+        of_turn,
+        recent,
+        request.model_from,
+    )
+    return routed_models(runtime, choices, turn)
 
 
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
@@ -179,11 +256,13 @@ async def _config(
     principal: Principal | None,
     folded: Folded,
     belt: Belt,
+    found: TurnContext,
+    limits: Limits,
 ) -> TurnConfig:
     """What holds for the turn: what it was begun with, and for tools and model what the code says today."""
     agent, before = request.agent, folded.state.config
     if before is not None and not isinstance(agent.instructions, str):
-        instructions = before.instructions  # they were worked out when the turn began
+        instructions = own_instructions(before)  # they were worked out when the turn began
     elif isinstance(agent.instructions, str):
         instructions = agent.instructions
     else:
@@ -198,30 +277,9 @@ async def _config(
             )
         )
         instructions = await told if inspect.isawaitable(told) else told
-    return TurnConfig(
-        agent_name=agent.name,
-        model_ref=_ref(agent.model),
-        fallbacks=tuple(_ref(choice) for choice in agent.fallbacks),
-        instructions=instructions,
-        tools=belt.offered,
-        policy=belt.policy,
-        profile=agent.profile or "chat",
-        workspace=str(agent.workspace) if agent.workspace is not None else None,
-        injected_tool_args=dict(agent.injected_tool_args),
-        sandbox=agent.sandbox.as_dict(),
-        settings={name: value for name, value in agent.settings.items() if name != "stream"},
-        output_schema=agent.output_schema,
-        emit_mcp_progress=agent.emit_mcp_progress,
-        planning_enabled=agent.planning_enabled,
-        planning_model=agent.planning_model,
-        planning_instructions=agent.planning_instructions,
-        budget_awareness=agent.budget_awareness,
-        allow_parallel_subagents=agent.allow_parallel_subagents,
-        max_parallel_subagents=agent.max_parallel_subagents,
-        subtasks=agent.subtasks,
-        collections=agent.collections,
-        compaction=agent.compaction,
-    )
+    names = [tool.name for tool in belt.offered]
+    prompt = prompt_of(agent, found, before, instructions, names, limits.depth)
+    return config_of(agent, belt, prompt.text).changed(prompt_blocks=prompt.blocks, skills=found.skills)
 
 
 def _streams(request: RunRequest) -> bool:
@@ -229,22 +287,21 @@ def _streams(request: RunRequest) -> bool:
     return request.stream and request.agent.settings.get("stream", True) is not False
 
 
-def _ref(choice: str | Model) -> str:
-    return choice if isinstance(choice, str) else choice.ref
-
-
-async def opening(
-    runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded, runner: TurnRunner
-) -> list[Fact]:
+async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, runner: TurnRunner) -> list[Fact]:
     """The facts a turn is taken up with: its beginning, or its recovery."""
+    work, folded, found, routed = prepared
     store, state, config = runtime.store, work.state, work.config
     encoded = config.model_dump_json().encode()
     digest = "sha256:" + hashlib.sha256(encoded).hexdigest()
     if folded.started is None:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
-        place = await _place(store, work.row)
-        return [*_begun(runtime, request, work, place, ref), *await _cataloged(work)]
+        return [
+            *await _begun(runtime, request, work, found, ref),
+            *map(work.fact, routed.facts),
+            *await _cataloged(work),
+            *_taken_on(work),
+        ]
     missing = missing_tools(work)
     if missing:
         await _suspend(work, missing)
@@ -262,10 +319,40 @@ async def opening(
             limits=state.limits,
         )
         facts.insert(1, work.fact(changed))
-        facts[2:2] = catalogued
+        facts[2:2] = [*_resolved_again(work, found, before, ref), *catalogued]
     else:
         facts[1:1] = catalogued
-    return facts
+    # After what was settled: the decision is about requests to come.
+    return [*facts, *map(work.fact, routed.facts)]
+
+
+async def _workflow(store: Store, admitted: MessageAdmitted) -> WorkflowRun | None:
+    ref = admitted.workflow_ref
+    return WorkflowRun.model_validate_json(await store.get_blob(ref.digest)) if ref is not None else None
+
+
+def _with_person(agent: Agent[Any, Any]) -> Agent[Any, Any]:
+    """The agent, able to ask a person: an approval of a workflow is such a question."""
+    if any(tool.name == ask_person.name for tool in agent.tools):
+        return agent
+    return agent.changed(tools=(*agent.tools, *agent.given_sources, ask_person))
+
+
+def _desk(registry: WorkflowRegistry, editing: str | None) -> WorkflowDesk:
+    async def keep(graph: WorkflowGraph, key: str) -> SavedWorkflow:
+        return await registry.keep_built(graph, editing=editing, key=key)
+
+    return WorkflowDesk(registry.types, keep)
+
+
+def _taken_on(work: TurnWork) -> list[Fact]:
+    """The workflow that the turn runs, as a fact: from there on its nodes are calls."""
+    run = work.config.workflow
+    if run is None:
+        return []
+    graph = run.graph
+    event = WorkflowStarted(name=graph.name, workflow_id=graph.id, revision=run.revision, nodes=len(graph.nodes))
+    return [work.fact(event)]
 
 
 def _recataloger(runtime: Runtime, work: TurnWork, belt: Belt) -> Callable[[], Awaitable[list[Fact]]]:
@@ -283,7 +370,8 @@ async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]
     if not catalog.entries:
         return []
     before = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, ToolCatalogResolved)]
-    ref = await work.store.put_blob(catalog.model_dump_json(exclude_defaults=True).encode(), "application/json")
+    shown = await _referred(work, catalog)
+    ref = await work.store.put_blob(shown.model_dump_json(exclude_defaults=True).encode(), "application/json")
     if before and before[-1].catalog_ref.digest == ref.digest:
         return []
     offered = len(catalog.offered)
@@ -297,17 +385,41 @@ async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]
     return [work.fact(event)]
 
 
-async def _place(store: Store, row: TurnRow) -> int:
+async def _referred(work: TurnWork, catalog: ToolCatalog) -> ToolCatalog:
+    """The catalogue as it is put on record: what is large or private of a tool is kept apart, and referred to."""
+    entries, changed = [], False
+    for entry in catalog.entries:
+        declared = work.config.tool(entry.tool_name)
+        apart = kept_apart(declared) if declared is not None else {}
+        refs = {name: (await work.store.put_blob(data, "application/json")).digest for name, data in apart.items()}
+        entries.append(referring(entry, refs))
+        changed = changed or bool(refs)
+    return catalog.model_copy(update={"entries": tuple(entries)}) if changed else catalog
+
+
+def _resolved_again(work: TurnWork, found: TurnContext, before: TurnConfig, config_ref: BlobRef) -> list[Fact]:
+    """What the turn rests on, where the code that goes on with it says something else than before."""
+    if work.config.instructions == before.instructions:
+        return []
+    earlier = sum(1 for entry in work.known() if isinstance(entry.fact.event, ContextResolved))
+    return [work.fact(resolved(work, found, config_ref, revision=earlier + 1, before=before))]
+
+
+async def _place(work: TurnWork) -> int:
     """The turn's number in its thread, from 1."""
-    thread = await store.turns_of_thread(row.agent_id, row.thread_id)
+    row = work.row
+    thread = await work.store.turns_of_thread(row.agent_id, row.thread_id)
     return 1 + sum(turn.first_seq < row.first_seq for turn in thread)
 
 
-def _begun(runtime: Runtime, request: RunRequest, work: TurnWork, place: int, config_ref: BlobRef) -> list[Fact]:
+async def _begun(
+    runtime: Runtime, request: RunRequest, work: TurnWork, found: TurnContext, config_ref: BlobRef
+) -> list[Fact]:
     agent, config = request.agent, work.config
+    began = time.perf_counter()
     messages = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, MessageAdmitted)]
     started = TurnStarted(
-        turn_index=place,
+        turn_index=await _place(work),
         message_ids=tuple(message.message_id for message in messages),
         agent_name=agent.name,
         config_ref=config_ref,
@@ -321,7 +433,21 @@ def _begun(runtime: Runtime, request: RunRequest, work: TurnWork, place: int, co
         principal=messages[0].principal,
         stream=_streams(request),
     )
-    return [work.fact(started), work.fact(resolved(work, config_ref.digest))]
+    question = "\n".join(message.item.text or message.prompt_preview for message in messages)
+    names = messages[0].collections
+    knowledge = await retrieve(agent.collections, names, question, lambda text: work.gate.keys().hide_keys(text))
+    context = resolved(
+        work,
+        found,
+        config_ref,
+        knowledge=knowledge.items,
+        knowledge_tokens=knowledge.tokens,
+        omitted=knowledge.omissions,
+        missing=knowledge.missing,
+        took_ms=(time.perf_counter() - began) * 1000,
+    )
+    facts = [work.fact(started), work.fact(context)]
+    return facts if knowledge.event is None else [*facts, work.fact(knowledge.event)]
 
 
 async def _suspend(work: TurnWork, missing: list[str]) -> None:

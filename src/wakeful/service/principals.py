@@ -32,6 +32,20 @@ async def resolve_principal(
     return ExecutionPrincipal.normalise(found, auth_sources=auth_sources)
 
 
+async def runtime_local_declarations(
+    tools: Iterable[RuntimeToolDeclaration],
+    context: Mapping[str, Any] | None = None,
+    *,
+    hooks: HookRegistry = default_hooks,
+) -> tuple[RuntimeToolDeclaration, ...]:
+    """What a runtime is offered of these tools: none of the control plane is among it, whatever a hook says."""
+    listed = tuple(tools)
+    allowed = {
+        entry["id"] for entry in (await runtime_tool_policy(listed, context, hooks=hooks))["tools"] if entry["allowed"]
+    }
+    return tuple(tool for tool in listed if tool.name in allowed)
+
+
 async def runtime_tool_policy(
     tools: Iterable[RuntimeToolDeclaration],
     context: Mapping[str, Any] | None = None,

@@ -8,7 +8,13 @@ from typing import Any
 from wakeful.agents.folding import load_config
 from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
 from wakeful.contracts.errors import InvalidConfig, TurnNotFound
-from wakeful.contracts.events import KINDS_BY_NAME, AssistantRecorded, TurnConfigChanged, TurnStarted
+from wakeful.contracts.events import (
+    KINDS_BY_NAME,
+    AssistantRecorded,
+    SubagentStarted,
+    TurnConfigChanged,
+    TurnStarted,
+)
 from wakeful.contracts.turns import TurnLatency
 from wakeful.decisions.latency import turn_latency
 from wakeful.decisions.redaction import redact, redact_event
@@ -84,6 +90,11 @@ class EventReader:
         self._reveal = reveal
         self._secrets = RunSecrets(keys)
 
+    @property
+    def secrets(self) -> RunSecrets:
+        """What is known to be secret so far."""
+        return self._secrets
+
     async def learn(self, facts: Iterable[Recorded]) -> None:
         """Know a turn's secrets before any of it is read; who reads along learns them as they come."""
         if not self._reveal:
@@ -107,6 +118,9 @@ class EventReader:
         if isinstance(fact, TurnStarted | TurnConfigChanged):
             config = await load_config(self._store, fact.config_ref.digest)
             secrets.declarations = {tool.name: tool for tool in config.tools}
+        elif isinstance(fact, SubagentStarted) and fact.config_ref is not None:  # another agent, with tools of its own
+            config = await load_config(self._store, fact.config_ref.digest)
+            secrets.declarations = {**{tool.name: tool for tool in config.tools}, **secrets.declarations}
         elif isinstance(fact, AssistantRecorded):
             for part in fact.item.calls:
                 if part.arguments_ref is not None:  # they are too long to stand in the fact

@@ -13,8 +13,11 @@ from wakeful.agents.definition import Agent
 from wakeful.agents.folding import fold
 from wakeful.agents.gating import tools_of_the_runtime
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.errors import AgentMissing, ToolMissing, WakefulError
+from wakeful.contracts.errors import AgentMissing, KeyMissing, ToolMissing, WakefulError
 from wakeful.contracts.policies import GatePolicy
+from wakeful.contracts.workflows import AGENT_CALL
+from wakeful.decisions.prompting import own_instructions
+from wakeful.decisions.workflows.children import agent_names
 from wakeful.ports import Store, TurnRow
 from wakeful.service.requests import Runtime
 from wakeful.tools.client import ClientTool
@@ -64,9 +67,9 @@ async def rebuilt_agent(
     return Agent(
         row.agent_name,
         model or _reference(runtime, who, config),
-        config.instructions,
+        own_instructions(config),
         _tools(who, config, tools),
-        settings=config.settings,
+        settings={**config.settings, **_about_models(config)},
         fallbacks=config.fallbacks if model is None else (),
         profile=cast(Profile, profile or config.profile),
         workspace=workspace or config.workspace,
@@ -86,6 +89,12 @@ async def rebuilt_agent(
     )
 
 
+def _about_models(config: TurnConfig) -> dict[str, Any]:
+    """What was said about which models may be asked stands apart from what is sent to them."""
+    said = {"require": list(config.require), "accept_gap": list(config.accept_gap)}
+    return {name: value for name, value in said.items() if value}
+
+
 def _policy(config: TurnConfig) -> GatePolicy | None:
     """What the owner said when the turn began. Standing answers are read from the store each time, not from here."""
     if config.policy == GatePolicy():
@@ -102,10 +111,13 @@ async def code_needed(store: Store, row: TurnRow) -> list[str]:
 
 
 def _reference(runtime: Runtime, who: str, config: TurnConfig) -> str:
-    for ref in (config.model_ref, *config.fallbacks):
+    refs = (config.model_ref, *config.fallbacks)
+    for ref in refs:
         try:
             runtime.resolve_model(ref)
         except WakefulError as error:
+            if isinstance(error, KeyMissing) and len(refs) > 1:
+                continue  # it is left out with that reason, unless none has its key: then preparing says so
             raise AgentMissing(
                 f"{who} was begun with the model {ref!r}, which cannot be made from its name here: {error.message}",
                 UNCHANGED + "resume it from your program, or pass --model",
@@ -130,7 +142,8 @@ def _tools(who: str, config: TurnConfig, supplied: Sequence[Tool[Any]]) -> list[
 
 def _wanted(config: TurnConfig) -> list[str]:
     given = tools_of_the_runtime(subtasks=config.subtasks, allow_parallel_subagents=config.allow_parallel_subagents)
-    built_in = {*_built_in(config.profile), ask_person.name, *given}
+    agents = agent_names(config.workflow.graph) if config.workflow is not None else ()
+    built_in = {*_built_in(config.profile), ask_person.name, *given, *(AGENT_CALL + name for name in agents)}
     return [
         declared.name for declared in config.tools if declared.name not in built_in and declared.answered_by != "client"
     ]

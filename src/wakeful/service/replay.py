@@ -3,12 +3,21 @@
 Tools stand in as their stored declarations: they can be let through or refused, and never be run.
 """
 
+import json
 from typing import Any, Literal, NamedTuple
 
 from wakeful.agents.folding import begun_unread, hydrated, load_config, turn_after_turn
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import Recorded, step_id
-from wakeful.contracts.events import AnyEvent, AssistantRecorded, TurnConfigChanged, TurnStarted
+from wakeful.contracts.events import (
+    AnyEvent,
+    AssistantRecorded,
+    SubagentStarted,
+    TurnConfigChanged,
+    TurnStarted,
+    WorkflowNodeResolved,
+)
+from wakeful.contracts.events.gate import RunKind
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.levels import Call
@@ -77,8 +86,11 @@ class _StoredGate:
         known = self._mediators.get(call.level.id)
         if known is None or known[0] is not config:
             tools = {tool.name: _OnlyDeclared(tool) for tool in config.tools}
-            policy = TurnPolicy(lambda: self._state, lambda: config, self._secret)
-            parts = GateParts(policy, secret=self._secret, turn_id=self._turn_id, now=lambda: 0.0)
+            # The turn's own configuration judges, also for an agent that works in it with another one.
+            policy = TurnPolicy(lambda: self._state, lambda: self._state.config or config, self._secret)
+            runs_workflow = state.config is not None and state.config.workflow is not None
+            kind: RunKind = "workflow" if runs_workflow else "agent"
+            parts = GateParts(policy, run_kind=kind, secret=self._secret, turn_id=self._turn_id, now=lambda: 0.0)
             known = self._mediators[call.level.id] = config, Mediator(config, tools, self._turn_id, parts)
         arguments = call.part.arguments if call.part.arguments is not None else self.arguments.get(call.call_id)
         batch = step_id(self._turn_id, call.step, call.level.id)
@@ -107,6 +119,8 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
         event = fact.event
         if isinstance(event, TurnStarted | TurnConfigChanged) and event.config_ref.digest not in configs:
             configs[event.config_ref.digest] = await load_config(store, event.config_ref.digest)
+        elif isinstance(event, SubagentStarted) and (own := event.config_ref) is not None and own.digest not in configs:
+            configs[own.digest] = await load_config(store, own.digest)
         if fact.turn_id != row.turn_id:
             state = earlier.get(fact.turn_id)
             if state is None and replay is None:
@@ -121,6 +135,9 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
             for part in event.item.calls:
                 if part.arguments_ref is not None:
                     gate.arguments[part.call_id] = await arguments_of(part, store.get_blob)
+        elif isinstance(event, WorkflowNodeResolved) and event.arguments_ref is not None:
+            loaded = json.loads(await store.get_blob(event.arguments_ref.digest))
+            gate.arguments[fact.call_id or ""] = loaded
         replay.feed(Recorded(entry.agent_id, entry.seq, await hydrated(store, fact)))
     if replay is None:
         return ReplayReport(row, 0, {}, None)

@@ -12,9 +12,13 @@ from wakeful.contracts.budgets import Budget, LimitOverrides
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
 from wakeful.contracts.tools import Principal
+from wakeful.contracts.workflows import WorkflowRun
+from wakeful.decisions.routing import Source
+from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.mediation.gate import Consult, ConsultUnfit
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
+from wakeful.settings.model_rules import ModelRules
 from wakeful.tools.hooks import Hook
 from wakeful.tools.source import Surroundings
 
@@ -39,6 +43,12 @@ class Runtime:
     """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
     limit_overrides: LimitOverrides
     """What the owner says instead of the numbers of a budget's profile."""
+    model_rules: ModelRules
+    """Which models the owner lets agents ask."""
+
+    def keys(self) -> SecretValues:
+        """The runtime's own keys: nothing that is written down or shown may hold one."""
+        return keys_only(self.surroundings.secrets() | {self.store.secret.hex()})
 
 
 @dataclass(slots=True)
@@ -54,11 +64,19 @@ class RunRequest:
     key: str | None = None
     history: Any = None
     budget: Budget | None = None
+    model_from: Source = "agent_config"
+    """Who named the model."""
     stream: bool = True
     watcher: Watcher | None = None
     surface: str = "run_once"
     authority: Authority = "operator_instruction"
     """Whose word the prompt is. Nothing public sets it: whoever takes messages in from outside does."""
+    agents: "tuple[Agent[Any, Any], ...]" = ()
+    """Others that the turn may run: those that a workflow's nodes name."""
+    editing: str | None = None
+    """The workflow that is open where this is said: an editor. Its turn may build workflows."""
+    workflow: WorkflowRun | None = None
+    """What the turn is to run, when it is no conversation. It is kept with the message."""
     derived_from: Authority | None = None
     """The lowest authority in the chain of causes behind it; None: its own."""
     stop_rule: StopRule = "natural"
@@ -70,6 +88,8 @@ class RunRequest:
     consult: Consult | None = None
     """Heard about every call, after the hooks."""
     consult_unfit: ConsultUnfit | None = None
+    collections: tuple[str, ...] | None = None
+    """Which of the agent's collections are searched for the message; None: all of them."""
     announce_requests: bool = True
     """Tell the hooks of the process what clients are asked; a caller that keeps requests elsewhere tells its own."""
     on_turn: Callable[[str, str], None] | None = None

@@ -17,8 +17,10 @@ from wakeful.contracts.approvals import Approval
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.conversation import ITEM, AssistantItem, ToolItem, UserItem
 from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
+from wakeful.contracts.costs import CostSummary
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.errors import NotCompleted
+from wakeful.contracts.execution_tree import ExecutionTreeSnapshot
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
@@ -26,8 +28,10 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
 from wakeful.decisions.conversation_export import Export, export
+from wakeful.decisions.costs import cost_summary
 from wakeful.decisions.redaction import redact_payload
 from wakeful.decisions.run_secrets import RunSecrets
+from wakeful.decisions.views.tree import execution_tree
 
 Out_co = TypeVar("Out_co", covariant=True, default=str)
 RunStatus: TypeAlias = Literal[
@@ -90,10 +94,12 @@ class RunResult(Generic[Out_co]):
         runtime_tools: Sequence[RuntimeToolRequest] = (),
         failure_artifact: FailureArtifact | None = None,
         cost_usd: float | None = None,
+        cost_summary: CostSummary | None = None,
         items: Sequence[UserItem | AssistantItem | ToolItem] = (),
         facts: Callable[[], Sequence[Recorded]] = tuple,
         config: TurnConfig | None = None,
         exported: Export | None = None,
+        execution_tree: ExecutionTreeSnapshot | None = None,
         location: str = "",
     ) -> None:
         self.turn_id = turn_id
@@ -123,11 +129,13 @@ class RunResult(Generic[Out_co]):
         self.failure_artifact = failure_artifact
         self.cost_usd = cost_usd
         """None: the price is unknown, which is not the same as nothing."""
+        self._cost_summary = cost_summary
         self._output = output
         self._items = tuple(items)
         self._facts = facts
         self._config = config
         self._exported = exported
+        self._tree = execution_tree
         self._location = location
 
     @property
@@ -183,6 +191,13 @@ class RunResult(Generic[Out_co]):
             )
         return views
 
+    @property
+    def cost_summary(self) -> CostSummary:
+        """What the run cost, by model and by depth; what nobody knows is counted and not guessed."""
+        if self._cost_summary is None:
+            self._cost_summary = cost_summary(self.turn_id, self._facts())
+        return self._cost_summary
+
     # --- from the log, when asked for ------------------------------------------------------------------------------
 
     @cached_property
@@ -221,6 +236,11 @@ class RunResult(Generic[Out_co]):
     def events(self) -> tuple[ResultEvent, ...]:
         return self._export.events
 
+    @cached_property
+    def execution_tree(self) -> ExecutionTreeSnapshot:
+        """Every call of the turn, children's included, as the turn's facts tell it: bounded, secrets hidden."""
+        return self._tree if self._tree is not None else execution_tree(self._facts(), self.turn_id, self._secrets)
+
     @property
     def request_metadata(self) -> dict[str, Any]:
         return self._export.request_metadata
@@ -255,6 +275,7 @@ class RunResult(Generic[Out_co]):
                 "total_tokens": self.usage.total_tokens,
             },
             "cost_usd": self.cost_usd,
+            "cost_summary": self.cost_summary.model_dump(mode="json"),
             "model_calls": self.model_calls,
             "tool_calls": self.tool_calls,
             "turn_count": self.turn_count,
@@ -269,6 +290,7 @@ class RunResult(Generic[Out_co]):
             ],
             "tool_audit_events": [audit.model_dump(mode="json", exclude_none=True) for audit in self.tool_audit_events],
             "events": [event.model_dump(mode="json", exclude_none=True) for event in self.events],
+            "execution_tree": self.execution_tree.model_dump(mode="json"),
             "request_metadata": self.request_metadata,
             "history": history if reveal else redact_payload(history, self._declarations, self._secrets),
         }
@@ -310,6 +332,7 @@ class RunResult(Generic[Out_co]):
             runtime_tools=[RuntimeToolRequest.normalise(request) for request in data["runtime_tools"]],
             failure_artifact=FailureArtifact.model_validate(artifact) if artifact else None,
             cost_usd=data["cost_usd"],
+            cost_summary=CostSummary.model_validate(data["cost_summary"]),
             items=[ITEM.validate_python(item) for item in data["history"]],
             exported=Export(
                 tuple(Message.model_validate(message) for message in data["messages"]),
@@ -318,6 +341,7 @@ class RunResult(Generic[Out_co]):
                 tuple(ResultEvent.model_validate(event) for event in data["events"]),
                 dict(data["request_metadata"]),
             ),
+            execution_tree=ExecutionTreeSnapshot.model_validate(data["execution_tree"]),
         )
 
     @classmethod

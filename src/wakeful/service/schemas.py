@@ -1,4 +1,4 @@
-"""The published JSON Schemas of what programs read and write: a run's result, and an agent's file.
+"""The published JSON Schemas of what programs read and write: a run's result, wire messages, an agent's file.
 
 The shapes here describe documents that are made elsewhere (`RunResult.to_dict`, `agents.config`); tests hold the two to
 each other.
@@ -13,6 +13,8 @@ from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.budgets import BudgetProfile
 from wakeful.contracts.conversation import Item
 from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
+from wakeful.contracts.costs import CostSummary
+from wakeful.contracts.execution_tree import ExecutionTreeSnapshot
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.policies import GatePolicy
@@ -20,6 +22,7 @@ from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.schema import DIALECT
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
+from wakeful.contracts.wire import WIRE_MESSAGE
 from wakeful.service.results import RunStatus, UnknownOutcome
 from wakeful.tools.local.names import Profile
 
@@ -54,6 +57,7 @@ class RunResultDocument(Value):
     token_usage: TokenUsage
     usage: UsageCounts
     cost_usd: float | None
+    cost_summary: CostSummary
     model_calls: int
     tool_calls: int
     turn_count: int
@@ -68,6 +72,8 @@ class RunResultDocument(Value):
     tool_execution_results: tuple[ToolExecution, ...]
     tool_audit_events: tuple[ToolAudit, ...]
     events: tuple[ResultEvent, ...]
+    execution_tree: ExecutionTreeSnapshot
+    """Every call of the turn, children's included."""
     request_metadata: dict[str, Any]
     history: tuple[Item, ...]
     failure_artifact: FailureArtifact | None = None
@@ -188,6 +194,12 @@ class AgentFile(Value):
 def run_result_schema() -> dict[str, Any]:
     """The schema of `RunResult.to_dict`."""
     return _schema(RunResultDocument, "run-result", mode="serialization")
+
+
+def wire_schema() -> dict[str, Any]:
+    """The schema of the messages that a client of a turn is sent."""
+    generated = WIRE_MESSAGE.json_schema(mode="serialization")
+    return {"$schema": DIALECT, "$id": "urn:wakeful:wire:1", **generated}
 
 
 def agent_schema() -> dict[str, Any]:

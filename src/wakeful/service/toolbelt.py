@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from wakeful.agents.definition import Agent
 from wakeful.contracts.errors import InvalidConfig, UnknownTool
-from wakeful.contracts.policies import GatePolicy, Rule
+from wakeful.contracts.policies import GatePolicy, PolicyContext, Rule
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.decisions.injected import check_collisions
@@ -20,6 +20,7 @@ from wakeful.decisions.policy.catalog import Asks, resolve_catalog
 from wakeful.decisions.policy.judging import CompiledPolicy, compiled_once
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.permissions import default_policy
+from wakeful.decisions.secret_values import keys_only
 from wakeful.ports import RuleRow
 from wakeful.tools.answered_here import runtime_tools
 from wakeful.tools.function import Tool
@@ -52,9 +53,7 @@ async def toolbelt(
     stack: AsyncExitStack,
 ) -> Belt:
     """Put the belt together. Sources stay open until the stack is left."""
-    offers = await _offers([source.within(surroundings) for source in agent.sources], stack)
-    tools = _by_name(agent, offers)
-    withheld = [each for offer in offers for each in offer.withheld]
+    tools, withheld = await registered(agent, surroundings, stack)
     _check_hitl(agent, tools, withheld)
     check_collisions(f"Agent {agent.name!r}", agent.injected_tool_args, [tool.declaration for tool in tools.values()])
     policy = gate_policy(agent, rules, now)
@@ -76,6 +75,14 @@ async def toolbelt(
     )
 
 
+async def registered(
+    agent: Agent[Any, Any], surroundings: Surroundings, stack: AsyncExitStack
+) -> tuple[dict[str, Tool[Any]], list[Withheld]]:
+    """Every tool there is for an agent, whatever its policy leaves of them, and what its sources hold back."""
+    offers = await _offers([source.within(surroundings) for source in agent.sources], surroundings, stack)
+    return _by_name(agent, offers), [each for offer in offers for each in offer.withheld]
+
+
 def gate_policy(agent: Agent[Any, Any], rules: Sequence[RuleRow], now: float) -> GatePolicy:
     """What the owner says about this agent's calls, with the standing answers that hold now.
 
@@ -91,20 +98,25 @@ def gate_policy(agent: Agent[Any, Any], rules: Sequence[RuleRow], now: float) ->
     return known[1]
 
 
-def _gate_policy(agent: Agent[Any, Any], standing: Sequence[Rule]) -> GatePolicy:
-    given = agent.policy
-    if given is None:
-        given = GatePolicy(
-            tools=default_policy(
-                "library",
-                profile=agent.profile,
-                workspace_root=str(agent.workspace) if agent.workspace is not None else None,
-                # Whoever put a server among the tools named it.
-                allowed_mcp_servers=[
-                    source.name.removeprefix("mcp.") for source in agent.sources if source.name.startswith("mcp.")
-                ],
-            )
+def stated_policy(agent: Agent[Any, Any], context: PolicyContext = "library") -> GatePolicy:
+    """What the owner says; where that is nothing, what holds by itself in this context."""
+    if agent.policy is not None:
+        return agent.policy
+    return GatePolicy(
+        tools=default_policy(
+            context,
+            profile=agent.profile,
+            workspace_root=str(agent.workspace) if agent.workspace is not None else None,
+            # Whoever put a server among the tools named it.
+            allowed_mcp_servers=[
+                source.name.removeprefix("mcp.") for source in agent.sources if source.name.startswith("mcp.")
+            ],
         )
+    )
+
+
+def _gate_policy(agent: Agent[Any, Any], standing: Sequence[Rule]) -> GatePolicy:
+    given = stated_policy(agent)
     return given.model_copy(
         update={"rules": (*given.rules, *standing), "hitl_tools": (*given.hitl_tools, *agent.hitl_tools)}
     )
@@ -130,19 +142,19 @@ def _catalog(
     return catalog
 
 
-async def _offers(sources: Sequence[ToolSource], stack: AsyncExitStack) -> list[Offer]:
+async def _offers(sources: Sequence[ToolSource], surroundings: Surroundings, stack: AsyncExitStack) -> list[Offer]:
     for source in sources:
         _users[source] = _users.get(source, 0) + 1
         stack.push_async_callback(_give_back, source)
-    return list(await asyncio.gather(*(_offer(source) for source in sources)))
+    return list(await asyncio.gather(*(_offer(source, surroundings) for source in sources)))
 
 
-async def _offer(source: ToolSource) -> Offer:
+async def _offer(source: ToolSource, surroundings: Surroundings) -> Offer:
     try:
         return await source.offer()
     except Exception as raised:  # a source that breaks its promise costs its own tools, and no turn
         reason = f"{source.name} could not say what it has: {type(raised).__name__}: {raised}"
-        return Offer((), (Withheld(f"{source.name}/*", reason),))
+        return Offer((), (Withheld(f"{source.name}/*", keys_only(surroundings.secrets()).hide_keys(reason)),))
 
 
 async def _give_back(source: ToolSource) -> None:

@@ -22,24 +22,29 @@ from wakeful.decisions.conversation_export import turn_facts
 from wakeful.ports import TurnRow
 from wakeful.service.admission import admit, check_bound, check_deps, fingerprint_of, reused, storable
 from wakeful.service.client_requests import announce
-from wakeful.service.phase_models import models_of
+from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.preparing import opening, prepare
 from wakeful.service.reports import report
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
+from wakeful.service.retrieving import check_collections
+from wakeful.service.routing import choices_of
 
 
 async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
     """Start, resume or recall a turn, and wait until it rests."""
     agent, store = request.agent, runtime.store
     message = UserItem(parts=storable(parts_of(request.prompt)))
-    fingerprint = fingerprint_of(agent.name, message)
+    fingerprint = fingerprint_of(agent.name, message, request.workflow)
     known = await store.turn_of_key(request.key) if request.key is not None else None
     if known is None:
         # Whatever can be wrong with the request is wrong before its message is safe: afterwards it is owed an answer.
         check_deps(agent, request.deps, "a new turn")
         check_bound(agent, request.context)
-        models_of(runtime, agent)
+        check_collections(f"Agent {agent.name!r}", agent.collections, request.collections)
+        choices = choices_of(runtime.resolve_model, agent)
+        phase_models(runtime, agent)
+        check_window(agent, choices[0].model if choices else None)
         history = items_from(request.history) if request.history is not None else ()
         known = await admit(runtime, request, message, fingerprint, history)
     if known.fingerprint != fingerprint:
@@ -66,6 +71,7 @@ async def resume_turn(
     approver: Approver | None = None,
 ) -> RunResult[Any]:
     """Take a turn up where it was; a finished one is recalled. Code comes from `agents`, never from the store."""
+    agents = list(agents)
     row = await runtime.store.turn(turn_id)
     if row is None:
         raise TurnNotFound(
@@ -81,7 +87,9 @@ async def resume_turn(
             f"turn {turn_id} belongs to agent {row.agent_name!r}, which was not supplied (given: {given})",
             "nothing was changed; pass it in agents=[...], or name its tools with --tools module:name",
         )
-    return await _run(runtime, row, RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver))
+    others = tuple(agents)
+    request = RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver, agents=others)
+    return await _run(runtime, row, request)
 
 
 async def continue_turn(runtime: Runtime, turn_id: str, request: RunRequest) -> RunResult[Any]:
@@ -117,12 +125,13 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
         row = await store.turn(row.turn_id) or row
         if not row.is_open or await _still_waits(runtime, row, request):
             return await recall(runtime, row, request.agent)
-        work, folded = await prepare(runtime, row, claim, request, stack)
+        prepared = await prepare(runtime, row, claim, request, stack)
+        work = prepared.work
         if work.watcher is not None:
             work.tell(work.known())  # what is known already, before what is new
         runner = TurnRunner(work)
         known = work.known.last_seq
-        await runner.run(await opening(runtime, request, work, folded, runner))
+        await runner.run(await opening(runtime, request, prepared, runner))
         if runner.steps.calls.is_awaiting_late_answers:
             runtime.linger(runner.steps.calls.late_answers())
         if request.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):

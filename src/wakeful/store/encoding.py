@@ -110,7 +110,7 @@ def _encode(fact: Fact, writer: Writer, salt: bytes) -> Stored:
             "Put the content in a blob and refer to it.",
         )
     header: list[Any] = [kind, version, fact.at, writer, fact.thread_id, fact.turn_id, fact.step, fact.call_id]
-    if fact.level is not None:
+    if fact.level is not None or fact.depth or fact.parent_call_id is not None:
         header += (fact.action_id, fact.parent_call_id, fact.depth, fact.level)
     elif fact.action_id is not None:
         header.append(fact.action_id)

@@ -15,7 +15,7 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import RestRefused, StoreDamaged, StoreProblem, TurnNotFound
 from wakeful.contracts.models import AgentTokenUsageSummary
-from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, TurnRow, UnknownRow, Watch
+from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, TurnRow, UnknownRow, Watch, WorkflowRow
 from wakeful.store import chain
 from wakeful.store.encoding import OUTSIDER, OWNER, Stored, Writer, decode, encode, read_head
 from wakeful.store.leases import (
@@ -33,6 +33,7 @@ from wakeful.store.leases import (
 )
 from wakeful.store.rows import Book, changes, message_of, not_ours, summary
 from wakeful.store.watching import Watches
+from wakeful.store.workflow_shelf import by_name, next_revision
 
 
 class _Agent:
@@ -71,6 +72,8 @@ class Memory:
         self.agent_of_turn: dict[str, _Agent] = {}
         self.turn_of_key: dict[str, str] = {}
         self.blobs: dict[str, bytes] = {}
+        self.workflows: dict[str, list[WorkflowRow]] = {}
+        self.workflow_keys: dict[str, WorkflowRow] = {}
         self.owners: dict[str, Holder] = {}
         self.watches = Watches()
         self.runtime_id = f"rt_{secrets.token_hex(8)}"
@@ -285,6 +288,42 @@ class MemoryStore:
         if agent is None:
             return AgentTokenUsageSummary()
         return summary(agent.book.total, agent.book.rounds, agent.book.last_turn)
+
+    async def save_workflow(
+        self,
+        name: str,
+        graph: str,
+        *,
+        new_id: str,
+        created_at: int,
+        workflow_id: str | None = None,
+        key: str | None = None,
+    ) -> WorkflowRow:
+        self._check_open()
+        kept, keys = self._memory.workflows, self._memory.workflow_keys
+        if key is not None and key in keys:
+            return keys[key]
+        newest = [revisions[-1] for revisions in kept.values()]
+        row = next_revision(newest, name, graph, new_id=new_id, created_at=created_at, workflow_id=workflow_id)
+        kept.setdefault(row.workflow_id, []).append(row)
+        if key is not None:
+            keys[key] = row
+        return row
+
+    async def workflow(self, workflow_id: str, revision: int | None = None) -> WorkflowRow | None:
+        revisions = self._memory.workflows.get(workflow_id, [])
+        found = [row for row in revisions if revision in (None, row.revision)]
+        return found[-1] if found else None
+
+    async def workflows(self) -> list[WorkflowRow]:
+        return by_name(revisions[-1] for revisions in self._memory.workflows.values())
+
+    async def delete_workflow(self, workflow_id: str) -> bool:
+        self._check_open()
+        keys = self._memory.workflow_keys
+        for key in [key for key, row in keys.items() if row.workflow_id == workflow_id]:
+            del keys[key]
+        return self._memory.workflows.pop(workflow_id, None) is not None
 
     async def put_blob(self, data: bytes, media_type: str) -> BlobRef:
         self._check_open()

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.models import AgentTokenUsageSummary
-from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, Store, TurnRow, UnknownRow, Watch
+from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, Store, TurnRow, UnknownRow, Watch, WorkflowRow
 from wakeful.testing.crash_switch import CrashSwitch
 
 
@@ -123,6 +123,30 @@ class CrashingStore:
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         return await (await self._real()).usage(agent_id)
+
+    async def save_workflow(
+        self,
+        name: str,
+        graph: str,
+        *,
+        new_id: str,
+        created_at: int,
+        workflow_id: str | None = None,
+        key: str | None = None,
+    ) -> WorkflowRow:
+        real = await self._real()
+        return await real.save_workflow(
+            name, graph, new_id=new_id, created_at=created_at, workflow_id=workflow_id, key=key
+        )
+
+    async def workflow(self, workflow_id: str, revision: int | None = None) -> WorkflowRow | None:
+        return await (await self._real()).workflow(workflow_id, revision)
+
+    async def workflows(self) -> list[WorkflowRow]:
+        return await (await self._real()).workflows()
+
+    async def delete_workflow(self, workflow_id: str) -> bool:
+        return await (await self._real()).delete_workflow(workflow_id)
 
     async def put_blob(self, data: bytes, media_type: str) -> BlobRef:
         return await (await self._real()).put_blob(data, media_type)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.models import AgentTokenUsageSummary
-from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, Store, TurnRow, UnknownRow, Watch
+from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, Store, TurnRow, UnknownRow, Watch, WorkflowRow
 
 
 class WrappedStore:
@@ -86,6 +86,29 @@ class WrappedStore:
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         return await self.inner.usage(agent_id)
+
+    async def save_workflow(
+        self,
+        name: str,
+        graph: str,
+        *,
+        new_id: str,
+        created_at: int,
+        workflow_id: str | None = None,
+        key: str | None = None,
+    ) -> WorkflowRow:
+        return await self.inner.save_workflow(
+            name, graph, new_id=new_id, created_at=created_at, workflow_id=workflow_id, key=key
+        )
+
+    async def workflow(self, workflow_id: str, revision: int | None = None) -> WorkflowRow | None:
+        return await self.inner.workflow(workflow_id, revision)
+
+    async def workflows(self) -> list[WorkflowRow]:
+        return await self.inner.workflows()
+
+    async def delete_workflow(self, workflow_id: str) -> bool:
+        return await self.inner.delete_workflow(workflow_id)
 
     async def put_blob(self, data: bytes, media_type: str) -> BlobRef:
         return await self.inner.put_blob(data, media_type)

@@ -203,6 +203,7 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
             child_safe=options.child_safe,
             sensitive_parameters=compiled.sensitive,
             permission_class=options.permission_class,
+            **({"parallel_safe": False} if options.writes else {}),
         )
         return run_by_client(declared) if options.external else declared
 

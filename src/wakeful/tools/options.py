@@ -70,6 +70,11 @@ class CheckedOptions:
         if self.external:
             self._check_external()
 
+    @property
+    def writes(self) -> bool:
+        """Does it change anything?"""
+        return self.effect != "pure" if self.changes_state is None else self.changes_state
+
     def _check_class(self) -> None:
         """One class, of those there are, and none that the other flags speak against."""
         named = self.permission_class
@@ -78,8 +83,7 @@ class CheckedOptions:
         if named not in get_args(PermissionClass):
             known = ", ".join(get_args(PermissionClass))
             raise InvalidConfig(f"tool(permission_class={named!r}): no such class", f"give one of: {known}")
-        writes = self.effect != "pure" if self.changes_state is None else self.changes_state
-        if (named == "safe" and (writes or self.leaves_machine)) or (named == "network" and writes):
+        if (named == "safe" and (self.writes or self.leaves_machine)) or (named == "network" and self.writes):
             raise InvalidConfig(
                 f"tool(permission_class={named!r}): such a tool only reads"
                 + (", and nothing of it leaves the machine" if named == "safe" else ""),

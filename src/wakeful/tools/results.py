@@ -21,6 +21,7 @@ from wakeful.contracts.content import BlobRef, File, Image, Text
 from wakeful.contracts.errors import ForTheModel
 from wakeful.contracts.tools import MAX_RESULT_TOKENS
 from wakeful.contracts.values import unchecked
+from wakeful.decisions.excerpts import cut_text
 
 ResultPart: TypeAlias = Text | Image | File
 
@@ -108,8 +109,7 @@ def limit(parts: Sequence[ResultPart], most: int = MAX_SHOWN_BYTES) -> Shown:
         if not isinstance(part, Text):
             shown.append(part)
         elif left > 0:
-            # Every character is at least one byte: no need to encode more of a long text than could be shown.
-            kept = part.text[:left].encode()[:left].decode(errors="ignore")
+            kept = cut_text(part.text, left)
             left -= len(kept.encode())
             if len(kept) < len(part.text):
                 left = 0

@@ -40,6 +40,8 @@ class Surroundings:
     """The keys themselves, and whatever else of the runtime's own no result may hold."""
     own_files: tuple[str, ...] = ()
     """The runtime's database, configuration and tokens, by absolute path."""
+    readable: tuple[str, ...] = ()
+    """Folders outside a workspace that may be read there all the same: skills."""
 
 
 class ToolSource:

@@ -49,7 +49,7 @@ def test_what_a_turn_was_shown_is_told_with_its_reasons(wakeful: Wakeful) -> Non
 
     view = json.loads(wakeful("context", "--json").out)
     assert view["turn_id"] == done["turn_id"], "left out: the newest turn"
-    assert [section["kind"] for section in view["sections"]] == ["instructions", "tools", "plan", "summary", "history"]
+    assert [section["kind"] for section in view["sections"]] == ["tools", "instructions", "plan", "summary", "history"]
     assert view["tools"] == ["look"]
     root = [request for request in view["requests"] if request["level"] is None]
     assert [request["step"] for request in root] == list(range(1, 14))

@@ -293,13 +293,15 @@ def test_which_candidate_is_asked_is_visible_and_one_with_a_foreign_transport_is
     assert [asked.path for asked in claude.asked] == ["/v1/messages"], "fails closed: nothing went to the other"
     listed = [json.loads(line) for line in wakeful("events", result["turn_id"], "--json").out.splitlines()]
     seen = [(event["type"], event["payload"].get("model_ref")) for event in listed if "model" in event["type"]]
-    assert seen[0] == ("model.failed", "acme:m"), "what was not sent is no request"
-    assert [ref for kind, ref in seen if kind == "model.requested"] == [CLAUDE]
-    failed = next(event["payload"] for event in listed if event["type"] == "model.failed")
-    assert (failed["failure_kind"], failed["disposition"]) == ("unsupported_transport", "fallback")
+    assert seen[0] == ("model.requested", CLAUDE), "what cannot be sent is no request"
+    resolved = next(event["payload"] for event in listed if event["type"] == "routing.candidates.resolved")
+    assert [(each["model_ref"], each["reason"]) for each in resolved["excluded"]] == [
+        ("acme:m", "unsupported_transport")
+    ]
     shown = wakeful("events", result["turn_id"]).out
-    assert "unsupported_transport, fallback: acme is configured with the transport 'grpc'" in shown
-    assert f"acme:m → {CLAUDE}: unsupported_transport" in shown
+    assert f"{CLAUDE}; without acme:m (unsupported_transport)" in shown
+    assert f"{CLAUDE}: it is the first of the chain that can be asked in the place of acme:m" in shown
+    assert "acme is configured with the transport 'grpc'" in resolved["excluded"][0]["detail"]
     assert f"0.00024625 USD, {list_name()}" in shown
 
 

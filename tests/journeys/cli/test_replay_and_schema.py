@@ -34,7 +34,7 @@ def test_a_turn_that_was_cut_off_is_decided_as_far_as_it_came(process: Wakeful, 
     assert "identical: 6 decisions" in done.out
 
 
-@pytest.mark.parametrize("name", ["events", "run-result", "agent", "script"])
+@pytest.mark.parametrize("name", ["events", "run-result", "wire", "agent", "script"])
 def test_every_schema_is_a_schema(wakeful: Wakeful, name: str) -> None:
     done = wakeful("schema", name)
     assert done.code == 0
@@ -50,5 +50,5 @@ def test_an_unknown_schema_is_answered_with_those_there_are(wakeful: Wakeful) ->
     done = wakeful("schema", "event")
     assert (done.code, done.err) == (
         2,
-        "error: there is no schema 'event'\n  there are: events, run-result, agent, script\n",
+        "error: there is no schema 'event'\n  there are: events, run-result, wire, agent, script\n",
     )

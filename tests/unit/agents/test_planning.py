@@ -300,6 +300,6 @@ async def test_what_requests_rest_on_is_written_down_again_with_the_plan(store: 
     result = await run(planner(Asked()), "go", store=store)
     first, second = events_of(result, ContextResolved)
     assert (first.revision, first.reason, second.revision, second.reason) == (1, "", 2, "plan")
-    assert [item.kind for item in first.instruction_refs] == ["instruction", "custom"]
-    assert [item.kind for item in second.instruction_refs] == ["instruction", "custom", "plan"]
+    assert [item.kind for item in first.instruction_refs] == ["instruction"]
+    assert [item.kind for item in second.instruction_refs] == ["instruction", "plan"]
     assert second.context_id == first.context_id and second.tokens_used > first.tokens_used

@@ -395,8 +395,10 @@ async def test_the_facts_alone_explain_the_run() -> None:
     script = scripted([calls("whole_file"), calls("sends"), "I could not tell."])
     agent = Agent("any", script, "Be careful.", tools=[whole_file, sends])
     result = await run(agent, "go", store=store)
-    begun = ["message.admitted", "turn.started", "context.resolved", "tool.catalog.resolved", "model.requested"]
-    assert kinds(result.facts())[:5] == begun
+    begun = ["message.admitted", "turn.started", "context.resolved"]
+    begun += ["routing.candidates.resolved", "routing.single_candidate", "routing.decided"]
+    begun += ["tool.catalog.resolved", "model.requested"]
+    assert kinds(result.facts())[:8] == begun
     started = of_kind(result, ToolStarted)
     assert [(event.tool_name, event.effect, event.policy) for event in started] == [
         ("whole_file", "pure", "allowed"),

@@ -1,5 +1,6 @@
 """The frame a turn's requests begin with."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from wakeful import Agent, run, tool
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.frames import ProviderPromptFrame
+from wakeful.contracts.skills import ActiveSkill
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.context import frame_of, prompt_cache_key
+from wakeful.decisions.prompting import PromptParts, assembled, root_blocks
 from wakeful.ports import ModelRequest
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
@@ -85,3 +88,33 @@ async def test_runs_of_one_agent_share_their_cache_key_also_without_a_thread() -
     for _ in range(2):
         await run(Agent("a", scripted(answer), "Be brief."), "go")
     assert seen[0] == seen[1]
+
+
+def test_what_is_a_turns_own_comes_last_and_turns_no_key() -> None:
+    parts = PromptParts(instructions="Be brief.", belt=("wakeful/exec_command",), works_on_files=True)
+    used = ActiveSkill(name="notes", entrypoint_path="/s/SKILL.md", state="restored", load_reason="read_skill_md")
+
+    def config(parts: PromptParts) -> TurnConfig:
+        prompt = assembled(root_blocks(parts))
+        return CONFIG.model_copy(update={"instructions": prompt.text, "prompt_blocks": prompt.blocks})
+
+    before, after = config(parts), config(replace(parts, active=(used,)))
+    one, two = frame_of(before, "a", 7), frame_of(after, "a", 7, "# Plan")
+    assert [(block.stability, block.cache_breakpoint) for block in two.system_blocks] == [
+        ("stable", True),
+        ("agent_scoped", False),
+        ("agent_scoped", True),
+        ("turn_scoped", False),
+        ("turn_scoped", False),
+    ]
+    assert one.system_blocks == two.system_blocks[:3] and two.system_blocks[4].text == "# Plan"
+    assert one.system_prompt == before.instructions and two.system_prompt == f"{after.instructions}\n\n# Plan"
+    assert prompt_cache_key(before) == prompt_cache_key(after)
+    assert prompt_cache_key(before) != prompt_cache_key(config(replace(parts, instructions="Be long.")))
+
+
+def test_a_configuration_with_other_instructions_has_no_blocks_of_the_old_ones() -> None:
+    prompt = assembled(root_blocks(PromptParts(instructions="Be brief.", works_on_files=True)))
+    config = CONFIG.changed(instructions=prompt.text, prompt_blocks=prompt.blocks)
+    assert config.prompt_blocks and config.changed(tools=()).prompt_blocks
+    assert config.changed(instructions="Plan.").prompt_blocks == ()

@@ -52,7 +52,7 @@ def shape(event: RunEvent) -> str:
         case StatusEvent():
             return f"status({event.status})"
         case StepEvent():
-            return f"step({event.step}, {event.phase})"
+            return f"step({event.step}, {event.status})"
         case TextEvent():
             return f"text({event.text!r})"
         case UsageEvent():

@@ -7,9 +7,9 @@ import pytest
 
 from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.declaring import normalize_for_server
-from wakeful.decisions.runtime_tool_policy import held, projected, runtime_local
+from wakeful.decisions.runtime_tool_policy import held, projected
 from wakeful.service.hooks import HookRegistry
-from wakeful.service.principals import runtime_tool_policy
+from wakeful.service.principals import runtime_local_declarations, runtime_tool_policy
 
 LOCAL = {"environment": "runtime_local", "capability_scope": "runtime_local"}
 
@@ -65,12 +65,29 @@ def test_a_declared_id_is_kept_and_of_the_context_scalars() -> None:
     assert "context" not in projected([])
 
 
-def test_control_plane_tools_are_absent_from_what_a_runtime_is_offered() -> None:
+@pytest.mark.spec("API-RTM-04")
+async def test_control_plane_tools_are_absent_from_what_a_runtime_is_offered() -> None:
+    hooks = HookRegistry(find=list)
     assert (READ.runtime["capability_scope"], READ.runtime["environment"]) == ("runtime_local", "runtime_local")
+    (entry,) = projected([READ])["tools"]
+    assert (entry["capability_scope"], entry["environment"]) == ("runtime_local", "runtime_local")
     control = [
-        tool(f"control/{name}", dict.fromkeys(LOCAL, "control_plane")) for name in ("merge", "deploy", "approve")
+        tool(f"control/{name}", dict.fromkeys(LOCAL, "control_plane"))
+        for name in ("repository_merge", "deploy", "approve", "tell_parent")
     ]
-    assert runtime_local([*control, READ, DEPLOY]) == [READ]
+    for entry in projected(control)["tools"]:
+        assert (entry["capability_scope"], entry["environment"], entry["allowed"]) == (
+            "control_plane",
+            "control_plane",
+            False,
+        )
+    assert await runtime_local_declarations([*control, READ, DEPLOY], hooks=hooks) == (READ,)
+    # No hook brings one of them in; one that raises lets nothing in.
+    remove = hooks.register("runtime_tool_policy", loosened)
+    assert await runtime_local_declarations([*control, READ, DEPLOY], hooks=hooks) == (READ,)
+    remove()
+    hooks.register("runtime_tool_policy", lambda *_: 1 / 0)
+    assert await runtime_local_declarations([*control, READ, DEPLOY], hooks=hooks) == ()
 
 
 def loosened(envelope: dict[str, Any], tools: Any, context: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.events import ActionRequired, ActionResolved, PermissionEvaluated
 from wakeful.contracts.events.tools import Said
 from wakeful.decisions.differences import compared
-from wakeful.decisions.levels import Call, Pending
+from wakeful.decisions.levels import Call, Level, Pending
 from wakeful.mediation.gate import Admission, GateParts
 from wakeful.mediation.judging import PREDICATE
 from wakeful.mediation.locks import LockTable
@@ -30,7 +30,7 @@ def admitted(call: Call, parts: GateParts, said: tuple[Said, ...] | None = None)
 
 
 def fresh() -> Call:
-    return Call(CallPart(call_id="call_1", name="book", arguments={}), 1, 0, malformed=False)
+    return Call(CallPart(call_id="call_1", name="book", arguments={}), 1, 0, malformed=False, level=Level())
 
 
 def approved() -> Call:

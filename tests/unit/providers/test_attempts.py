@@ -1,6 +1,6 @@
 """Attempts over HTTP: which are made again and where, and the one timeline that keeps them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -14,7 +14,16 @@ from wakeful import Agent, RunResult
 from wakeful.bootstrap import runtime
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.errors import ModelFailure
-from wakeful.contracts.events import ModelCompleted, ModelFailed, ModelRequested, RoutingFallbackApplied, TurnFailed
+from wakeful.contracts.events import (
+    ModelCompleted,
+    ModelFailed,
+    ModelRequested,
+    RoutingCandidatesResolved,
+    RoutingDecided,
+    RoutingFallbackApplied,
+    RoutingNotPossible,
+    TurnFailed,
+)
 from wakeful.contracts.models import ProviderAttemptRecord, ProviderAttemptTimeline
 from wakeful.contracts.run_stream import ErrorEvent, StepEvent
 from wakeful.contracts.transcript_entries import AssistantRound, RuntimeFailure
@@ -255,29 +264,38 @@ async def test_a_transport_that_is_not_supported_is_turned_down_before_anything_
         alone = await turn(unsupported(server))
     assert server.connections == 0
     assert helped.output == "from messages"
-    assert told(helped) == [("acme:m-1", 1, None, "fallback")]
-    (moved,) = of_kind(helped, RoutingFallbackApplied)
-    assert (moved.from_model_ref, moved.to_model_ref) == ("acme:m-1", SECOND)
-    assert moved.reason == "unsupported_transport"
-    assert [each.model_ref for each in of_kind(helped, ModelRequested)] == [SECOND], "what was not sent is no request"
+    (resolved,) = of_kind(helped, RoutingCandidatesResolved)
+    (left_out,) = resolved.excluded
+    assert (left_out.model_ref, left_out.reason) == ("acme:m-1", "unsupported_transport")
+    assert "'carrier_pigeon', which is not supported" in left_out.detail
+    (decided,) = of_kind(helped, RoutingDecided)
+    assert (decided.requested_provider, decided.requested_model) == ("acme", "m-1")
+    assert (decided.selected_model_ref, decided.fallback_chain) == (SECOND, ())
+    assert told(helped) == [], "it was no candidate, so it lost no attempt"
+    assert [each.model_ref for each in of_kind(helped, ModelRequested)] == [SECOND]
     assert helped.model_calls == 1
 
-    assert (alone.status, alone.stop_reason) == ("failed", "provider_error")
-    (failure,) = of_kind(alone, ModelFailed)
-    assert failure.failure_kind == "unsupported_transport"
-    assert "'carrier_pigeon', which is not supported" in failure.message
-    assert of_kind(alone, ModelRequested) == []
+    assert (alone.status, alone.stop_reason) == ("failed", "routing_not_possible")
+    (refused,) = of_kind(alone, RoutingNotPossible)
+    assert [each.reason for each in refused.excluded] == ["unsupported_transport"]
+    assert of_kind(alone, ModelRequested) == of_kind(alone, ModelFailed) == []
     (end,) = of_kind(alone, TurnFailed)
-    assert end.failure_artifact is not None
-    assert (end.failure_artifact.category, end.failure_artifact.kind) == ("protocol", "unsupported_transport")
+    assert "unsupported_transport (acme is configured with the transport 'carrier_pigeon'" in end.message
     assert end.model_calls == alone.model_calls == 0
-    assert end.timeline is not None
-    (attempt,) = end.timeline.attempts
-    assert (attempt.model_ref, attempt.failure_kind, attempt.outcome) == (
-        "acme:m-1",
-        "unsupported_transport",
-        "fail_fast_aborted",
-    )
+
+
+class RefusesLater:
+    """The same model, which is a candidate when the turn begins and then cannot be asked after all."""
+
+    def __init__(self, inner: UnsupportedTransport) -> None:
+        self.ref = inner.ref
+        self.respond = inner.respond
+        self._inner = inner
+        self._asked = False
+
+    def refusal(self, settings: Mapping[str, Any]) -> ModelFailure | None:
+        asked, self._asked = self._asked, True
+        return self._inner.refusal(settings) if asked else None
 
 
 class Unasked:
@@ -306,7 +324,9 @@ async def test_what_was_turned_down_comes_out_the_same_in_a_replay_and_is_shown_
 
     async with serving(nobody) as server, answering(MESSAGES, GOOD) as (second, _):
         store = MemoryStore()
-        agent: Agent[Any, Any] = Agent("asker", unsupported(server), fallbacks=[unsupported(server), second])
+        agent: Agent[Any, Any] = Agent(
+            "asker", RefusesLater(unsupported(server)), fallbacks=[RefusesLater(unsupported(server)), second]
+        )
         result = await run_turn(runtime(store), RunRequest(agent, "Hello", stream=False))
     (row,) = await store.turns()
     report = await replay_turn(store, row)
@@ -327,7 +347,7 @@ async def test_a_log_that_says_a_request_was_turned_down_for_no_such_reason_is_f
 
     async with serving(nobody) as server:
         store = MemoryStore()
-        agent: Agent[Any, Any] = Agent("asker", unsupported(server))
+        agent: Agent[Any, Any] = Agent("asker", RefusesLater(unsupported(server)))
         await run_turn(runtime(store), RunRequest(agent, "Hello", stream=False))
     (row,) = await store.turns()
     facts = await store.read(row.agent_id)
@@ -350,10 +370,10 @@ async def test_a_format_without_background_responses_says_so_and_names_the_one_t
         result = await run_turn(runtime(MemoryStore()), RunRequest(agent, "Hello", stream=False))
     assert given == [], "nothing was sent"
     assert (result.status, result.model_calls) == ("failed", 0)
-    (failure,) = of_kind(result, ModelFailed)
-    assert failure.failure_kind == "unsupported_transport"
-    assert "settings.background" in failure.message
-    assert "the wire format openai_responses has" in failure.message
+    (left_out,) = of_kind(result, RoutingNotPossible)[0].excluded
+    assert left_out.reason == "unsupported_transport"
+    assert "settings.background" in left_out.detail
+    assert "the wire format openai_responses has" in left_out.detail
     with pytest.raises(ModelFailure, match="no background responses"):
         await reply_of(model, a_request(settings={"background": True}))
 

@@ -1,6 +1,7 @@
-"""Limits as facts: an attempt that was refused for one says which, in all three formats; an answered one adds none."""
+"""Limits as facts: an attempt refused for one says which, in all three formats; an answer only when little is left."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from engine_runs import of_kind
 from wakeful import Agent, RunResult
 from wakeful.bootstrap import runtime
-from wakeful.contracts.events import ModelFailed, QuotaBlocked, RateLimitHit, TurnFailed
+from wakeful.contracts.events import ModelCompleted, ModelFailed, QuotaBlocked, QuotaLow, RateLimitHit, TurnFailed
 from wakeful.contracts.models import ProviderLimit
 from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest
@@ -41,7 +42,9 @@ ONE = ProviderLimit(name="requests", limit=60, remaining=0, resets_at="2027-01-1
 OTHER = ProviderLimit(name="tokens", limit=1000, remaining=900)
 
 
-async def asked(wire: WireFormat, *refusals: tuple[str, bytes, tuple[str, ...]]) -> RunResult[Any]:
+async def asked(
+    wire: WireFormat, *refusals: tuple[str, bytes, tuple[str, ...]], answered_with: Sequence[str] | None = None
+) -> RunResult[Any]:
     """A turn on a server that refuses in these ways and then answers; its log is decided again."""
     left = list(refusals)
 
@@ -53,7 +56,8 @@ async def asked(wire: WireFormat, *refusals: tuple[str, bytes, tuple[str, ...]])
                 await conversation.answer(status, body, *headers)
             else:
                 body = wire.body("Whole.")
-                await conversation.answer("200 OK", body, "Content-Type: application/json", *HEADERS[wire.name])
+                headers = HEADERS[wire.name] if answered_with is None else tuple(answered_with)
+                await conversation.answer("200 OK", body, "Content-Type: application/json", *headers)
 
     store = MemoryStore()
     async with serving(talk) as server:
@@ -108,8 +112,27 @@ async def test_an_account_with_nothing_left_is_a_fact_of_its_own(wire: WireForma
 
 
 @pytest.mark.parametrize("wire", ALL, ids=str)
-async def test_an_answered_request_adds_no_fact_whatever_its_headers_say(wire: WireFormat) -> None:
+async def test_an_answer_says_that_little_is_left_and_nothing_when_all_is_well(wire: WireFormat) -> None:
     result = await asked(wire)
+    (completed,) = of_kind(result, ModelCompleted)
+    assert of_kind(result, QuotaLow) == [
+        QuotaLow(
+            model_ref=completed.model_ref,
+            attempt=1,
+            limit_name="requests",
+            limit=60,
+            observed=60,
+            resets_at="2027-01-15T08:00:01.000Z",
+            limits=(ONE, OTHER),
+        )
+    ]
     assert of_kind(result, RateLimitHit) == of_kind(result, QuotaBlocked) == []
-    result = await asked(wire, ("503 Not Now", b"", ("retry-after: 0", *HEADERS[wire.name])))
-    assert of_kind(result, RateLimitHit) == of_kind(result, QuotaBlocked) == []
+    well = [header.replace("remaining-requests: 0", "remaining-requests: 50") for header in HEADERS[wire.name]]
+    well = [header.replace("requests-remaining: 0", "requests-remaining: 50") for header in well]
+    assert of_kind(await asked(wire, answered_with=well), QuotaLow) == []
+
+
+@pytest.mark.parametrize("wire", ALL, ids=str)
+async def test_a_request_that_was_lost_for_another_reason_says_nothing_about_limits(wire: WireFormat) -> None:
+    result = await asked(wire, ("503 Not Now", b"", ("retry-after: 0", *HEADERS[wire.name])), answered_with=())
+    assert of_kind(result, RateLimitHit) == of_kind(result, QuotaBlocked) == of_kind(result, QuotaLow) == []

@@ -9,12 +9,13 @@ import pytest
 from asked_runs import World, again, agent, asked, say
 from engine_runs import of_kind
 from wakeful import Agent, Approve, Edit, Reject, RunContext, Tool, run, tool
+from wakeful.bootstrap import runtime
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.envelope import published
 from wakeful.contracts.events import ActionRequired, ToolFailed, ToolResult, ToolStarted
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.decisions.levels import Call
+from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.redaction import stable_hash
 from wakeful.mediation.gate import Consulted, GateParts, Proposal
 from wakeful.mediation.mediator import Mediator
@@ -26,6 +27,7 @@ from wakeful.providers.profiles import profile_of
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.schemas import emit
+from wakeful.service.rebuilding import rebuilt_agent
 from wakeful.store.memory import MemoryStore
 from wakeful.tools.running import Running, begin
 from wakeful.tools.source import Offer, ToolSource
@@ -127,6 +129,33 @@ async def test_every_tool_is_shown_with_the_fields_and_none_is_changed_by_it() -
     assert "temper" in properties and not WHY.keys() & properties.keys(), "agents that share a tool share no field"
 
 
+@pytest.mark.spec("CTL-INJ-07")
+async def test_an_agent_that_is_built_from_what_was_stored_shows_the_same_schemas_as_the_one_in_code() -> None:
+    seen: list[list[ToolDeclaration]] = []
+
+    def answer(request: ModelRequest) -> str:
+        seen.append(list(request.tools))
+        return "done"
+
+    own, other, store = World().tool(), Catches(), MemoryStore()
+    model, around = ScriptedModel(answer), runtime(store)
+    in_code = Agent("shop", model, tools=[own, other], injected_tool_args=WHY)
+    live = await run(in_code, "go", store=store)
+    # As its own configuration wrote it down, and as its turn did.
+    written = {**Agent("shop", "a:b", tools=[own, other], injected_tool_args=WHY).to_dict(), "model": "a:b"}
+    from_row = Agent.from_dict(json.loads(json.dumps(written)), tools=[own, other])
+    row = await store.turn(live.turn_id)
+    assert row is not None
+    from_turn = await rebuilt_agent(around, row, [own, other], model="a:b")
+    for stored in (from_row, from_turn):
+        assert stored.injected_tool_args == WHY
+        again = Agent("shop", model, tools=stored.tools, injected_tool_args=stored.injected_tool_args)
+        await run(again, "go")
+    first, *others = seen
+    assert len(others) == 2 and all(shown == first for shown in others)
+    assert all(WHY.keys() <= declared.input_schema["properties"].keys() for declared in first)
+
+
 @pytest.mark.spec("CTL-INJ-08")
 async def test_in_every_wire_format_the_field_is_an_optional_text_and_its_value_is_kept_as_it_came() -> None:
     request = await requested([World().tool()], injected_tool_args=WHY)
@@ -187,7 +216,9 @@ async def test_they_are_taken_out_before_a_predicate_a_hook_or_the_tool_sees_the
     )
     gate = Mediator(config, {"look": look}, "turn_1", GateParts(consult=(hook,)))
     part = CallPart(call_id="c", name="look", arguments={"order": "A", **INJECTED})
-    admission = gate.admit(Call(part, 1, 0, False), part.arguments, now=0.0, batch_id="b", scheduling="parallel")
+    admission = gate.admit(
+        Call(part, 1, 0, False, Level()), part.arguments, now=0.0, batch_id="b", scheduling="parallel"
+    )
     assert admission.later is not None
     admission = (await admission.later())()
     assert admission.dispatch is not None and admission.dispatch.arguments == {"order": "A"}

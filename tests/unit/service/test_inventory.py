@@ -1,8 +1,10 @@
 """The tools of a turn, on record and on request."""
 
+import json
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from asked_runs import World, agent, check_replay, say
 from engine_runs import calls, facts_of, of_kind
@@ -13,10 +15,12 @@ from wakeful.contracts.errors import AgentMissing
 from wakeful.contracts.events import ModelRequested, ToolCatalogResolved, ToolFailed
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.tool_catalog import OFFERED, ToolCatalog
+from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest, Store
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.inventory import ToolInventory, tool_inventory
 from wakeful.store.memory import MemoryStore
+from wakeful.tools.client import ClientTool
 from wakeful.tools.source import Offer, ToolSource, Withheld
 
 LIBRARY = ToolPolicy(context="library", classes=frozenset({"safe", "external_write"}))
@@ -207,3 +211,34 @@ def policies(catalog: ToolCatalog) -> dict[str, str]:
 
 def names(inventory: ToolInventory) -> list[str]:
     return [entry.tool_name for entry in inventory.catalog.entries]
+
+
+@pytest.mark.spec("STD-CAT-08")
+async def test_what_is_large_or_private_of_a_tool_is_referred_to_and_not_inline() -> None:
+    def pay(order: str, password: SecretStr) -> str:
+        return order
+
+    many = {"type": "object", "properties": {f"field_{n}": {"type": "string"} for n in range(500)}}
+    words = "Short.\n\n" + "A long story. " * 100
+    wide = ClientTool(ToolDeclaration(name="client/wide", description=words, input_schema=many, effect="pure"))
+    store = MemoryStore()
+    tools = [tool(pay, description="Pays."), wide, noted("look")]
+    result = await run(Agent("shop", ScriptedModel(["done"]), tools=tools), "go", store=store)
+    (catalog,) = await on_record(store, result.turn_id)
+    paying, long, plain = catalog.entries
+    # Nothing large or private: all of it is inline.
+    assert (plain.metadata_ref, plain.input_schema_ref) == (None, None) and plain.input_schema is not None
+    # Which parameters are sensitive is private; the rest of a long description is large; so is such a schema.
+    assert paying.metadata_ref is not None and paying.input_schema_ref is None
+    private = json.loads(await store.get_blob(paying.metadata_ref))
+    assert private["sensitive_parameters"] == ["password"]
+    assert long.metadata_ref is not None and long.input_schema_ref is not None and long.input_schema is None
+    assert json.loads(await store.get_blob(long.metadata_ref))["description"] == words
+    assert json.loads(await store.get_blob(long.input_schema_ref)) == many
+    inline = catalog.model_dump_json()
+    assert "sensitive_parameters" not in inline and "A long story" not in inline and "field_1" not in inline
+    # The same answer on request, and nothing about the turn itself is changed by it.
+    row = await store.turn(result.turn_id)
+    asked = await tool_inventory(runtime(store), turn=row)
+    assert asked.catalog.entries == catalog.entries
+    await check_replay(store, result)

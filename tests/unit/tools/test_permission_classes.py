@@ -7,6 +7,7 @@ import pytest
 
 from asked_runs import agent
 from wakeful import Tool, run, tool
+from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import ToolResult, ToolStarted
 from wakeful.contracts.policies import GatePolicy
@@ -83,6 +84,42 @@ async def test_what_touches_secrets_runs_alone_even_when_it_only_reads() -> None
 
     assert not await together(read("a", permission_class="secrets"), read("b", permission_class="secrets"))
     assert await together(read("a"), read("b")), "the same two, without the class"
+
+
+@pytest.mark.spec("LOOP-PERM-02")
+async def test_every_tool_says_whether_it_runs_beside_others_and_which_lock_it_needs(tmp_path: Path) -> None:
+    fields = ToolDeclaration.model_fields
+    assert fields["parallel_safe"].default is True and fields["locks"].default == ()
+    offered = (await LocalTools(tmp_path, "coding").offer()).tools
+    hosts = [
+        RuntimeToolDeclaration(name="a/b", source="a", description="", executor="host", effect=effect).to_declaration()
+        for effect in ("pure", "keyed")
+    ]
+    every = [
+        *(each.declaration for each in (*offered, ask_person, made(effect="pure"), made(effect="keyed"), made())),
+        *hosts,
+    ]
+    for declared in every:
+        assert declared.parallel_safe is declared.is_read_only, declared.name
+        assert declared.requires_exclusive_lock is None or declared.requires_exclusive_lock in declared.locks
+    assert [each.requires_exclusive_lock for each in hosts] == [None, None]
+    assert made(effect="pure", locks=["workspace_fs"]).declaration.requires_exclusive_lock == "workspace_fs"
+    # A host says it by that name, and no two calls that need it run together, also where each of them only reads.
+    host = RuntimeToolDeclaration(
+        name="a/b", source="a", description="", executor="host", effect="pure", requires_exclusive_lock="workspace_fs"
+    ).to_declaration()
+    assert (host.requires_exclusive_lock, host.parallel_safe) == ("workspace_fs", True)
+
+    def read(name: str, **options: Any) -> Tool[Any]:
+        async def look() -> str:
+            """Looks."""
+            return name
+
+        return tool(look, name=name, effect="pure", **options)
+
+    assert await together(read("a"), read("b"))
+    assert not await together(read("a", locks=["workspace_fs"]), read("b", locks=["workspace_fs"]))
+    assert await together(read("a", locks=["workspace_fs"]), read("b", locks=["other"]))
 
 
 def test_a_clients_tool_is_safe_beside_others_only_when_it_says_so() -> None:

@@ -14,7 +14,9 @@ from wakeful.contracts.events.context import (
     ContextItem,
     ContextOmission,
     ContextResolved,
+    KnowledgeRetrieved,
     MissingFact,
+    SkillActivated,
 )
 from wakeful.contracts.events.gate import (
     ActionRequired,
@@ -52,14 +54,28 @@ from wakeful.contracts.events.levels import (
 )
 from wakeful.contracts.events.loop import (
     CompletionBlocked,
+    CompletionPolicyContinued,
+    CompletionPolicyStopped,
+    IdenticalFailureNudged,
+    InterruptIgnored,
+    InterruptReceived,
+    IterationBudgetExceeded,
+    LoopFact,
+    LoopStalled,
     ObserverFailed,
     RejectedDeclaration,
     ToolDeclarationsRejected,
     ToolMediationDisabled,
     ToolMediationFailed,
+    ToolResultDiagnosed,
+    ToolResultTruncated,
     TranscriptClosed,
+    TranscriptCompactionCompleted,
+    TranscriptCompactionFailed,
+    TranscriptCompactionStarted,
     TranscriptLockContended,
     TranscriptLockReleaseFailed,
+    TranscriptOverflowArchived,
     TranscriptPersistFailed,
 )
 from wakeful.contracts.events.models import (
@@ -74,10 +90,17 @@ from wakeful.contracts.events.models import (
 from wakeful.contracts.events.routing import (
     CostEstimated,
     CostRecorded,
+    ExcludedModel,
     LimitState,
+    ModelCandidate,
     QuotaBlocked,
+    QuotaLow,
     RateLimitHit,
+    RoutingCandidatesResolved,
+    RoutingDecided,
     RoutingFallbackApplied,
+    RoutingNotPossible,
+    RoutingSingleCandidate,
 )
 from wakeful.contracts.events.tools import (
     ErrorCategory,
@@ -113,6 +136,7 @@ from wakeful.contracts.events.turns import (
     TurnSuspended,
 )
 from wakeful.contracts.events.unknown import Unrecognised
+from wakeful.contracts.events.workflows import WorkflowNodeResolved, WorkflowStarted
 
 AnyEvent: TypeAlias = (
     SessionStarted
@@ -137,8 +161,13 @@ AnyEvent: TypeAlias = (
     | ModelFailed
     | ModelCompleted
     | AssistantRecorded
+    | RoutingCandidatesResolved
+    | RoutingSingleCandidate
+    | RoutingDecided
+    | RoutingNotPossible
     | RoutingFallbackApplied
     | RateLimitHit
+    | QuotaLow
     | QuotaBlocked
     | CostEstimated
     | CostRecorded
@@ -171,6 +200,8 @@ AnyEvent: TypeAlias = (
     | CompactionStarted
     | CompactionCompleted
     | CompactionFailed
+    | KnowledgeRetrieved
+    | SkillActivated
     | SubagentStarted
     | SubagentCompleted
     | SubagentFailed
@@ -181,6 +212,8 @@ AnyEvent: TypeAlias = (
     | TurnInterjected
     | TurnPauseRequested
     | TurnPauseLifted
+    | WorkflowStarted
+    | WorkflowNodeResolved
     | ObserverFailed
     | TranscriptPersistFailed
     | TranscriptLockContended
@@ -189,6 +222,19 @@ AnyEvent: TypeAlias = (
     | ToolMediationDisabled
     | ToolMediationFailed
     | CompletionBlocked
+    | IterationBudgetExceeded
+    | LoopStalled
+    | IdenticalFailureNudged
+    | CompletionPolicyStopped
+    | CompletionPolicyContinued
+    | InterruptReceived
+    | InterruptIgnored
+    | ToolResultTruncated
+    | ToolResultDiagnosed
+    | TranscriptCompactionStarted
+    | TranscriptCompactionCompleted
+    | TranscriptCompactionFailed
+    | TranscriptOverflowArchived
     | TranscriptClosed
     | Unrecognised
 )
@@ -222,6 +268,8 @@ __all__ = [
     "CompactionFailed",
     "CompactionStarted",
     "CompletionBlocked",
+    "CompletionPolicyContinued",
+    "CompletionPolicyStopped",
     "ContextItem",
     "ContextOmission",
     "ContextResolved",
@@ -231,16 +279,25 @@ __all__ = [
     "EVENTS",
     "ErrorCategory",
     "Event",
+    "ExcludedModel",
     "HistoryImported",
     "HookCompleted",
     "HookFailed",
     "HookStarted",
+    "IdenticalFailureNudged",
+    "InterruptIgnored",
+    "InterruptReceived",
+    "IterationBudgetExceeded",
     "KINDS_BY_NAME",
+    "KnowledgeRetrieved",
     "LimitChanged",
     "LimitName",
     "LimitState",
+    "LoopFact",
+    "LoopStalled",
     "MessageAdmitted",
     "MissingFact",
+    "ModelCandidate",
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",
@@ -256,9 +313,14 @@ __all__ = [
     "PlanningFailed",
     "PlanningStarted",
     "QuotaBlocked",
+    "QuotaLow",
     "RateLimitHit",
     "RejectedDeclaration",
+    "RoutingCandidatesResolved",
+    "RoutingDecided",
     "RoutingFallbackApplied",
+    "RoutingNotPossible",
+    "RoutingSingleCandidate",
     "RuntimeToolContinued",
     "RuntimeToolRequested",
     "RuntimeToolResolved",
@@ -266,6 +328,7 @@ __all__ = [
     "SandboxViolation",
     "ScratchWritten",
     "SessionStarted",
+    "SkillActivated",
     "StopCause",
     "StopRule",
     "SubagentCompleted",
@@ -281,10 +344,16 @@ __all__ = [
     "ToolMediationFailed",
     "ToolProgress",
     "ToolResult",
+    "ToolResultDiagnosed",
+    "ToolResultTruncated",
     "ToolStarted",
     "TranscriptClosed",
+    "TranscriptCompactionCompleted",
+    "TranscriptCompactionFailed",
+    "TranscriptCompactionStarted",
     "TranscriptLockContended",
     "TranscriptLockReleaseFailed",
+    "TranscriptOverflowArchived",
     "TranscriptPersistFailed",
     "TurnCompleted",
     "TurnConfigChanged",
@@ -301,4 +370,6 @@ __all__ = [
     "UnknownResolved",
     "Unrecognised",
     "WarningIssued",
+    "WorkflowNodeResolved",
+    "WorkflowStarted",
 ]

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events.base import Event, Preview
+from wakeful.contracts.skills import LoadReason, SkillScope
 from wakeful.contracts.values import Value
 
 OmissionReason: TypeAlias = Literal[
@@ -102,6 +103,37 @@ class ContextResolved(Event):
     """Why it was resolved again, when it was."""
     context_build_ms: float
     """How long assembling it took."""
+
+
+class KnowledgeRetrieved(Event):
+    """Passages were looked up for the turn's message. In the conversation they follow it."""
+
+    kind: ClassVar[str] = "context.retrieved"
+
+    collections: tuple[str, ...]
+    query_preview: Preview = ""
+    passages: tuple[ContextItem, ...]
+    item: UserItem
+    """What the model is shown of them."""
+    untrusted: bool = False
+    """Anybody may have written them: the turn has seen untrusted input."""
+    duration_ms: float
+
+
+class SkillActivated(Event):
+    """A skill was opened, or one of its scripts was run. That it was found in a catalogue says nothing here."""
+
+    kind: ClassVar[str] = "context.skill_activated"
+    aliases: ClassVar[tuple[str, ...]] = ("skill_activated",)
+
+    skill: str
+    scope: SkillScope
+    load_reason: LoadReason
+    path: str
+    """What activated it: its `SKILL.md`, or the script."""
+    entrypoint_path: str
+    """Its `SKILL.md`."""
+    state: Literal["turn_active"] = "turn_active"
 
 
 class CompactionStarted(Event):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.events.base import CALL, TURN, Event, Need, Preview
+from wakeful.contracts.events.tools import Elsewhere
 from wakeful.contracts.tools import Confinement, HookPoint
 
 ActionType: TypeAlias = Literal["approval", "question"]
@@ -15,6 +16,7 @@ ApprovalStatus: TypeAlias = Literal["approved", "rejected", "timed_out"]
 Decision: TypeAlias = Literal["approve", "reject", "edit", "answer", "always", "expire", "cancel"]
 """What was done about it. expire and cancel are the runtime's own."""
 
+RunKind: TypeAlias = Literal["agent", "workflow"]
 StagedType: TypeAlias = Literal["pending_action", "client_tool"]
 
 ACTION: tuple[Need, ...] = (*CALL, "action_id")
@@ -44,6 +46,8 @@ class ActionRequired(Event):
 
     action_id: str
     action_type: ActionType = "approval"
+    run_kind: RunKind = "agent"
+    """What asks: an agent's turn, or one that runs a workflow."""
     tool_name: str
     prompt: str
     """What the person is asked, in words."""
@@ -67,6 +71,8 @@ class ActionRequired(Event):
     """Microseconds since the epoch."""
     policy: Literal["ask"] = "ask"
     rule_refs: tuple[str, ...] = ()
+    elsewhere: Elsewhere | None = None
+    """Once it is approved, somebody outside carries it out in the place of the tool's own code."""
 
 
 class ActionResolved(Event):

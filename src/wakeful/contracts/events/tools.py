@@ -62,6 +62,15 @@ class HookOutcome(Value):
     event_id: str
 
 
+class Elsewhere(Value):
+    """Somebody outside carries the call out in the place of the tool's own code: what they are sent beyond it."""
+
+    runtime: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    timeout_at: int | None = None
+    """Microseconds since the epoch; None: as long as for every client."""
+
+
 class Said(Value):
     """The word of code that the log does not hold (a predicate, a hook): recorded, because it cannot be computed."""
 
@@ -74,6 +83,8 @@ class Said(Value):
     """Of a hook that wrote others in their place: what is judged and run instead. Real, like the model's own."""
     replaces: bool = False
     """The tool is not run; the result that follows stands in its place."""
+    elsewhere: Elsewhere | None = None
+    """The tool is not run; somebody outside is asked to carry out the call, and it waits for them."""
     completes: bool = False
     """With this call the run is complete: its siblings that have not begun are passed over."""
 

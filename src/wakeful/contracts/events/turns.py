@@ -24,6 +24,7 @@ StopCause: TypeAlias = Literal[
     "cost",
     "context_budget",
     "stalled",
+    "node_failed",
     "provider_error",
     "planner_error",
     "routing_not_possible",
@@ -87,6 +88,12 @@ class MessageAdmitted(Event):
     principal: str | None = None
     limits: Limits | None = None
     """What the caller allowed the turn; None: whatever holds where it is run."""
+    workflow_ref: BlobRef | None = None
+    """A workflow and its inputs, as JSON, when that is what the turn is to run."""
+    editing: str | None = None
+    """The workflow that is open in the editor this was said in; None: it was said elsewhere."""
+    collections: tuple[str, ...] | None = None
+    """Which of the agent's collections are searched for it; None: all of them."""
 
 
 class HistoryImported(Event):

@@ -95,7 +95,8 @@ class CallGates:
             if blocked:
                 needed = rule.min_tool_calls if isinstance(rule, ToolUseRule) else 1
                 counters = {"calls": count.calls, "required": needed}
-                return CompletionBlocked(rule.id or f"tool_call_rule:{place}", blocked, counters)
+                fields = rule.model_dump(mode="json", exclude={"id"})
+                return CompletionBlocked(rule.id or f"tool_call_rule:{place}", blocked, counters, fields)
         return None
 
 
@@ -106,6 +107,8 @@ class CompletionBlocked:
     rule_id: str
     reason: str
     counters: Mapping[str, int]
+    rule: Mapping[str, Any]
+    """What the rule says."""
 
 
 def read_call_rules(raw: Iterable[CallRule | Mapping[str, Any]]) -> tuple[CallRule, ...]:

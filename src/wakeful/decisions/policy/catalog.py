@@ -4,10 +4,11 @@ What nobody declared is shown at its worst: not read-only, not safe beside other
 commands, and nothing that an interruption ends.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from wakeful.contracts.tool_catalog import CAPABILITIES, CatalogEntry, CatalogOwner, CatalogPolicy
 from wakeful.contracts.tools import PREVIEW_CHARS, Confinement, ToolDeclaration
@@ -19,6 +20,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 Asks: TypeAlias = Literal["always", "sometimes"]
 """Which of its calls a tool wants a person for, of its own accord."""
 _WRITING = frozenset({"write", "shell"})
+MAX_INLINE_SCHEMA = 8_000
+"""Bytes; a larger schema is kept apart, and its entry refers to it."""
 
 
 class Missing(Protocol):
@@ -41,15 +44,12 @@ def resolve_catalog(
     now: float,
     confined: Mapping[str, Confinement] | None = None,
     asks: Mapping[str, Asks] | None = None,
-    schema_refs: Mapping[str, str] | None = None,
-    metadata_refs: Mapping[str, str] | None = None,
     hidden_reasons: Mapping[str, str] | None = None,
 ) -> tuple[CatalogEntry, ...]:
     """Every tool the policy was compiled for, then those that are missing; each name once.
 
     `now` is in Unix seconds: rules expire. `confined` says what a tool's calls are held to, `asks` which tools want a
-    person of their own accord; `schema_refs` and `metadata_refs` where that is which is too large or too private to be
-    shown.
+    person of their own accord.
     """
     entries: dict[str, CatalogEntry] = {}
     for name, plan in policy.plans.items():
@@ -61,13 +61,7 @@ def resolve_catalog(
         held = confinement_verdict(policy.source.tools, name, (confined or {}).get(name))
         if held is not None and not held.allowed:
             verdict = combined((verdict, held))
-        entries[name] = entry_of(
-            plan.declaration,
-            verdict,
-            (confined or {}).get(name),
-            schema_ref=(schema_refs or {}).get(name),
-            metadata_ref=(metadata_refs or {}).get(name),
-        )
+        entries[name] = entry_of(plan.declaration, verdict, (confined or {}).get(name))
     for missing in withheld:
         entries.setdefault(
             missing.name,
@@ -94,14 +88,7 @@ def _with_own_wish(plan: ToolPlan, verdict: Verdict, wish: Asks | None, now: flo
     return plan.rules.standing_answer(ask, now) or ask
 
 
-def entry_of(
-    declaration: ToolDeclaration,
-    verdict: Verdict,
-    confinement: Confinement | None = None,
-    *,
-    schema_ref: str | None = None,
-    metadata_ref: str | None = None,
-) -> CatalogEntry:
+def entry_of(declaration: ToolDeclaration, verdict: Verdict, confinement: Confinement | None = None) -> CatalogEntry:
     """One tool as people are shown it."""
     capabilities = capabilities_of(declaration)
     said = declaration.model_fields_set
@@ -111,19 +98,44 @@ def entry_of(
     return CatalogEntry(
         tool_name=declaration.name,
         description=summary(declaration.description),
-        input_schema=declaration.input_schema if schema_ref is None else None,
-        input_schema_ref=schema_ref,
+        input_schema=declaration.input_schema,
         capabilities=capabilities,
         policy=_policy(verdict, confinement),
         policy_reason=_reason(verdict, confinement),
         runtime_owner=_owner(declaration),
-        metadata_ref=metadata_ref,
+        sandbox=confinement,
         is_read_only=read_only,
         # Our own tools are safe beside others unless they say otherwise; what runs elsewhere only when it says so.
         is_concurrency_safe=read_only and not declaration.serial and not (outside and "parallel_safe" not in said),
         is_destructive=declaration.is_destructive or (writes and "effect" not in said),
         interrupt_behavior=declaration.interrupt_behavior if "interrupt_behavior" in said else "block",
     )
+
+
+def kept_apart(declaration: ToolDeclaration) -> dict[str, bytes]:
+    """What of a tool does not stand in its entry, by the field that refers to it.
+
+    A large schema; and what else was declared, where the summary is not all of its description or names of sensitive
+    parameters are among it.
+    """
+    apart: dict[str, bytes] = {}
+    schema = _encoded(declaration.input_schema)
+    if len(schema) > MAX_INLINE_SCHEMA:
+        apart["input_schema_ref"] = schema
+    words = " ".join(declaration.description.split())
+    if declaration.sensitive_parameters or summary(declaration.description) != words:
+        apart["metadata_ref"] = _encoded(declaration.model_dump(mode="json", exclude={"input_schema"}))
+    return apart
+
+
+def referring(entry: CatalogEntry, refs: Mapping[str, str]) -> CatalogEntry:
+    """The entry, with where the rest of it is in the place of what is not inline."""
+    inline = {"input_schema": None} if "input_schema_ref" in refs else {}
+    return entry.model_copy(update={**inline, **refs}) if refs else entry
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def capabilities_of(declaration: ToolDeclaration) -> tuple[str, ...]:

@@ -5,11 +5,12 @@ tool that does not exist. What a client sends can put its own tools before the p
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.policies import ToolPolicy
 from wakeful.contracts.tools import ToolDeclaration
+from wakeful.decisions.chat_routing import NotRouted, read_context
 from wakeful.decisions.policy.patterns import bare
 from wakeful.decisions.policy.permissions import class_verdict
 
@@ -59,14 +60,12 @@ def compose_toolbelt(
     return tuple(belt.values())
 
 
-def context_kind(chat_context: Mapping[str, Any] | None) -> str:
+def context_kind(chat_context: Mapping[str, Any] | None) -> Literal["thread", "editor"]:
     """`thread` or `editor`; left out means `thread`. Raises InvalidValue: an unknown kind is not taken for another."""
-    kind = "thread" if chat_context is None else chat_context.get("kind", "thread")
-    if kind not in ("thread", "editor"):
-        raise InvalidValue("invalid_chat_context", "kind", f"is thread or editor, not {kind!r}")
-    if kind == "editor" and not (chat_context or {}).get("workflow_id"):
-        raise InvalidValue("invalid_chat_context", "workflow_id", "is needed in the editor")
-    return str(kind)
+    context = read_context(chat_context)
+    if isinstance(context, NotRouted):
+        raise InvalidValue(context.error, "chat_context", context.message, context.hint)
+    return context.kind
 
 
 def _unlocked(declaration: ToolDeclaration, *, editing: bool, memory: bool, reachable: bool) -> bool:

@@ -24,7 +24,19 @@ from wakeful.providers.wire.schemas import Emitted, emit
 FEW_TOKENS, MANY_TOKENS = 4_096, 32_000
 """The API wants a number. Without one from the caller: what every model takes, or as much as a long answer needs."""
 SAMPLING = ("temperature", "top_p", "top_k")
-RESERVED = frozenset({"model", "messages", "system", "tools", "tool_choice", "stream", "cache_control", "background"})
+RESERVED = frozenset(
+    {
+        "model",
+        "messages",
+        "system",
+        "tools",
+        "tool_choice",
+        "stream",
+        "cache_control",
+        "background",
+        "freeform_tools",
+    }
+)
 """What the runtime says itself: a setting of that name would say it twice."""
 SYSTEM_MARKS = 2
 """The API takes four cache marks: one is on the tools, one moves with the conversation."""

@@ -27,7 +27,7 @@ OURS = frozenset({"model", "messages", "tools", "stream", "stream_options", "res
 """Fields that follow from the request; a setting of that name would break what they promise."""
 NOT_READ = frozenset({"n", "logprobs", "top_logprobs", "functions", "function_call", "modalities", "audio"})
 """Settings that ask for an answer nobody here would read."""
-_READ = frozenset({*LIMITS, "tool_choice", "parallel_tool_calls", "prompt_cache_key", "background"})
+_READ = frozenset({*LIMITS, "tool_choice", "parallel_tool_calls", "prompt_cache_key", "background", "freeform_tools"})
 _CHOICES = ("auto", "none", "required")
 _OPEN_USER = b',{"role":"user","content":['
 _CLOSE_USER = b"]}"
@@ -94,6 +94,8 @@ class Encoder:
         left = [name for name in SAMPLING if request.settings.get(name) is not None and not self._takes(name)]
         if request.tools and not self._profile.tools:
             left.append("tools")
+        if request.settings.get("freeform_tools"):
+            left.append("freeform_tools")  # this format's own form of it is not spoken here
         return left
 
     # --- head -------------------------------------------------------------------------------------------------------

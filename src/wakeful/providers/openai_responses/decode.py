@@ -30,6 +30,7 @@ _SILENT = frozenset(
         "response.output_text.annotation.added",
         "response.refusal.done",
         "response.function_call_arguments.done",
+        "response.custom_tool_call_input.done",
         "response.reasoning_text.done",
         "response.reasoning_summary_text.done",
         "response.reasoning_summary_part.added",
@@ -40,6 +41,7 @@ _SILENT = frozenset(
 """Events that say nothing the terminal event does not say; they are not even parsed."""
 _WORDS = frozenset({"response.output_text.delta", "response.refusal.delta"})
 _THOUGHTS = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+_ARGUMENTS = frozenset({"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"})
 _MAX_UNKNOWN = 16
 
 
@@ -94,7 +96,7 @@ class StreamDecoder:
             return [TextDelta.model_construct(text=text(body, "delta"))]
         if kind in _THOUGHTS:
             return [ReasoningDelta.model_construct(text=text(body, "delta"))]
-        if kind == "response.function_call_arguments.delta":
+        if kind in _ARGUMENTS:
             call_id, name = self._calls.get(_place(body), ("", ""))
             return [ArgumentsDelta.model_construct(call_id=call_id, name=name, text=text(body, "delta"))]
         if kind == "response.output_item.added":
@@ -115,7 +117,7 @@ class StreamDecoder:
     def _begin(self, body: dict[str, Any]) -> None:
         item, place = self._object(body, "item", "response.output_item.added"), _place(body)
         self._open.add(place)
-        if item.get("type") == "function_call":
+        if item.get("type") in ("function_call", "custom_tool_call"):
             self._calls[place] = (text(item, "call_id"), self._names.from_wire(text(item, "name")))
 
     def _end(self, body: dict[str, Any]) -> None:
@@ -151,7 +153,7 @@ _READ = TERMINAL | {
     "error",
     "response.output_item.added",
     "response.output_item.done",
-    "response.function_call_arguments.delta",
+    *_ARGUMENTS,
 }
 
 

@@ -21,6 +21,8 @@ from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.schemas import Mode, emit
 
 ENCRYPTED = "reasoning.encrypted_content"
+FREEFORM = "freeform_tools"
+"""A setting: tools that take one text are offered as such, with their grammar."""
 OURS = frozenset(
     {
         "model",
@@ -48,6 +50,7 @@ READ = frozenset(
         "parallel_tool_calls",
         "prompt_cache_key",
         "background",
+        FREEFORM,
         *OPEN_SAMPLING,
     }
 )
@@ -128,20 +131,22 @@ class Encoder:
         self._rules = rules
         self._store = store
         self._items = {
-            reasons: ItemEncoder(
+            (reasons, freeform): ItemEncoder(
                 names,
                 provider=provider,
                 ids=rules.item_ids,
                 reasons=reasons,
                 images=profile.images,
                 files=profile.files,
+                freeform=freeform,
             )
             for reasons in (True, False)
+            for freeform in (True, False)
         }
         self._wire = f"openai_responses/{provider}/{rules.item_ids}/{profile.images}/{profile.files}"
         self._tools_digest = ""
         self._head = b""
-        self._head_of: tuple[str, Any] | None = None
+        self._head_of: tuple[str, bool, Any] | None = None
         self._changes: tuple[str, ...] = ()
 
     def body(self, request: ModelRequest) -> list[bytes]:
@@ -154,13 +159,13 @@ class Encoder:
             head, tail = self._head_for(request), self._tail(request)
         except InvalidConfig as error:  # a schema that no provider takes
             raise _unsayable(str(error)) from None
-        reasons = self._reasons(request)
-        wire = f"{self._wire}/{reasons}/{self._tools_digest}"
-        return Encoded(head, request.history.encoded(wire, self._items[reasons].encode), tail)
+        how = self._reasons(request), _is_freeform(request)
+        wire = f"{self._wire}/{how[0]}/{how[1]}/{self._tools_digest}"
+        return Encoded(head, request.history.encoded(wire, self._items[how].encode), tail)
 
     def reply(self, request: ModelRequest, item: AssistantItem) -> bytes:
         """An answer to the request as it will stand in the next one's history."""
-        return self._items[self._reasons(request)].encode(item)
+        return self._items[self._reasons(request), _is_freeform(request)].encode(item)
 
     def include(self, request: ModelRequest) -> list[str]:
         """What an answer has to hold beyond the usual; to be asked for again by whoever asks for the answer by id."""
@@ -190,8 +195,8 @@ class Encoder:
         return left
 
     def _head_for(self, request: ModelRequest) -> bytes:
-        same, instructions = self._head_of, self._instructions(request)
-        if same is not None and same[0] == instructions and same[1] is request.tools:
+        same, instructions, freeform = self._head_of, self._instructions(request), _is_freeform(request)
+        if same is not None and same[:2] == (instructions, freeform) and same[2] is request.tools:
             return self._head
         fields: dict[str, Any] = {"model": self._model}
         if instructions or self._rules.wants_every_field:
@@ -200,7 +205,7 @@ class Encoder:
         if tools or self._rules.wants_every_field:
             fields["tools"] = tools
         self._head = dumped(fields)[:-1] + b',"input":['
-        self._head_of = (instructions, request.tools)
+        self._head_of = (instructions, freeform, request.tools)
         # The names of earlier calls depend on the tools: items of another set of tools are not the same bytes.
         self._tools_digest = hashlib.sha256(dumped([tool["name"] for tool in tools])).hexdigest()[:16]
         return self._head
@@ -216,9 +221,14 @@ class Encoder:
     def _tools(self, request: ModelRequest) -> list[dict[str, Any]]:
         if not self._profile.tools:
             return []
-        tools = []
+        tools: list[dict[str, Any]] = []
         changes: list[str] = []
         for tool in request.tools:
+            if _is_freeform(request) and tool.freeform is not None and tool.name in self.names.freeform:
+                grammar = {"type": "grammar", "syntax": "lark", "definition": tool.freeform.grammar}
+                named = {"name": self.names.to_wire(tool.name), "description": tool.description}
+                tools.append({"type": "custom", **named, "format": grammar})
+                continue
             emitted = emit(tool.input_schema, self._schemas, "openai")
             changes += [f"{tool.name}: {change}" for change in emitted.changes]
             tools.append(
@@ -349,3 +359,7 @@ def output_format(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _unsayable(message: str) -> ModelFailure:
     return ModelFailure(message, kind="contract_error", stage="send", retryable=False)
+
+
+def _is_freeform(request: ModelRequest) -> bool:
+    return bool(request.settings.get(FREEFORM))

@@ -25,7 +25,7 @@ _EMPTY_BY_DEFAULT = ("annotations", "logprobs")
 class ItemEncoder:
     """Encodes items for one provider and one set of tool names."""
 
-    __slots__ = ("_files", "_ids", "_images", "_names", "_provider", "_reasons")
+    __slots__ = ("_files", "_freeform", "_ids", "_images", "_names", "_provider", "_reasons")
 
     def __init__(
         self,
@@ -36,8 +36,11 @@ class ItemEncoder:
         reasons: bool = True,
         images: bool = True,
         files: bool = True,
+        freeform: bool = False,
     ) -> None:
         self._names = names
+        self._freeform = names.freeform if freeform else {}
+        """Calls of these tools, and what came of them, are in the words of tools that take a bare text."""
         self._provider = provider
         self._ids = ids
         self._reasons = reasons
@@ -58,7 +61,8 @@ class ItemEncoder:
         only_words = all(isinstance(part, Text) for part in item.parts)
         shown = self._shown(item.parts)
         output = item.text if only_words else shown
-        return {"type": "function_call_output", "call_id": item.call_id, "output": output}
+        kind = "custom_tool_call_output" if item.name in self._freeform else "function_call_output"
+        return {"type": kind, "call_id": item.call_id, "output": output}
 
     def _shown(self, parts: Sequence[Text | Image | File]) -> list[dict[str, Any]]:
         return [self._piece(part) for part in parts]
@@ -142,12 +146,13 @@ class ItemEncoder:
         if part.arguments_ref is not None:
             raise _unfetched("call's arguments")
         written = part.raw_arguments if part.arguments is None else dumped(part.arguments).decode()
-        call = {
-            "type": "function_call",
-            "call_id": part.call_id,
-            "name": self._names.to_wire(part.name),
-            "arguments": written or "",
-        }
+        call = {"call_id": part.call_id, "name": self._names.to_wire(part.name)}
+        bare = self._freeform.get(part.name)
+        if bare is None:
+            call |= {"type": "function_call", "arguments": written or ""}
+        else:
+            text = (part.arguments or {}).get(bare)
+            call |= {"type": "custom_tool_call", "input": text if isinstance(text, str) else written or ""}
         if not ours:
             return call
         return {**(part.opaque if self._ids else self._bare(part.opaque)), **call}

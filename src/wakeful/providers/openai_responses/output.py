@@ -1,7 +1,7 @@
 """The output of a response as parts of a reply, and its usage as numbers.
 
-Calls are `function_call` items; no text is ever read as a call. What this version does not know, items and fields, is
-kept whole for the provider it came from.
+Calls are `function_call` and `custom_tool_call` items; no text is ever read as a call. What this version does not know,
+items and fields, is kept whole for the provider it came from.
 """
 
 from collections.abc import Mapping
@@ -68,6 +68,8 @@ def _read_item(item: dict[str, Any], parts: list[AssistantPart], names: WireName
             return _read_message(item, parts, peer)
         case "function_call":
             parts.append(_call(item, names, peer))
+        case "custom_tool_call":
+            parts.append(_bare_call(item, names, peer))
         case "reasoning":
             parts.append(Thinking(text=_reasoning_text(item), provider=peer.provider, opaque=item))
         case _:
@@ -113,6 +115,25 @@ def _call(item: dict[str, Any], names: WireNames, peer: Peer) -> CallPart:
         name=names.from_wire(name),
         arguments=arguments,
         raw_arguments=written if arguments is None else None,
+        opaque=opaque,
+    )
+
+
+def _bare_call(item: dict[str, Any], names: WireNames, peer: Peer) -> CallPart:
+    """A call whose one text stands there bare: the same call as with JSON around it."""
+    name, written = item.get("name"), item.get("input")
+    if not isinstance(name, str) or not name:
+        raise invalid(peer, "a custom_tool_call has no name")
+    if not isinstance(written, str):
+        raise invalid(peer, f"the input of {name!r} is {type(written).__name__}, not a text")
+    opaque = {key: value for key, value in item.items() if key not in ("type", "call_id", "name", "input")}
+    canonical = names.from_wire(name)
+    whole = item.get("status", "completed") == "completed"
+    return CallPart(
+        call_id=text(item, "call_id"),
+        name=canonical,
+        arguments={names.freeform.get(canonical, "input"): written} if whole else None,
+        raw_arguments=None if whole else written,
         opaque=opaque,
     )
 

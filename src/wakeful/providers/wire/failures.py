@@ -68,7 +68,7 @@ def from_status(
         client=HttpClientDiagnostics(status=status),
     )
     if kind in ("rate_limited", "quota_exhausted"):
-        failure.limits = limits_of(headers, _server_time(headers, now))
+        failure.limits = limits_of(headers, server_time(headers, now))
     return failure
 
 
@@ -158,13 +158,13 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
         if seconds is not None:
             return seconds / scale
     until = _timestamp(given.get("retry-after"))
-    since = _server_time(given, now)
+    since = server_time(given, now)
     if until is None or since is None:
         return None
     return max(0.0, until - since)
 
 
-def _server_time(headers: Mapping[str, str], now: float | None) -> float | None:
+def server_time(headers: Mapping[str, str], now: float | None) -> float | None:
     """The server's own clock, where it shows it."""
     date = next((value for name, value in headers.items() if name.lower() == "date"), None)
     return now if date is None else _timestamp(date)

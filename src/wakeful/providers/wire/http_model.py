@@ -8,7 +8,9 @@ meant for an address is never sent to another.
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from wakeful.contracts.errors import InvalidConfig, ModelFailure
 from wakeful.contracts.models import ModelGlimpse, Reply
@@ -17,8 +19,9 @@ from wakeful.ports import ModelRequest
 from wakeful.providers.endpoints import Endpoint, Key
 from wakeful.providers.prices import IN_CODE, Listed, Price
 from wakeful.providers.profiles import ModelProfile, known_models, profile_of
-from wakeful.providers.wire.failures import Peer
+from wakeful.providers.wire.failures import Peer, server_time
 from wakeful.providers.wire.http import HttpTransport, Timeouts
+from wakeful.providers.wire.limits import limits_of
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.redact import Secret, redact, secrets_of
 from wakeful.providers.wire.sse import SseEvent
@@ -104,6 +107,12 @@ class HttpModel(ABC, Generic[EncoderT]):
         """What its owner says it costs; None leaves it to the seller's list."""
         return self._price
 
+    @property
+    def leaves_machine(self) -> bool:
+        """Its address is another machine's."""
+        host = urlsplit(self._endpoint.base_url).hostname or ""
+        return host != "localhost" and not _is_loopback(host)
+
     def most_output(self, settings: Mapping[str, Any]) -> int | None:
         """As many tokens as an answer may have; None when nothing limits it."""
         for name in ("max_tokens", "max_output_tokens", "max_completion_tokens"):
@@ -177,6 +186,9 @@ class HttpModel(ABC, Generic[EncoderT]):
             else:
                 reply = self._whole(await answer.read(), encoder.names, answer.peer)
             request_id = answer.headers.get(self.request_id_header)
+            limits = limits_of(answer.headers, server_time(answer.headers, None))
+        if limits:
+            reply = reply.model_copy(update={"limits": limits})
         yield self._given(reply, request, encoder, request_id)
 
     def _given(self, reply: Reply, request: ModelRequest, encoder: EncoderT, request_id: str | None) -> Reply:
@@ -234,3 +246,11 @@ def _is_stream(content_type: str, asked: bool) -> bool:
     if "text/event-stream" in content_type:
         return True
     return asked and "json" not in content_type and "html" not in content_type
+
+
+def _is_loopback(host: str) -> bool:
+    """A name like `127.evil.example` is no address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

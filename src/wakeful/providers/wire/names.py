@@ -22,7 +22,7 @@ class WireNames:
     and never sent.
     """
 
-    __slots__ = ("_aliases", "_canonical", "_wire")
+    __slots__ = ("_aliases", "_canonical", "_wire", "freeform")
 
     def __init__(self, tools: Sequence[ToolDeclaration] = (), aliases: Mapping[str, str] | None = None) -> None:
         self._wire: dict[str, str] = {}
@@ -32,6 +32,12 @@ class WireNames:
                 wire = self._free(tool.name)
                 self._wire[tool.name] = wire
                 self._canonical[wire] = tool.name
+        self.freeform: dict[str, str] = {
+            tool.name: tool.freeform.parameter
+            for tool in tools
+            if tool.freeform is not None and list(tool.input_schema.get("properties", ())) == [tool.freeform.parameter]
+        }
+        """Tools whose only parameter may be written bare, by canonical name, and that parameter."""
         self._aliases = {alias: name for alias, name in (aliases or {}).items() if alias not in self._canonical}
 
     def to_wire(self, name: str) -> str:

@@ -14,7 +14,7 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import StoreProblem
 from wakeful.contracts.models import AgentTokenUsageSummary
-from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, TurnRow, UnknownRow, Watch
+from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, TurnRow, UnknownRow, Watch, WorkflowRow
 from wakeful.store.encoding import OUTSIDER, OWNER, encode, read_head
 from wakeful.store.leases import TTL, Elapsed, check_turn, elapsed
 from wakeful.store.sqlite.blobs import Blobs
@@ -25,6 +25,7 @@ from wakeful.store.sqlite.log import Log
 from wakeful.store.sqlite.migrations import migrate, shipped
 from wakeful.store.sqlite.owners import Owners
 from wakeful.store.sqlite.views import Views
+from wakeful.store.sqlite.workflows import Workflows
 from wakeful.store.sqlite.writer import PATIENCE, Writer
 from wakeful.store.watching import Watches
 
@@ -63,6 +64,7 @@ class SqliteStore:
         self._views = Views(sql)
         self._log = Log(sql, path, self._views)
         self._claims = Claims(sql, owners, ttl, clock)
+        self._workflows = Workflows(sql)
         self._blobs = Blobs(sql, path, self._writer)
         self._watches = Watches()
         self._ticker: asyncio.Task[None] | None = None
@@ -230,6 +232,31 @@ class SqliteStore:
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         return await self._read(lambda: self._views.usage(agent_id), agent_id)
+
+    async def save_workflow(
+        self,
+        name: str,
+        graph: str,
+        *,
+        new_id: str,
+        created_at: int,
+        workflow_id: str | None = None,
+        key: str | None = None,
+    ) -> WorkflowRow:
+        row = await self._writer.submit(lambda: self._workflows.save(name, graph, new_id, created_at, workflow_id, key))
+        await self._helper.barrier()
+        return row
+
+    async def workflow(self, workflow_id: str, revision: int | None = None) -> WorkflowRow | None:
+        return await self._read(lambda: self._workflows.one(workflow_id, revision))
+
+    async def workflows(self) -> list[WorkflowRow]:
+        return await self._read(self._workflows.newest)
+
+    async def delete_workflow(self, workflow_id: str) -> bool:
+        there = await self._writer.submit(lambda: self._workflows.delete(workflow_id))
+        await self._helper.barrier()
+        return there
 
     async def put_blob(self, data: bytes, media_type: str) -> BlobRef:
         self._check_open()

@@ -9,6 +9,9 @@ from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument
 from wakeful.surfaces.cli.places import Place, store_to_read
 from wakeful.surfaces.cli.shown import columns, duration, json_text, out
 
+INSIDE = "  "
+"""What happened in a child stands to the right."""
+
 
 def command(turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False) -> None:
     """Say where a turn's time went: assembling requests, waiting for models, inside tools."""
@@ -28,9 +31,11 @@ def command(turn: TurnArgument = None, store: StoreOption = None, json: JsonOpti
     rows = []
     for each in report.rounds:
         lost = f"{each.lost_attempts} lost, {duration(each.lost_ms)}" if each.lost_attempts else ""
-        rows.append((str(each.step), "model", each.model_ref, duration(each.provider_round_ms), lost))
+        rows.append(
+            (str(each.step), "model", INSIDE * each.depth + each.model_ref, duration(each.provider_round_ms), lost)
+        )
     rows += [
-        (str(t.step), "tool", t.tool_name, duration(t.execution_ms), "" if t.succeeded else "failed")
+        (str(t.step), "tool", INSIDE * t.depth + t.tool_name, duration(t.execution_ms), "" if t.succeeded else "failed")
         for t in report.tools
     ]
     if rows:

@@ -21,8 +21,12 @@ STYLES = {
     "assistant": "blue",
     "tool": "magenta",
     "unknown": "yellow",
+    "subagent": "green",
+    "planning": "green",
 }
 KIND_WIDTH = 24
+INDENT = "  "
+"""What happened in a child stands to the right of what happened around it."""
 FAILURE_WIDTH = 200
 """A provider's own words often end with what to do."""
 
@@ -35,6 +39,7 @@ def event_line(event: RuntimeEvent) -> Text:
         (f"{event.sequence:>5}  {event.timestamp[11:23]}  ", "dim"),
         (f"{plain(event.type):<{KIND_WIDTH}}", style),
         (f" {step:>3}  ", "dim"),
+        INDENT * (event.depth or 0),
         _about(event),
     )
 
@@ -56,6 +61,17 @@ def _about(event: RuntimeEvent) -> str:
         case "model.failed":
             what = f"{has.get('failure_kind')}, {has.get('disposition')}: {has.get('message', '')}"
             return one_line(what, FAILURE_WIDTH)
+        case "routing.candidates.resolved":
+            return one_line(_candidates(has), FAILURE_WIDTH)
+        case "routing.decided":
+            chain = ", then ".join(map(str, (has.get("selected_model_ref"), *has.get("fallback_chain", ()))))
+            return one_line(f"{chain}: {has.get('decision_reason')}", FAILURE_WIDTH)
+        case "routing.single_candidate":
+            return one_line(f"{has.get('selected_model_ref')}")
+        case "routing.not_possible":
+            return one_line(f"{has.get('decision_reason')}", FAILURE_WIDTH)
+        case "rate_limit.hit" | "quota.low" | "quota.blocked":
+            return one_line(_limit(has))
         case "routing.fallback.applied":
             return one_line(f"{has.get('from_model_ref')} → {has.get('to_model_ref')}: {has.get('reason')}")
         case "cost.estimated":
@@ -73,6 +89,18 @@ def _about(event: RuntimeEvent) -> str:
             return one_line(f"{has.get('tool_name')}  {has.get('preview', '')}")
         case "permission.evaluated":
             return one_line(f"{has.get('decision')}: {has.get('decision_reason')}")
+        case "subagent.started":
+            return one_line(f"{has.get('tool')}: {has.get('title', '')}  {has.get('level_id')}")
+        case "subagent.completed":
+            return one_line(f"{has.get('level_id')}, {has.get('steps')} steps")
+        case "subagent.failed":
+            return one_line(f"{has.get('level_id')}, {has.get('error')}: {has.get('message', '')}", FAILURE_WIDTH)
+        case "planning.completed":
+            return f"{len(has.get('plan', {}).get('steps', []))} steps"
+        case "context.compaction.completed":
+            return one_line(f"{has.get('tokens_before')} → {has.get('tokens_after')} tokens, {has.get('trigger')}")
+        case "turn.interjected":
+            return one_line(f"{has.get('said_by')}: {_words(has.get('item', {}))}")
         case "turn.completed" | "turn.failed":
             why = f": {has['message']}" if has.get("message") else ""
             return one_line(f"{has.get('stop_reason')}{why}, {duration(has.get('duration_ms', 0.0))}")
@@ -83,6 +111,21 @@ def _about(event: RuntimeEvent) -> str:
             return _shortest(has)
 
 
+def _candidates(payload: dict[str, Any]) -> str:
+    """`a:m, b:m; without c:m (no_credential)`."""
+    able = ", ".join(str(each.get("model_ref")) for each in payload.get("candidates", ())) or "none"
+    out = ", ".join(f"{each.get('model_ref')} ({each.get('reason')})" for each in payload.get("excluded", ()))
+    return f"{able}; without {out}" if out else able
+
+
+def _limit(payload: dict[str, Any]) -> str:
+    """`openai:gpt-5.5: 60 of 60 requests, until 08:00:01`."""
+    used = f": {payload.get('observed', 0):g} of {payload['limit']:g}" if payload.get("limit") is not None else ""
+    named = f" {payload['limit_name']}" if payload.get("limit_name") else ""
+    until = f", until {payload['resets_at']}" if payload.get("resets_at") else ""
+    return f"{payload.get('model_ref')}{used}{named}{until}"
+
+
 def _shortest(payload: dict[str, Any]) -> str:
     """An event nobody wrote words for: its own message, or its plain fields."""
     if payload.get("message"):
@@ -90,6 +133,10 @@ def _shortest(payload: dict[str, Any]) -> str:
         return one_line(f"{named}{payload['message']}")
     fields = {name: value for name, value in payload.items() if isinstance(value, str | int | float | bool)}
     return arguments_text(fields, 100)
+
+
+def _words(item: dict[str, Any]) -> str:
+    return " ".join(str(part.get("text", "")) for part in item.get("parts", []))
 
 
 def _tokens(payload: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from wakeful.contracts.envelope import Recorded
 from wakeful.decisions.redaction import redact
 from wakeful.decisions.run_stream import RunStream
 from wakeful.decisions.transcript import Transcript
+from wakeful.decisions.views.wire import WireView
 from wakeful.ports import Store, TurnRow
 from wakeful.service.queries import EventReader, find_turn, follow, kinds_named, newest_turns, turn_events, wire
 from wakeful.surfaces.cli.event_lines import event_line, transcript_line
@@ -22,8 +23,9 @@ from wakeful.surfaces.cli.outcomes import INTERRUPTED
 from wakeful.surfaces.cli.places import Place, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.shown import columns, json_text, moment, one_line, out
+from wakeful.surfaces.cli.wire_lines import wire_line
 
-Views: TypeAlias = Literal["facts", "stream", "transcript"]
+Views: TypeAlias = Literal["facts", "stream", "transcript", "wire"]
 NEWEST = 20
 
 
@@ -36,7 +38,10 @@ def command(
         str | None, typer.Option("--kind", metavar="NAME", help="Only this kind of event, by its name or an alias.")
     ] = None,
     view: Annotated[
-        Views, typer.Option("--as", help="facts: the log. stream: as it is watched. transcript: who said what.")
+        Views,
+        typer.Option(
+            "--as", help="facts: the log. stream: as it is watched. transcript: who said what. wire: as clients get it."
+        ),
     ] = "facts",
     after: Annotated[int, typer.Option("--after", metavar="SEQ", help="Only what comes after this number.")] = 0,
     reveal: Annotated[bool, typer.Option("--reveal", help="Show secrets instead of [redacted].")] = False,
@@ -103,6 +108,7 @@ class _Printer:
         await reader.learn(stored)
         stream, transcript = RunStream(row.turn_id, reveal=self._reveal), Transcript(reveal=self._reveal)
         transcript.learn(stored)
+        messages = WireView(row.turn_id, secrets=reader.secrets)
         async for recorded in facts:
             shown = recorded.seq > self._after
             if self._view == "facts":
@@ -113,6 +119,11 @@ class _Printer:
                 for run_event in stream.feed(recorded):
                     if shown:
                         self._print(run_event.model_dump(mode="json", exclude_none=True), line(run_event))
+            elif self._view == "wire":
+                await reader.learn([recorded])
+                for sent in messages.feed(recorded):
+                    if shown:
+                        self._print(sent.model_dump(mode="json", exclude_none=True), wire_line(sent))
             elif (entry := transcript.feed(recorded)) is not None and shown:
                 self._print(entry.model_dump(mode="json", exclude_none=True), transcript_line(entry))
 

@@ -3,8 +3,10 @@
 from rich.text import Text
 
 from wakeful.contracts.run_stream import (
+    ContextEvent,
     ErrorEvent,
     McpProgressEvent,
+    MessageInjectedEvent,
     RunEvent,
     StatusEvent,
     StepEvent,
@@ -46,6 +48,12 @@ def line(event: RunEvent) -> Text | None:
         case McpProgressEvent():
             of = f"/{event.total:g}" if event.total is not None else ""
             return Text(f"  · {plain(event.tool_name)} {event.progress:g}{of} {one_line(event.message or '')}", "dim")
+        case ContextEvent():
+            size = f", {event.tokens_before} → {event.tokens} tokens" if event.tokens_before and event.tokens else ""
+            said = f"  ◦ context: {event.change.replace('_', ' ')}{size} {one_line(event.reason)}"
+            return Text(said.rstrip(), "dim")
+        case MessageInjectedEvent():
+            return Text.assemble(("  ← ", "cyan"), f"{plain(event.said_by)}: {one_line(event.text)}")
         case UsageEvent() | StepEvent():
             return None
 

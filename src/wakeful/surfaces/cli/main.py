@@ -39,6 +39,13 @@ COMMANDS = {
     "approvals always": Command(_DECIDE, "approvals always ID", "let it run, and do not ask again", "always"),
     "approvals rules": Command("approvals_rules", "approvals rules", "standing answers", "listed"),
     "approvals revoke": Command("approvals_rules", "approvals revoke RULE", "take a standing answer back", "revoke"),
+    "workflow": Command("workflow_list", "workflow", "the same as workflow list", "listed"),
+    "workflow list": Command("workflow_list", "workflow list", "the workflows that are saved", "listed"),
+    "workflow show": Command("workflow_list", "workflow show NAME", "one of them, drawn", "show"),
+    "workflow validate": Command("workflow_save", "workflow validate FILE", "does a graph hold together?", "validate"),
+    "workflow save": Command("workflow_save", "workflow save FILE", "keep a graph as a new revision", "save"),
+    "workflow run": Command("workflow_run", "workflow run NAME", "run one, through the gate, as a turn of its own"),
+    "workflow delete": Command("workflow_list", "workflow delete NAME", "forget one, with all revisions", "delete"),
     "unknown": Command("unknown", "unknown", "calls of which nobody knows whether they happened"),
     "resolve": Command("resolve", "resolve CALL", "say whether such a call happened"),
     "requests": Command("requests", "requests", "calls that a client has to run"),
@@ -49,10 +56,13 @@ COMMANDS = {
     "requests cancel": Command("requests_end", "requests cancel ID", "nobody wants the answer any more", "cancel"),
     "events": Command("events", "events [TURN]", "the newest turns, or the log of one (--follow)"),
     "events validate": Command("events_validate", "events validate [FILE]", "hold a log to the published schema"),
+    "tree": Command("tree", "tree [TURN]", "what a turn did, call inside call"),
     "replay": Command("replay", "replay TURN", "decide a turn again and prove that nothing comes out differently"),
     "tools": Command("tools", "tools", "what an agent is offered, allowed, asked, denied, and why"),
     "why": Command("why", "why CALL", "why a call ran, waited or was refused"),
     "context": Command("context", "context [TURN]", "what the model was shown in a turn, and why"),
+    "debug prompt": Command("debug_prompt", "debug prompt", "what an agent is told, and where each part is from"),
+    "cost": Command("cost", "cost", "what requests to models cost, by model, agent, day or depth"),
     "debug latency": Command("debug_latency", "debug latency [TURN]", "where a turn's time went"),
     "models": Command("models_list", "models", "the same as models list"),
     "models list": Command("models_list", "models list", "providers and models, with keys, capabilities and prices"),
@@ -75,9 +85,15 @@ GROUPS = {
     "What a client has to do": (
         "requests", "requests show", "requests submit", "requests timeout", "requests cancel",
     ),
+    "Workflows": (
+        "workflow list", "workflow show", "workflow validate", "workflow save", "workflow run", "workflow delete",
+    ),
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
-    "Look": ("events", "events validate", "tools", "why", "context", "replay", "debug latency", "doctor", "schema"),
+    "Look": (
+        "events", "events validate", "tree", "tools", "why", "context", "replay", "cost", "debug prompt",
+        "debug latency", "doctor", "schema",
+    ),
 }  # fmt: skip
 FAMILIES = ("debug",)
 """First words that are no command by themselves."""

@@ -65,3 +65,5 @@ McpConfigOption: TypeAlias = Annotated[
     typer.Option("--config", metavar="FILE", help="Your file of MCP servers. Left out: mcp.json in $WAKEFUL_HOME."),
 ]
 McpServerArgument: TypeAlias = Annotated[str, typer.Argument(metavar="SERVER", help="The server's name in that file.")]
+WorkflowArgument: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The workflow's name, or its id.")]
+GraphFileArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="FILE", help="A workflow's graph, as JSON.")]

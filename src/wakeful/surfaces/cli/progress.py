@@ -84,7 +84,7 @@ class Progress(Silent):
                 self._doing = f"{seen.tool_name}: {one_line(last, 60)}"
                 self._refresh()
         elif self._view is not None:
-            self._show(self._view.glimpse(seen.step, seen.piece))
+            self._show(self._view.glimpse(seen.step, seen.piece, seen.level))
 
     def _show(self, events: Sequence[RunEvent]) -> None:
         for event in events:
@@ -92,7 +92,7 @@ class Progress(Silent):
                 self._said += event.text
             elif isinstance(event, StepEvent):
                 self._doing = f"step {event.step}"
-                self._said = "" if event.phase == "started" else self._said
+                self._said = "" if event.status == "started" else self._said
             else:
                 if isinstance(event, ToolCallEvent):
                     self._settle_words()

@@ -16,6 +16,7 @@ from wakeful.contracts.errors import InvalidConfig, StoreProblem
 from wakeful.ports import UnknownRow
 from wakeful.service.requests import RunRequest
 from wakeful.service.results import RunResult
+from wakeful.service.routing import choices_of
 from wakeful.service.turns import run_turn
 from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for
 from wakeful.surfaces.cli.loading import code_options, load
@@ -98,8 +99,7 @@ def command(
         network=network,
         profile=profile,
     )
-    for choice in (one.model, *one.fallbacks):
-        resolve_model(choice)  # before anything is admitted: a model nobody has must not leave a turn behind
+    choices_of(resolve_model, one)  # before anything is admitted: a model nobody has must not leave a turn behind
     request = RunRequest(
         one,
         asked,
@@ -107,6 +107,7 @@ def command(
         key=key,
         budget=_budget(one, budget_calls, budget_seconds),
         stream=stream,
+        model_from="user" if model is not None else "agent_config" if agent is not None else "runtime",
         surface="cli_prompt",
     )
     progress = somebody_or_nobody(quiet=quiet)

@@ -7,13 +7,14 @@ import typer
 
 from wakeful.bootstrap import script_schema
 from wakeful.contracts.schema import event_schema
-from wakeful.service.schemas import agent_schema, run_result_schema
+from wakeful.service.schemas import agent_schema, run_result_schema, wire_schema
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.shown import json_text, out
 
 SCHEMAS: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "events": (event_schema, "every event of a log: wakeful events TURN --json"),
     "run-result": (run_result_schema, "what wakeful run --json prints"),
+    "wire": (wire_schema, "what clients are sent: wakeful events TURN --as wire --json"),
     "agent": (agent_schema, "an agent's file: wakeful run --agent FILE"),
     "script": (script_schema, "a script: wakeful run --model scripted:FILE"),
 }

@@ -8,7 +8,7 @@ import typer
 
 from wakeful.agents.definition import Agent
 from wakeful.bootstrap import opened_store, runtime
-from wakeful.contracts.tool_catalog import OFFERED
+from wakeful.contracts.tool_catalog import OFFERED, CatalogEntry
 from wakeful.service.inventory import ToolInventory, tool_inventory
 from wakeful.service.queries import find_turn
 from wakeful.surfaces.cli.agents import agent_for
@@ -68,11 +68,21 @@ def _tell(found: ToolInventory) -> None:
                 each.policy if each.policy in OFFERED else each.policy.upper(),
                 "reads" if each.is_read_only else "destructive" if each.is_destructive else "changes",
                 each.runtime_owner,
-                one_line(each.policy_reason, 160),
+                one_line(each.policy_reason, 160) + one_line(_held(each), 300),
             )
             for each in entries
         ]
         out(["", *columns(rows, ("TOOL", "POLICY", "DOES", "RUN BY", "WHY"))])
+
+
+def _held(entry: CatalogEntry) -> str:
+    """Where a tool that is held may write, and whether it reaches the network."""
+    held = entry.sandbox
+    if held is None or held.mode == "not_enforced":
+        return ""
+    writes = ", ".join(held.write_roots) or "nothing"
+    reads = ", ".join(held.read_roots) or "what this user may"
+    return f"; in {held.cwd}; reads {reads}; writes {writes}; network {held.network}"
 
 
 async def _of_turn(path: str, turn: str) -> ToolInventory:

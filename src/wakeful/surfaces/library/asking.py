@@ -82,6 +82,7 @@ def request_of(
         budget=budget,
         approver=approver,
         hooks=checked_hooks("run()", hooks),
+        model_from="user" if model is not None else "agent_config",
     )
 
 

@@ -91,9 +91,9 @@ class StreamedRun(Generic[Out]):
             await asyncio.shield(self._task)  # what went wrong is the caller's to see
 
     async def text(self) -> AsyncIterator[str]:
-        """Only the words, as they come."""
+        """Only the words of the answer, as they come."""
         async for event in self:
-            if isinstance(event, TextEvent):
+            if isinstance(event, TextEvent) and event.phase == "executor":
                 yield event.text
 
     async def result(self) -> RunResult[Out]:
@@ -123,7 +123,7 @@ class StreamedRun(Generic[Out]):
 
     def glimpse(self, seen: Glimpse) -> None:
         if self._view is not None and isinstance(seen, ModelGlimpsed):
-            self._show(self._view.glimpse(seen.step, seen.piece))
+            self._show(self._view.glimpse(seen.step, seen.piece, seen.level))
 
     def _show(self, events: Sequence[RunEvent]) -> None:
         for event in events:

@@ -23,6 +23,10 @@ from wakeful.tools.client import ClientTool
 from wakeful.tools.client_side import ForClient
 
 NOT_KEPT = "runtime_tool_request_failed"
+OWN_METADATA = ("agent", "thread")
+"""What only wakeful's own store says about a request."""
+RESTS = ("runtime_tool_pending", "approval_required")
+"""A turn that rests on a person may rest on a client too."""
 Assemble: TypeAlias = Callable[[RuntimeToolDeclaration, str, dict[str, Any]], ToolCall | dict[str, Any]]
 """(declaration, call id, the model's arguments) -> the call, or the failed result of one that is not made."""
 Prepare: TypeAlias = Callable[[RuntimeToolDeclaration, str, dict[str, Any]], Awaitable[ToolCall | dict[str, Any]]]
@@ -38,9 +42,16 @@ class LoopClientTool(ClientTool):
         self._run_id = run_id
 
     def for_client(self, arguments: dict[str, Any]) -> ForClient:
-        call = self._assemble(self._tool, "", arguments)
-        sent = call.parameters if isinstance(call, ToolCall) and call.parameters != arguments else None
-        return ForClient(sent, dict(self._tool.runtime), {"run_id": self._run_id} if self._run_id else {})
+        return sent_to_client(self._tool, self._assemble, self._run_id, arguments)
+
+
+def sent_to_client(
+    tool: RuntimeToolDeclaration, assemble: Assemble, run_id: str, arguments: dict[str, Any]
+) -> ForClient:
+    """What whoever carries out a call is sent: everybody's parameters, and what the tool says about itself."""
+    call = assemble(tool, "", arguments)
+    sent = call.parameters if isinstance(call, ToolCall) and call.parameters != arguments else None
+    return ForClient(sent, dict(tool.runtime), {"run_id": run_id} if run_id else {})
 
 
 class ClientCalls:
@@ -54,8 +65,10 @@ class ClientCalls:
         find: Callable[[str], RuntimeToolDeclaration | None],
         prepare: Prepare,
         context: Callable[[], Mapping[str, Any]],
+        request_ids: Mapping[str, str],
     ) -> None:
         self._runtime = runtime
+        self._request_ids = request_ids
         self._store = store
         self._lifecycle = RuntimeToolLifecycle(hooks)
         self._find = find
@@ -66,7 +79,7 @@ class ClientCalls:
 
     async def ask(self, result: RunResult[Any], request: RunRequest) -> tuple[RuntimeToolRequest, ...]:
         """Make the requests that a turn rests on; what cannot be made fails, and the turn goes on with that."""
-        while result.status == "runtime_tool_pending":
+        while result.status in RESTS:
             refused = False
             for pending in result.runtime_tools:
                 if pending.request_id not in self._made:
@@ -86,7 +99,9 @@ class ClientCalls:
             await self._fail(pending, call["error"], call["metadata"])
             return False
         try:
-            made = pending.model_copy(update={"metadata": {"turn_count": pending.metadata["turn_count"]}})
+            own = {name: value for name, value in pending.metadata.items() if name not in OWN_METADATA}
+            named = self._request_ids.get(pending.tool_call_id, pending.request_id)
+            made = pending.model_copy(update={"request_id": named, "metadata": own})
             if self._store is not None:
                 made = await self._lifecycle.create_pending_request(self._store, made, dict(self._context()))
             if not made.is_pending:

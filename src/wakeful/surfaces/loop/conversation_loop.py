@@ -47,15 +47,21 @@ class ConversationLoop:
     async def run(
         self,
         messages: Iterable[Message | Mapping[str, Any]],
-        turn_runner: Callable[..., Any],
+        turn_runner: Callable[..., Any] | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> ConversationResult:
         """One run. Raises for a mistake in what was passed; whatever happens afterwards is in the result.
 
         `turn_runner(messages, context)` gets the transcript as envelopes and returns an object: `content`,
-        `tool_calls`, `usage` and so on, or a whole conversation result when it runs its own tools.
+        `tool_calls`, `usage` and so on, or a whole conversation result when it runs its own tools. The option
+        `provider_turn_adapter` may stand in its place.
         """
         chosen = read_options(options)
+        if (turn_runner is None) == (chosen.provider_turn_adapter is None):
+            raise InvalidConfig(
+                "a run has a turn runner or the option 'provider_turn_adapter'",
+                f"{'give one of them' if turn_runner is None else 'leave one of them out'}",
+            )
         given = normalise_all(messages)
         check_pairing(given)
         self._hooks.load()

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.errors import ToolAsks, ToolReported
@@ -11,6 +11,7 @@ from wakeful.contracts.tool_calls import ToolCall
 from wakeful.contracts.tools import ToolDeclaration, ToolError
 from wakeful.contracts.transcript import Message, normalise
 from wakeful.surfaces.loop.execution import APPROVAL, ToolExecutionCore
+from wakeful.tools.client_side import ForClient
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
 from wakeful.tools.running import Running
@@ -19,6 +20,9 @@ CallContext = Callable[[RunContext[Any]], Awaitable[dict[str, Any]]]
 """What the executor gets as its context, made when the call begins."""
 Prepare = Callable[[RuntimeToolDeclaration, str, dict[str, Any]], Awaitable[ToolCall | dict[str, Any]]]
 """(declaration, call id, the model's arguments) -> the call, or the failed result of one that is not made."""
+
+Bound: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""(call id, a normalised result) -> the same, no larger than the host wants results to be."""
 
 
 class ExecutorTool(Tool[Any]):
@@ -30,15 +34,19 @@ class ExecutorTool(Tool[Any]):
         core: ToolExecutionCore,
         context: CallContext,
         prepare: Prepare,
+        bound: Bound,
         returned: dict[str, dict[str, Any]],
         asked: dict[str, Message],
+        for_client: Callable[[RuntimeToolDeclaration, dict[str, Any]], ForClient],
     ) -> None:
         self._tool = tool
         self._core = core
         self._context = context
         self._prepare = prepare
+        self._bound = bound
         self._returned = returned
         self._asked = asked
+        self._for_client = for_client
 
     @property
     def declaration(self) -> ToolDeclaration:
@@ -52,6 +60,9 @@ class ExecutorTool(Tool[Any]):
     def needs_deps(self) -> bool:
         return False
 
+    def for_client(self, arguments: dict[str, Any]) -> ForClient:
+        return self._for_client(self._tool, arguments)
+
     def start(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> Running:
         # A plain executor runs on a thread, which nobody can stop: its late answer is still an answer.
         return Running(asyncio.ensure_future(self._run(ctx, arguments)), is_thread=not self._core.is_async(self._tool))
@@ -63,7 +74,7 @@ class ExecutorTool(Tool[Any]):
         if result.get("status") == APPROVAL and APPROVAL in result:
             envelope = self._asked[ctx.call_id] = normalise(result[APPROVAL])
             raise ToolAsks(envelope.content if isinstance(envelope.content, str) else "")
-        self._returned[ctx.call_id] = result
+        result = self._returned[ctx.call_id] = await self._bound(ctx.call_id, result)
         if result["success"]:
             return json.dumps(result["result"], ensure_ascii=False, separators=(",", ":"))
         metadata = dict(result["metadata"])

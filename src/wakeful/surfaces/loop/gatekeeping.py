@@ -1,20 +1,22 @@
 """The loop's part of the gate: what a host says about each call before it runs. The order, written once:
 
-1. the call is prepared                    everybody's parameters, the principal's ceiling
-2. the action policy                       forbidden: denied; preview: a person is asked
-3. the declarative rules                   `tool_call_rules`
-4. the host's mediator                     `pre_tool_mediator`
-5. the hook `pre_tool_call_decision`       may only be stricter
+1. the host's budgets                      one call too many is refused, and with it what is left of the batch
+2. the call is prepared                    everybody's parameters, the principal's ceiling
+3. the action policy                       forbidden: denied; preview: a person is asked
+4. the declarative rules                   `tool_call_rules`
+5. the host's mediator                     `pre_tool_mediator`
+6. the hook `pre_tool_call_decision`       may only be stricter
 
 A deny is final. Whoever raises, runs out of time or answers nonsense has denied. It is heard by the one gate
 (`mediation.mediator`), which every call goes through, and it says nothing about calls that the gate refuses anyway
 except that a mediator may tell the refusal in its own words.
 """
 
+import asyncio
 import copy
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from wakeful.contracts import transcript
@@ -28,13 +30,17 @@ from wakeful.mediation.gate import Consulted, Proposal, Unfit
 from wakeful.mediation.judging import ACTION_POLICY, CALL_GATES
 from wakeful.mediation.patience import Late, answered_within
 from wakeful.service.hooks import HookRegistry
+from wakeful.surfaces.loop.between_turns import BUDGET, exceeded
+from wakeful.surfaces.loop.budgeting import RunBudgets
 from wakeful.surfaces.loop.calling import in_its_place
 from wakeful.surfaces.loop.execution import failed, normalised
+from wakeful.surfaces.loop.executor_tool import Bound
 from wakeful.surfaces.loop.host_policy import action_policy
 from wakeful.surfaces.loop.mediator_decisions import (
     PROCEED,
     MediatorDecision,
     Unusable,
+    handed_over,
     read_decision,
     stricter,
 )
@@ -48,6 +54,8 @@ DECISION_HOOK = "pre_tool_call_decision"
 PREPARATION = "preparation"
 MEDIATION_ERROR = "pre_tool_mediation_error"
 MEDIATOR_SECONDS = 60.0
+BUDGET_EXCEEDED = "budget_exceeded"
+SKIPPED = "a budget of the run was used up before this call began"
 
 
 @dataclass(slots=True)
@@ -61,6 +69,10 @@ class Around:
     find: Callable[[str], RuntimeToolDeclaration | None]
     prepare: Callable[[RuntimeToolDeclaration, str, dict[str, Any]], Awaitable[ToolCall | dict[str, Any]]]
     context: Callable[[int], dict[str, Any]]
+    budgets: RunBudgets
+    bound: Bound
+    hide: Callable[[str], str] = field(default=str)
+    """Takes the runtime's own keys out of what foreign code said."""
 
 
 class LoopGate:
@@ -70,9 +82,39 @@ class LoopGate:
         self._around = around
         self._mediator = mediator
         self._seconds = seconds
+        self._one_at_a_time = asyncio.Lock()
 
     async def consult(self, proposal: Proposal) -> Consulted:
         """A call that can be made."""
+        budgets = self._around.budgets
+        if not budgets.counts_calls:
+            return await self._consult(proposal)
+        call_id, name = proposal.call.call_id, proposal.declared.name
+        # One after another: whether a call is one too many depends on what is said of those before it.
+        async with self._one_at_a_time:
+            await self._around.teller.catch_up()
+            if not budgets.is_reserved(call_id) and (refused := await self._too_many(call_id, name)):
+                return refused
+            heard = await self._consult(proposal)
+            if not any(said.decision == "deny" or said.replaces for said in heard.said):
+                budgets.reserve(call_id, name)
+            return heard
+
+    async def _too_many(self, call_id: str, name: str) -> Consulted | None:
+        """The call that a budget does not allow, and everything after it."""
+        around = self._around
+        if around.view.exceeded is not None:
+            result = failed(name, SKIPPED, "sibling_skipped", reason="budget")
+            return self._denied(call_id, BUDGET, result)
+        budget = around.budgets.refusing(call_id, name)
+        if budget is None:
+            return None
+        await around.teller.record(exceeded(budget))
+        await around.teller.catch_up()
+        text = f"Tool '{name}' was not run: the budget {budget.name!r} allows {budget.ceiling}"
+        return self._denied(call_id, BUDGET, failed(name, text, BUDGET_EXCEEDED, budget=budget.name))
+
+    async def _consult(self, proposal: Proposal) -> Consulted:
         around, call_id = self._around, proposal.call.call_id
         await around.teller.catch_up()
         tool = around.find(proposal.declared.name)
@@ -129,8 +171,8 @@ class LoopGate:
         if decision.action == "proceed":
             return None
         if decision.action == "pending":
-            return await self._broke(call_id, name, "said pending, which is not available in this version of wakeful")
-        return self._carried_out(call_id, name, tool, decision)
+            return await self._handed_over(call_id, name, tool, prepared, decision)
+        return await self._carried_out(call_id, name, tool, decision)
 
     async def _decide(self, context: dict[str, Any]) -> MediatorDecision:
         hooks = self._around.hooks
@@ -178,7 +220,7 @@ class LoopGate:
 
     # --- what follows ------------------------------------------------------------------------------------------------
 
-    def _carried_out(
+    async def _carried_out(
         self, call_id: str, name: str, tool: RuntimeToolDeclaration | None, decision: MediatorDecision
     ) -> Consulted:
         runtime = tool.runtime if tool is not None else None
@@ -190,6 +232,7 @@ class LoopGate:
         assert decision.result is not None
         given = {"success": True, **decision.result}
         result = normalised(given, tool) if tool is not None else _plain(name, given)
+        result = await self._around.bound(call_id, result)
         self._around.sources.returned[call_id] = result
         if not result["success"]:
             return self._denied(call_id, MEDIATOR, result, completes=decision.complete)
@@ -203,6 +246,34 @@ class LoopGate:
         )
         return Consulted((word,), result=shown)
 
+    async def _handed_over(
+        self,
+        call_id: str,
+        name: str,
+        tool: RuntimeToolDeclaration | None,
+        prepared: ToolCall | dict[str, Any] | None,
+        decision: MediatorDecision,
+    ) -> Consulted:
+        """Somebody outside carries it out: a request is made, as for a client's own tool, and the call waits."""
+        if tool is None or prepared is None:
+            return await self._broke(call_id, name, "said pending about a call that cannot be made")
+        if isinstance(prepared, dict):
+            return self._denied(call_id, PREPARATION, prepared)
+        try:
+            asked = handed_over(decision, tool, call_id)
+        except Unusable as error:
+            return await self._broke(call_id, name, str(error))
+        if asked.request_id:
+            self._around.sources.request_ids[call_id] = asked.request_id
+        word = Said(
+            by=MEDIATOR,
+            decision="allow",
+            reason="the mediator has somebody outside carry it out",
+            arguments=asked.arguments,
+            elsewhere=asked.elsewhere,
+        )
+        return Consulted((word,), arguments=asked.arguments)
+
     def _denied(self, call_id: str, by: str, result: Mapping[str, Any], *, completes: bool = False) -> Consulted:
         self._around.sources.returned[call_id] = dict(result)
         kind = str(result["metadata"].get("error_type") or "execution_failed")
@@ -212,7 +283,7 @@ class LoopGate:
     async def _broke(self, call_id: str, name: str, why: str) -> Consulted:
         """Who cannot say denies, and leaves a trace."""
         around = self._around
-        reason = f"the mediator {why}"[:1_000]
+        reason = around.hide(f"the mediator {why}")[:1_000]
         event = ToolMediationFailed(turn=around.view.turn, tool_name=name, tool_call_id=call_id, reason=reason)
         await around.teller.record(event)
         await around.teller.catch_up()

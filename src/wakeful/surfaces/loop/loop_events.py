@@ -1,6 +1,7 @@
 """Facts as the loop's own events: their names and payloads, spelled as hosts know them.
 
-Every event is made from one fact of the log, so their order is the log's. Parameters in them are redacted.
+Every event is made from one fact of the log, so their order is the log's. Which fact has which name is said by the one
+mapping of all views. Parameters in them are redacted.
 """
 
 from typing import Any, NamedTuple
@@ -8,18 +9,26 @@ from typing import Any, NamedTuple
 from wakeful.contracts.conversation_result import ResultEvent
 from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso
 from wakeful.contracts.events import (
+    ActionRequired,
+    AssistantRecorded,
     CompletionBlocked,
+    Event,
+    InterruptReceived,
     LimitChanged,
-    ObserverFailed,
-    ToolDeclarationsRejected,
-    ToolMediationDisabled,
-    ToolMediationFailed,
+    LoopFact,
+    ModelRequested,
+    RuntimeToolRequested,
+    ToolResult,
+    ToolResultDiagnosed,
+    ToolStarted,
     TranscriptClosed,
     TranscriptLockContended,
-    TranscriptLockReleaseFailed,
-    TranscriptPersistFailed,
+    TurnFailed,
 )
+from wakeful.contracts.iteration_budgets import IterationBudget
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
+from wakeful.decisions.views.mapping import VIEWS
+from wakeful.surfaces.loop.budgeting import RunBudgets
 
 
 class LoopEvent(NamedTuple):
@@ -36,67 +45,78 @@ class HostIds(NamedTuple):
     session_id: str = ""
 
 
+def _name(event: Event | type[Event]) -> str:
+    """What hosts call a fact. Only those that have a name there are told."""
+    name = VIEWS[event.kind].loop
+    assert name is not None, event.kind
+    return name
+
+
 def turn_started(turn: int, max_turns: int, message_count: int) -> LoopEvent:
-    return LoopEvent("turn_started", {"turn": turn, "max_turns": max_turns, "message_count": message_count})
+    return LoopEvent(_name(ModelRequested), {"turn": turn, "max_turns": max_turns, "message_count": message_count})
 
 
 def tool_call(turn: int, tool_name: str, tool_call_id: str, envelope: dict[str, Any]) -> LoopEvent:
     """`envelope` is the redacted form of the parameters with its hash."""
-    return LoopEvent("tool_call", {"turn": turn, "tool_name": tool_name, "tool_call_id": tool_call_id, **envelope})
+    return LoopEvent(
+        _name(ToolStarted), {"turn": turn, "tool_name": tool_name, "tool_call_id": tool_call_id, **envelope}
+    )
 
 
 def tool_result(turn: int, tool_name: str, tool_call_id: str, *, success: bool) -> LoopEvent:
     payload = {"turn": turn, "tool_name": tool_name, "tool_call_id": tool_call_id, "success": success}
-    return LoopEvent("tool_result", payload)
+    return LoopEvent(_name(ToolResult), payload)
 
 
 def approval_required(turn: int, tool_name: str, tool_call_id: str, action_id: str) -> LoopEvent:
     payload = {"turn": turn, "tool_name": tool_name, "tool_call_id": tool_call_id, "action_id": action_id}
-    return LoopEvent("approval_required", payload)
-
-
-def mediated(event: ToolMediationFailed | CompletionBlocked) -> LoopEvent:
-    return LoopEvent(event.aliases[0], event.model_dump(mode="json"))
+    return LoopEvent(_name(ActionRequired), payload)
 
 
 def runtime_tool_pending(turn: int, request: RuntimeToolRequest) -> LoopEvent:
     named = {"tool_name": request.tool_name, "tool_call_id": request.tool_call_id, "request_id": request.request_id}
-    return LoopEvent("runtime_tool_pending", {"turn": turn, **named})
+    return LoopEvent(_name(RuntimeToolRequested), {"turn": turn, **named})
 
 
 def continuation_message_added(turn: int, role: str) -> LoopEvent:
-    return LoopEvent("continuation_message_added", {"turn": turn, "role": role})
+    return LoopEvent(_name(AssistantRecorded), {"turn": turn, "role": role})
 
 
 def failed(error: str, turn: int | None = None) -> LoopEvent:
-    return LoopEvent("failed", {"error": error} if turn is None else {"turn": turn, "error": error})
+    return LoopEvent(_name(TurnFailed), {"error": error} if turn is None else {"turn": turn, "error": error})
 
 
-def budget_exceeded(event: LimitChanged) -> LoopEvent:
+def budget_exceeded(event: LimitChanged, budgets: RunBudgets) -> LoopEvent:
     """A limit of N allows N: `current` is what was used, and the one after was refused."""
-    budget = "turns" if event.limit_name == "max_steps" else event.limit_name
-    used = int(event.observed) - 1
-    return LoopEvent(
-        "budget_exceeded", {"budget": budget, "dimension": budget, "current": used, "ceiling": int(event.limit)}
-    )
+    budget = budgets.wall_clock if event.limit_name == "wall_clock" else budgets.turns
+    if budget is None or event.limit_name not in ("wall_clock", "max_steps"):
+        budget = IterationBudget(event.limit_name, max(1, int(event.limit)), max(0, int(event.observed) - 1))
+    figures = {"budget": budget.name, "dimension": budget.dimension}
+    return LoopEvent(_name(event), {**figures, "current": budget.current, "ceiling": budget.ceiling})
 
 
-def declarations(event: ToolDeclarationsRejected | ToolMediationDisabled) -> LoopEvent:
-    return LoopEvent(event.aliases[0], event.model_dump(mode="json"))
-
-
-def lock_contention(event: TranscriptLockContended) -> LoopEvent:
-    return LoopEvent("transcript_lock_contention", {"session_id": event.session_id})
-
-
-def swallowed(event: ObserverFailed | TranscriptPersistFailed | TranscriptLockReleaseFailed) -> LoopEvent:
-    return LoopEvent(event.aliases[0], {"surface": event.surface, "error": event.error})
+def noted(event: LoopFact) -> LoopEvent:
+    """What the loop itself noted, with what it holds. What a payload need not have is absent."""
+    payload = event.model_dump(mode="json", exclude_none=True)
+    match event:
+        case TranscriptLockContended():
+            payload = {"session_id": event.session_id}
+        case CompletionBlocked():
+            payload = {**payload.pop("rule"), **payload}
+        case ToolResultDiagnosed():
+            payload = {**payload.pop("diagnostics"), **payload}
+        case InterruptReceived():
+            message = payload.pop("message", None) or {}
+            payload = {**payload.pop("details"), **payload, "message": message.get("content", "")}
+        case _:
+            pass
+    return LoopEvent(_name(event), payload)
 
 
 def completed(event: TranscriptClosed) -> LoopEvent:
     """The loop ended; `run_outcome` tells whether the work is done."""
     return LoopEvent(
-        "completed",
+        _name(event),
         {
             "turn": event.turn,
             "message_count": event.message_count,

@@ -10,9 +10,16 @@ Anything else raises Unusable, and whoever asked denies the call.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from wakeful.contracts.declarations import RuntimeToolDeclaration
+from wakeful.contracts.errors import InvalidValue
+from wakeful.contracts.events.tools import Elsewhere
 from wakeful.contracts.jsonable import NotJson, plain
+from wakeful.contracts.runtime_metadata import normalise_runtime
+from wakeful.contracts.runtime_tools import PENDING, RuntimeToolRequest
+from wakeful.mediation.validation import compile as compile_schema
+from wakeful.service.runtime_tool_store import micros
 
 PROCEED: dict[str, Any] = {"action": "proceed"}
 STRICTNESS = {"proceed": 0, "pending": 1, "replace_result": 1, "reject": 2}
@@ -63,6 +70,39 @@ def read_decision(raw: Any) -> MediatorDecision:
         _object(raw, "runtime") or {},
         _object(raw, "runtime_tool_request") or {},
     )
+
+
+class HandedOver(NamedTuple):
+    """A call that somebody outside carries out."""
+
+    elsewhere: Elsewhere
+    arguments: dict[str, Any] | None = None
+    """What they are to run it with, where the mediator wrote others."""
+    request_id: str = ""
+
+
+def handed_over(decision: MediatorDecision, tool: RuntimeToolDeclaration, call_id: str) -> HandedOver:
+    """What `pending` asks for. Its request names this call and no other, and fits the tool. Raises Unusable."""
+    given = decision.request
+    for field_name, own in (("tool_name", tool.name), ("tool_call_id", call_id), ("status", PENDING)):
+        if given.get(field_name) not in (None, own):
+            raise Unusable(f"asked for a request with {field_name}={given[field_name]!r}, where the call has {own!r}")
+    try:
+        request = RuntimeToolRequest.normalise({**given, "tool_name": tool.name, "tool_call_id": call_id})
+        timeout_at = micros(request.timeout_at) if request.timeout_at else None
+    except InvalidValue as error:
+        raise Unusable(f"asked for a request that is none: {error.reason}") from None
+    arguments = request.parameters if "parameters" in given else None
+    violations = compile_schema(tool.input_schema).check(arguments) if arguments is not None else []
+    if violations:
+        first = violations[0]
+        raise Unusable(f"wrote parameters that do not fit: {first.path or 'parameters'}: {first.message}")
+    elsewhere = Elsewhere(
+        runtime=normalise_runtime({**request.runtime, **decision.runtime}),
+        metadata={**request.metadata, **decision.metadata},
+        timeout_at=timeout_at,
+    )
+    return HandedOver(elsewhere, arguments, request.request_id if given.get("request_id") else "")
 
 
 def stricter(before: Any, after: Any) -> Any:

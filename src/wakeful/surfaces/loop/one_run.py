@@ -22,12 +22,10 @@ from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.conversation_result import ConversationResult
-from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.envelope import MAIN_THREAD
 from wakeful.contracts.errors import KeyReused
 from wakeful.contracts.events import (
     CompletionBlocked,
-    ObserverFailed,
     SessionStarted,
     StopRule,
     ToolDeclarationsRejected,
@@ -38,26 +36,30 @@ from wakeful.contracts.events import (
     TranscriptPersistFailed,
 )
 from wakeful.contracts.outcomes import RunFailure
-from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.requests import ConversationRequest
-from wakeful.contracts.tool_calls import ToolCall
 from wakeful.contracts.transcript import Message
-from wakeful.decisions.audit import audit_entry, audited_parameters
 from wakeful.ports import ToolExecutor
 from wakeful.service.cancelling import cancel_turn
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.turns import run_turn
+from wakeful.surfaces.loop.auditing import Auditor
+from wakeful.surfaces.loop.between_turns import BUDGET, OWN_STOPS, BetweenTurns, exceeded
+from wakeful.surfaces.loop.bounding import ResultBounds
+from wakeful.surfaces.loop.budgeting import RunBudgets
 from wakeful.surfaces.loop.calling import at_once, in_its_place
-from wakeful.surfaces.loop.client_calls import ClientCalls, LoopClientTool
+from wakeful.surfaces.loop.client_calls import ClientCalls, LoopClientTool, sent_to_client
+from wakeful.surfaces.loop.compacting import Compactor
 from wakeful.surfaces.loop.conversation_items import items_of
-from wakeful.surfaces.loop.execution import APPROVAL, ToolExecutionCore, failed
+from wakeful.surfaces.loop.execution import ToolExecutionCore
 from wakeful.surfaces.loop.executor_tool import ExecutorTool
 from wakeful.surfaces.loop.gatekeeping import MEDIATOR_SECONDS, Around, LoopGate
 from wakeful.surfaces.loop.host_policy import visible_tools
 from wakeful.surfaces.loop.locks import HeldLock, acquire
 from wakeful.surfaces.loop.loop_events import HostIds
 from wakeful.surfaces.loop.options import LoopOptions
+from wakeful.surfaces.loop.preparing import Preparer
+from wakeful.surfaces.loop.provider_turns import ProviderTurns
 from wakeful.surfaces.loop.results import (
     Stop,
     contended,
@@ -65,18 +67,15 @@ from wakeful.surfaces.loop.results import (
     execution,
     failed_stop,
     final_content,
+    out_of_budget,
     safe_message,
     stop_of,
 )
 from wakeful.surfaces.loop.telling import Teller, describe
-from wakeful.surfaces.loop.turn_results import Asked
 from wakeful.surfaces.loop.turn_runner_model import TurnRunnerModel
-from wakeful.surfaces.loop.view import Executed, LoopView, Sources
+from wakeful.surfaces.loop.view import LoopView, Sources
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
-
-AUDIT_HOOK = "tool_audit_parameters"
-DENIED_HOOK = "tool_capability_denied"
 
 
 class OneRun:
@@ -88,7 +87,7 @@ class OneRun:
         hooks: HookRegistry,
         options: LoopOptions,
         messages: tuple[Message, ...],
-        turn_runner: Callable[..., Any],
+        turn_runner: Callable[..., Any] | None,
         claimed: set[str],
         targets: Mapping[str, ToolExecutor],
         mediator_seconds: float = MEDIATOR_SECONDS,
@@ -106,26 +105,45 @@ class OneRun:
             else None
         )
         self._sources = self._known()
-        self._view = LoopView(messages, self._sources, options.max_turns, HostIds(options.run_id, options.session_id))
+        self._budgets = RunBudgets(options.budgets, options.max_turns if options.has_turn_limit else None)
+        self._view = LoopView(messages, self._sources, self._budgets, HostIds(options.run_id, options.session_id))
         self._teller = Teller(runtime.store, runtime.clock, self._agent_id, self._view, options.on_event, hooks)
+        self._tools = Preparer(self._core, options, self._sources, hooks, self._teller)
         self._model = TurnRunnerModel(
-            turn_runner,
+            turn_runner if turn_runner is not None else self._provider_turns(),
             self._transcript,
             self._context,
-            self._canonical,
+            self._tools.canonical,
             self._sources.taken,
             self._used_ids(),
             self._at_natural_end,
         )
-        around = Around(hooks, self._view, self._sources, self._teller, self._declared, self._prepared, self._context)
+        truncator = options.tool_result_truncator
+        self._bounded = ResultBounds(truncator, self._teller, lambda: self._view.turn, runtime.keys).bound
+        self._compactor = Compactor(
+            options.compaction_policy, options.summarizer, self._view, self._sources, self._teller
+        )
+        self._auditor = Auditor(hooks, self._view, self._sources, self._teller, self._context)
+        around = Around(
+            *(hooks, self._view, self._sources, self._teller, self._tools.find, self._tools.prepare, self._context),
+            self._budgets,
+            self._bounded,
+            lambda text: runtime.keys().hide_keys(text),
+        )
         self._gate = LoopGate(around, options.pre_tool_mediator, mediator_seconds)
+        self._between = BetweenTurns(
+            *(options, self._view, self._teller, self._budgets, self._sources.declarations, self._tools.find),
+            self._context,
+            self._current_request,
+        )
         self._visible: frozenset[str] = frozenset()
         self._turn_id = ""
         self._policy_failure: RunFailure | None = None
         self._metadata: dict[str, Any] = {}
 
     async def carry_out(self) -> ConversationResult:
-        """The run, whole."""
+        """The run, whole. Raises InvalidValue when the host's hook names a principal that is none."""
+        await self._tools.learn_principal()
         await self._open()
         held = await self._lock()
         if held is None and self._options.lock is not None and self._options.session_id:
@@ -133,8 +151,8 @@ class OneRun:
         try:
             stop = await self._turns()
             await self._teller.catch_up()
-            audits = await self._audits()
-            if self._turn_id:
+            audits = await self._auditor.entries()
+            if self._turn_id or stop.budget is not None:
                 await self._persist(self._result(stop, audits))
             await self._let_go(held)
             return await self._end(stop, audits)
@@ -175,6 +193,11 @@ class OneRun:
             return self._claimed_before()
         if key is not None:
             self._claimed.add(key)
+        spent = self._budgets.used_up()
+        if spent is not None:
+            await self._teller.record(exceeded(spent))
+            await self._teller.catch_up()
+            return out_of_budget(spent.name)
         await self._look_at_tools()
         request = self._request(key)
         try:
@@ -184,7 +207,8 @@ class OneRun:
         waiting = await self._client_calls().ask(result, request)
         await self._teller.catch_up()
         self._view.pause(waiting)
-        return stop_of(self._view, self._sources.taken, self._policy_failure)
+        await self._between.over()
+        return stop_of(self._view, self._sources.taken, self._policy_failure, OWN_STOPS)
 
     def _client_calls(self) -> ClientCalls:
         options = self._options
@@ -192,9 +216,10 @@ class OneRun:
             self._runtime,
             self._hooks,
             options.request_store,
-            lambda name: self._core.find(name) if self._core is not None else None,
-            self._prepared,
+            self._tools.find,
+            self._tools.prepare,
             lambda: self._context(self._view.turn),
+            self._sources.request_ids,
         )
 
     def _key(self) -> str | None:
@@ -211,26 +236,35 @@ class OneRun:
     def _request(self, key: str | None) -> RunRequest:
         options, core = self._options, self._core
         tools: list[Tool[Any]] = [
-            LoopClientTool(tool, self._assembled, options.run_id)
+            LoopClientTool(tool, self._tools.assemble, options.run_id)
             if tool.is_clients
             else ExecutorTool(
-                tool, core, self._call_context, self._prepared, self._sources.returned, self._sources.asked
+                *(tool, core, self._call_context, self._tools.prepare, self._bounded),
+                self._sources.returned,
+                self._sources.asked,
+                lambda tool, given: sent_to_client(tool, self._tools.assemble, options.run_id, given),
             )
             for tool in options.offered
             if core is not None and tool.name in self._visible
         ]
         prompt, history = self._opening()
         return RunRequest(
-            agent=Agent(self._agent_id, self._model, tools=tools, max_steps=options.max_turns),
+            agent=Agent(
+                self._agent_id,
+                self._model,
+                tools=tools,
+                max_steps=self._budgets.turns_allowed,
+                compaction={"enabled": False},  # a loop folds its transcript when its host asks for that
+            ),
             prompt=prompt,
             thread=MAIN_THREAD,
             key=key,
             history=history or None,
             context={"run_id": options.run_id, "session_id": options.session_id},
-            budget=Budget.unlimited(),
+            budget=Budget(seconds=self._budgets.seconds_allowed, profile="unlimited"),
             stream=False,
-            stop_rule=self._stop_rule(),
-            ask_caller=self._go_on if options.should_continue is not None else None,
+            stop_rule="caller" if options.looks_between_turns else self._stop_rule(),
+            ask_caller=self._go_on,
             on_turn=self._begun,
             consult=self._gate.consult if core is not None else None,
             consult_unfit=self._gate.unfit if options.mediates else None,
@@ -259,6 +293,7 @@ class OneRun:
             rule_id=blocked.rule_id,
             reason=blocked.reason,
             counters=dict(blocked.counters),
+            rule=dict(blocked.rule),
         )
         await self._teller.record(event)
         return (transcript.text("user", blocked.reason),)
@@ -280,8 +315,31 @@ class OneRun:
         return "natural" if options.mediates and not options.one_turn else "single"
 
     async def _go_on(self) -> bool:
-        """Ask the host whether to go on. One that cannot say stops the run: going on unasked would be worse."""
+        """After a turn: is there to be another one? The order of the questions is `between_turns`'s."""
         await self._teller.catch_up()
+        view, rule = self._view, self._stop_rule()
+        if self._options.looks_between_turns:
+            found = await self._between.look(polls=rule != "single")
+            if found.stopped_by:
+                await cancel_turn(
+                    *(self._runtime, self._turn_id),
+                    requested_by=found.stopped_by,
+                    reason="budget" if found.stopped_by == BUDGET else "user_interrupt",
+                )
+            if found.stopped_by or found.complete:
+                return False
+            if found.interjected:
+                return True
+        taken = self._sources.taken.get(view.turn)
+        unfinished = taken is not None and bool(taken.calls or taken.continuation)
+        if rule != "caller":
+            return rule == "natural" and unfinished
+        if unfinished and view.turn >= self._budgets.turns_allowed:
+            return True  # the turn limit is looked at before anybody is asked
+        return await self._asked()
+
+    async def _asked(self) -> bool:
+        """Ask the host whether to go on. One that cannot say stops the run: going on unasked would be worse."""
         ask = self._options.should_continue
         assert ask is not None
         try:
@@ -297,13 +355,31 @@ class OneRun:
 
     async def _transcript(self) -> list[dict[str, Any]]:
         await self._teller.catch_up()
+        await self._compactor.fold()
         return [message.to_wire() for message in self._view.messages]
 
+    def _provider_turns(self) -> Callable[..., Any]:
+        adapter = self._options.provider_turn_adapter
+        assert adapter is not None, "somebody has to run the turns"
+
+        def tools() -> list[dict[str, Any]]:
+            offered = (tool for tool in self._options.offered if tool.name in self._visible)
+            return [
+                {**tool.model_dump(mode="json", exclude_none=True), "parameters": tool.visible_schema}
+                for tool in offered
+            ]
+
+        return ProviderTurns(adapter, self._options, self._budgets, self._teller, tools).run
+
+    def _current_request(self) -> ConversationRequest:
+        """The request around the transcript as it is now, for whoever looks on."""
+        messages = (safe_message(message, self._sources.declarations) for message in self._view.messages)
+        return self._original().with_messages(messages)
+
     def _context(self, turn: int) -> dict[str, Any]:
-        request = self._options.request
         context = {**self._options.context, "turn": turn}
-        if request is not None and request.principal is not None:
-            context.setdefault("principal", request.principal)
+        if self._tools.principal is not None:
+            context.setdefault("principal", self._tools.principal)
         return context
 
     async def _call_context(self, ctx: RunContext[Any]) -> dict[str, Any]:
@@ -311,63 +387,8 @@ class OneRun:
         context = {**self._context(self._view.turn), "cancelled": ctx.cancelled}
         if ctx.approval is not None:
             context["approval"] = ctx.approval
-        return context if ctx.deadline is None else {**context, "deadline": ctx.deadline}
-
-    async def _prepared(
-        self, tool: RuntimeToolDeclaration, call_id: str, arguments: dict[str, Any]
-    ) -> ToolCall | dict[str, Any]:
-        """The call with everybody's parameters in it, or why it is not made."""
-        call = self._assembled(tool, call_id, arguments)
-        if isinstance(call, dict) and call["metadata"]["error_type"] == "capability_denied":
-            await self._tell_denied(tool, call_id, self._principal())
-        return call
-
-    def _principal(self) -> ExecutionPrincipal | None:
-        request = self._options.request
-        return request.principal if request is not None else None
-
-    def _assembled(
-        self, tool: RuntimeToolDeclaration, call_id: str, arguments: dict[str, Any]
-    ) -> ToolCall | dict[str, Any]:
-        assert self._core is not None
-        context, request, principal = self._options.context, self._options.request, self._principal()
-        client = context.get("client_context")
-        return self._core.prepared(
-            tool,
-            self._called_as(call_id) or tool.name,
-            arguments,
-            call_id,
-            contexts={
-                "context": context,
-                "client_context": client if isinstance(client, Mapping) else None,
-                "caller_context": principal.caller_context if principal is not None else None,
-                "runtime_context": request.runtime_context if request is not None else None,
-            },
-            principal=principal,
-        )
-
-    async def _tell_denied(
-        self, tool: RuntimeToolDeclaration, call_id: str, principal: ExecutionPrincipal | None
-    ) -> None:
-        payload = {
-            "tool_name": tool.name,
-            "tool_call_id": call_id,
-            "required_capability": tool.required_capability,
-            "principal": principal.to_safe_metadata() if principal is not None else None,
-        }
-        for error in await self._hooks.observe(DENIED_HOOK, payload):
-            await self._teller.record(ObserverFailed(surface=DENIED_HOOK, error=describe(error)))
-
-    def _declared(self, name: str) -> RuntimeToolDeclaration | None:
-        return self._core.find(name) if self._core is not None else None
-
-    def _canonical(self, name: str) -> str:
-        tool = self._declared(name)
-        return tool.name if tool is not None else name
-
-    def _called_as(self, call_id: str) -> str:
-        calls = (call for taken in self._sources.taken.values() for call in taken.calls)
-        return next((call.called_as for call in calls if call.call_id == call_id), "")
+        deadlines = [each for each in (ctx.deadline, self._budgets.deadline) if each is not None]
+        return {**context, "deadline": min(deadlines)} if deadlines else context
 
     def _known(self) -> Sources:
         accepted, core = self._options.declarations.accepted, self._core
@@ -384,7 +405,8 @@ class OneRun:
     # --- results ----------------------------------------------------------------------------------------------------
 
     def _result(self, stop: Stop, audits: list[ToolAudit]) -> ConversationResult:
-        return conversation_result(self._view, stop, audits, self._sources.declarations, self._metadata)
+        metadata = {**self._metadata, **self._compactor.metadata()}
+        return conversation_result(self._view, stop, audits, self._sources.declarations, metadata)
 
     def _so_far(self) -> dict[str, Any]:
         """What `should_continue` decides from."""
@@ -401,43 +423,6 @@ class OneRun:
             "usage": dict(view.usage),
             "request_metadata": dict(view.request_metadata),
         }
-
-    async def _audits(self) -> list[ToolAudit]:
-        view = self._view
-        paused = [
-            Executed(
-                Asked(each.call_id, each.name, each.name, each.parameters),
-                each.turn,
-                {**failed(each.name, "waits for approval", APPROVAL), "status": APPROVAL},
-                "paused",
-            )
-            for each in view.approvals
-        ]
-        return [await self._audit(done) for done in (*view.executed, *paused)]
-
-    async def _audit(self, done: Executed) -> ToolAudit:
-        declaration = self._sources.declarations.get(done.name)
-        adjusted = None
-        if self._hooks.has(AUDIT_HOOK):
-            safe = audited_parameters(done.call.parameters, declaration)
-            raw = dict(done.call.parameters or {})
-            try:
-                adjusted = await self._hooks.value(
-                    AUDIT_HOOK, safe, raw, done.name, declaration, self._context(done.turn)
-                )
-            except Exception as error:  # the default stands
-                await self._teller.record(ObserverFailed(surface=AUDIT_HOOK, error=describe(error)))
-                await self._teller.catch_up()
-        return audit_entry(
-            turn_count=done.turn,
-            tool_name=done.name,
-            tool_call_id=done.call.call_id,
-            tool_source=self._sources.providers.get(done.name),
-            parameters=done.call.parameters,
-            result=done.result,
-            declaration=declaration,
-            adjusted=adjusted,
-        )
 
     # --- after the last turn ----------------------------------------------------------------------------------------
 

@@ -15,9 +15,11 @@ from wakeful.contracts.conversation_result import (
     ToolObservability,
 )
 from wakeful.contracts.events import TurnFailed
-from wakeful.contracts.outcomes import OutcomeStatus, RunFailure, RunOutcome, stop_reason
+from wakeful.contracts.iteration_budgets import TURNS
+from wakeful.contracts.outcomes import RunFailure, RunOutcome, stop_reason
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
+from wakeful.decisions.compaction_items import CompactionItem
 from wakeful.decisions.redaction import call_envelope
 from wakeful.surfaces.loop.turn_results import TurnTaken
 from wakeful.surfaces.loop.view import Executed, LoopView
@@ -33,6 +35,7 @@ class Stop:
     failure: RunFailure | None = None
 
 
+PENDING = ("runtime_tool_pending", "approval_required")
 COMPLETED = Stop(RunOutcome.of("completed"))
 
 
@@ -49,31 +52,44 @@ def failed_stop(failure: RunFailure, *, provider: bool = False, retryable: bool 
     return Stop(outcome, "failed", failure=failure)
 
 
-def stop_of(view: LoopView, taken: Mapping[int, TurnTaken], policy_failure: RunFailure | None) -> Stop:
-    """The stop that the turn's last fact stands for."""
+def stop_of(
+    view: LoopView, taken: Mapping[int, TurnTaken], policy_failure: RunFailure | None, own_stops: frozenset[str]
+) -> Stop:
+    """The stop that a run came to. Where several hold: interrupted, what is pending, stalled, a budget.
+
+    `own_stops` names those who stop a turn for the loop; a cancel of anybody else comes from outside.
+    """
+    terminal = view.terminal
+    cancelled = isinstance(terminal, TurnFailed) and terminal.status == "cancelled"
+    if cancelled and any(who not in own_stops for who in view.cancelled_by):
+        return Stop(RunOutcome.of("cancelled"), "interrupted")
+    if view.interrupted is not None:
+        return Stop(RunOutcome.of("interrupted"), "interrupted")
     if view.waiting:
         return Stop(RunOutcome.of("runtime_tool_pending"), "runtime_tool_pending")
-    terminal = view.terminal
     if terminal is None and view.approvals:
         return Stop(RunOutcome.of("approval_required"), "approval_required")
+    if view.stalled is not None:
+        return Stop(RunOutcome.of("stalled"), "stalled")
+    if view.exceeded is not None:
+        return out_of_budget(view.exceeded)
     if not isinstance(terminal, TurnFailed):
         return COMPLETED
     if policy_failure is not None:
         return failed_stop(policy_failure)
-    if terminal.status == "failed":
-        last = taken.get(terminal.steps) or TurnTaken()
-        failure = last.failure or RunFailure(
-            type=terminal.stop_reason, message=terminal.message, turn_count=terminal.steps
-        )
-        provider = last.provider_failed or last.failure is None
-        known = {"provider_error": {"type": failure.type, "message": failure.message}} if provider else {}
-        return failed_stop(failure, provider=provider, retryable=last.failure_retryable, **known)
-    if terminal.status == "cancelled":
+    if cancelled:
         return Stop(RunOutcome.of("cancelled"), "interrupted")
-    budget = "turns" if terminal.stop_reason == "max_steps" else terminal.stop_reason
-    status: OutcomeStatus = "budget_exceeded"
-    reason = stop_reason(status, turn_limit=budget == "turns")
-    return Stop(RunOutcome.of(status, stop_reason=reason), "budget_exceeded", budget=budget)
+    last = taken.get(terminal.steps) or TurnTaken()
+    failure = last.failure or RunFailure(type=terminal.stop_reason, message=terminal.message, turn_count=terminal.steps)
+    provider = last.provider_failed or last.failure is None
+    known = {"provider_error": {"type": failure.type, "message": failure.message}} if provider else {}
+    return failed_stop(failure, provider=provider, retryable=last.failure_retryable, **known)
+
+
+def out_of_budget(budget: str) -> Stop:
+    """A limit, never a completion."""
+    reason = stop_reason("budget_exceeded", turn_limit=budget == TURNS)
+    return Stop(RunOutcome.of("budget_exceeded", stop_reason=reason), "budget_exceeded", budget=budget)
 
 
 def conversation_result(
@@ -85,7 +101,7 @@ def conversation_result(
 ) -> ConversationResult:
     """The result as it leaves the process."""
     messages = tuple(safe_message(message, declarations) for message in view.messages)
-    if len(view.approvals) > 1 and stop.status == "approval_required":
+    if len(view.approvals) > (stop.status == "approval_required") and stop.status in PENDING:
         metadata = {**metadata, "approvals_required": [each.envelope.to_wire() for each in view.approvals]}
     if view.completed_by is not None:
         metadata = {**metadata, "completed_by": view.completed_by}
@@ -97,7 +113,7 @@ def conversation_result(
         messages=messages,
         tool_execution_results=(
             *(safe_execution(entry) for entry in view.own_executions),
-            *(execution(done, declarations) for done in view.executed),
+            *(execution(done, declarations, view.diagnostics.get(done.call.call_id)) for done in view.executed),
         ),
         tool_audit_events=(*view.own_audits, *audits),
         events=tuple(view.events),
@@ -115,7 +131,9 @@ def conversation_result(
         structured_output=view.structured_output,
         approval_required=view.approvals[0].envelope if stop.status == "approval_required" else None,
         failure=stop.failure,
-        interrupted={"action": "cancel"} if stop.status == "interrupted" else None,
+        interrupted=(view.interrupted or {"action": "cancel"}) if stop.status == "interrupted" else None,
+        stalled=view.stalled if stop.status == "stalled" else None,
+        structured_output_diagnostics=view.structured_output_diagnostics,
         metadata=metadata,
         run_outcome=stop.outcome,
     )
@@ -131,7 +149,9 @@ def final_content(messages: tuple[Message, ...]) -> str:
     return next(texts, "")
 
 
-def execution(done: Executed, declarations: Mapping[str, ToolDeclaration]) -> dict[str, Any]:
+def execution(
+    done: Executed, declarations: Mapping[str, ToolDeclaration], diagnostics: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """A mediated call for the caller."""
     entry = ToolExecution(
         tool_name=done.name,
@@ -139,6 +159,7 @@ def execution(done: Executed, declarations: Mapping[str, ToolDeclaration]) -> di
         result=done.result,
         runtime=done.result.get("runtime"),
         turn_count=done.turn,
+        diagnostics=diagnostics,
         **call_envelope(done.call.parameters, declarations.get(done.name)),
     )
     return entry.model_dump(mode="json", exclude_none=True)
@@ -157,6 +178,17 @@ def safe_message(message: Message, declarations: Mapping[str, ToolDeclaration]) 
             "metadata": {**message.metadata, **envelope},
         }
     )
+
+
+def safe_item(item: CompactionItem, declarations: Mapping[str, ToolDeclaration]) -> CompactionItem:
+    """A message that was moved out: the parameters of a call leave redacted like any other."""
+    said = item.metadata.get("message")
+    payload = said.get("payload") if isinstance(said, dict) else None
+    if item.type != "message:tool_call" or said is None or not isinstance(payload, dict):
+        return item
+    envelope = call_envelope(payload.get("parameters"), declarations.get(str(payload.get("tool_name"))))
+    safe = {**payload, "parameters": envelope["parameters"]}
+    return item.model_copy(update={"metadata": {**item.metadata, "message": {**said, "payload": safe}}})
 
 
 def safe_execution(entry: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from wakeful.contracts.audit import ToolAudit
-from wakeful.contracts.conversation_result import ConversationResult, ResultEvent, ToolEvent
+from wakeful.contracts.conversation_result import (
+    ConversationResult,
+    ResultEvent,
+    StructuredOutputDiagnostics,
+    ToolEvent,
+)
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.jsonable import NotJson, plain
 from wakeful.contracts.outcomes import RunFailure
@@ -53,6 +58,7 @@ class TurnTaken:
     continuation: tuple[Message, ...] = ()
     provider_diagnostics: tuple[dict[str, Any], ...] = ()
     structured_output: Any = None
+    structured_output_diagnostics: StructuredOutputDiagnostics | None = None
     failure: RunFailure | None = None
     failure_retryable: bool = True
     provider_failed: bool = False
@@ -99,6 +105,9 @@ def _read(given: Mapping[str, Any], turn: int, resolve: Callable[[str], str], us
         continuation=normalise_all(given.get("continuation_messages") or (), at="continuation_messages"),
         provider_diagnostics=tuple(_objects(given, "provider_diagnostics")),
         structured_output=_json(given, "structured_output"),
+        structured_output_diagnostics=next(
+            iter(_values(given, "structured_output_diagnostics", StructuredOutputDiagnostics)), None
+        ),
         tool_execution_results=tuple(_objects(given, "tool_execution_results")),
         tool_audit_events=tuple(_values(given, "tool_audit_events", ToolAudit)),
         tool_events=tuple(_values(given, "tool_events", ToolEvent)),

@@ -10,30 +10,36 @@ from typing import Any
 
 from wakeful.contracts import transcript
 from wakeful.contracts.audit import ToolAudit
-from wakeful.contracts.conversation_result import ResultEvent, ToolEvent
+from wakeful.contracts.conversation_result import ResultEvent, StructuredOutputDiagnostics, ToolEvent
 from wakeful.contracts.envelope import Recorded, iso
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
     AssistantRecorded,
-    CompletionBlocked,
+    CompletionPolicyContinued,
+    IdenticalFailureNudged,
+    InterruptReceived,
+    IterationBudgetExceeded,
     LimitChanged,
+    LoopFact,
+    LoopStalled,
     ModelFailed,
     ModelRequested,
     ObserverFailed,
     PermissionEvaluated,
+    RuntimeToolRequested,
     Terminal,
-    ToolDeclarationsRejected,
     ToolFailed,
-    ToolMediationDisabled,
-    ToolMediationFailed,
     ToolResult,
+    ToolResultDiagnosed,
     ToolStarted,
     TranscriptClosed,
-    TranscriptLockContended,
+    TranscriptCompactionCompleted,
     TranscriptLockReleaseFailed,
+    TranscriptOverflowArchived,
     TranscriptPersistFailed,
     TurnFailed,
+    TurnInterruptRequested,
 )
 from wakeful.contracts.pending_actions import PendingAction, approval_envelope
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
@@ -41,7 +47,9 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.policy.call_gates import CallGates, CallRule
 from wakeful.decisions.redaction import call_envelope
+from wakeful.decisions.views.mapping import is_turns
 from wakeful.surfaces.loop import loop_events
+from wakeful.surfaces.loop.budgeting import RunBudgets
 from wakeful.surfaces.loop.execution import failed
 from wakeful.surfaces.loop.loop_events import HostIds, LoopEvent
 from wakeful.surfaces.loop.turn_results import Asked, TurnTaken
@@ -70,6 +78,10 @@ class Sources:
     asked: dict[str, Message] = field(default_factory=dict)
     """What an executor wants a person to decide about, by call: its own envelope, whole."""
     rules: tuple[CallRule, ...] = ()
+    request_ids: dict[str, str] = field(default_factory=dict)
+    """What a mediator calls the request of a call; any other has its id from run, tool and call."""
+    compacted: tuple[Message, ...] = ()
+    """The transcript as the newest compaction left it."""
 
 
 @dataclass(slots=True)
@@ -103,9 +115,9 @@ class Waiting:
 class LoopView:
     """The fold. `take` it every fact of the run's stream, in order."""
 
-    def __init__(self, messages: tuple[Message, ...], sources: Sources, max_turns: int, ids: HostIds) -> None:
+    def __init__(self, messages: tuple[Message, ...], sources: Sources, budgets: RunBudgets, ids: HostIds) -> None:
         self._sources = sources
-        self._max_turns = max_turns
+        self._budgets = budgets
         self._ids = ids
         self._open: list[Asked] = []
         self._outcomes: dict[str, ToolResult | ToolFailed] = {}
@@ -122,6 +134,7 @@ class LoopView:
         self.own_audits: list[ToolAudit] = []
         self.provider_diagnostics: list[dict[str, Any]] = []
         self.structured_output: Any = None
+        self.structured_output_diagnostics: StructuredOutputDiagnostics | None = None
         self.swallowed: list[dict[str, str]] = []
         """What was raised and changed nothing."""
         self.terminal: Terminal | None = None
@@ -133,6 +146,15 @@ class LoopView:
         """Calls that a person has to decide about, in model order."""
         self.waiting: tuple[RuntimeToolRequest, ...] = ()
         """What clients have to run before the run goes on."""
+        self.exceeded: str | None = None
+        """The budget that was passed."""
+        self.stalled: dict[str, Any] | None = None
+        self.interrupted: dict[str, Any] | None = None
+        """What came along with the interrupt that ended the run."""
+        self.cancelled_by: list[str] = []
+        """Who asked the turn to stop, in order."""
+        self.diagnostics: dict[str, dict[str, Any]] = {}
+        """What the host noted about results, by call."""
 
     def pause(self, waiting: tuple[RuntimeToolRequest, ...]) -> None:
         """The run pauses on these, and on what a person has to decide."""
@@ -150,11 +172,15 @@ class LoopView:
 
     def _made(self, recorded: Recorded) -> list[LoopEvent]:
         fact = recorded.fact
+        if not is_turns(fact):
+            return []  # inside a call, which stands here itself
         step, call_id = fact.step or 0, fact.call_id or ""
+        self._budgets.at(fact.at)
         match fact.event:
             case ModelRequested():
                 self.turn = step
-                return [loop_events.turn_started(step, self._max_turns, len(self.messages))]
+                self._budgets.took_a_turn()
+                return [loop_events.turn_started(step, self._budgets.turns_allowed, len(self.messages))]
             case AssistantRecorded():
                 return self._said(self._turn_taken(step))
             case ModelFailed():
@@ -163,42 +189,71 @@ class LoopView:
             case ToolStarted() as event:
                 if event.dispatched:
                     self.gates = self.gates.called(event.tool_name)
+                    self._budgets.ran(call_id, event.tool_name)
                 return [self._started(event, step, call_id)]
             case PermissionEvaluated() as event:
                 if any(said.completes for said in event.said):
                     self.completed_by = call_id
                 return []
+            case RuntimeToolRequested() as event:
+                self._budgets.ran(call_id, event.tool_name)
+                return []
+            case TurnInterruptRequested() as event:
+                self.cancelled_by.append(event.requested_by)
+                return []
             case ActionRequired() as event:
+                self._budgets.let_go(call_id)
                 return [self._asks(event, step, call_id, iso(fact.at))]
             case ActionResolved() as event:
                 self.approvals = [each for each in self.approvals if each.record_id != event.action_id]
                 return []
             case ToolResult() | ToolFailed() as event:
+                self._budgets.let_go(call_id)
                 self._outcomes[call_id] = event
                 success = isinstance(event, ToolResult)
                 return [loop_events.tool_result(step, event.tool_name, call_id, success=success), *self._settled()]
             case LimitChanged() as event:
-                return [loop_events.budget_exceeded(event)]
+                told = loop_events.budget_exceeded(event, self._budgets)
+                self.exceeded = self.exceeded or told.payload["budget"]
+                return [told]
+            case LoopFact() as event:
+                return self._of_loop(event)
             case Terminal() as event:
                 self.terminal = event
                 if isinstance(event, TurnFailed) and event.status == "failed":
                     failure = self._turn_taken(event.steps).failure
                     return [loop_events.failed(failure.message if failure else event.message, event.steps)]
                 return []
-            case ToolDeclarationsRejected() | ToolMediationDisabled() as event:
-                return [loop_events.declarations(event)]
-            case ToolMediationFailed() | CompletionBlocked() as event:
-                return [loop_events.mediated(event)]
-            case TranscriptLockContended() as event:
-                return [loop_events.lock_contention(event)]
-            case ObserverFailed() | TranscriptPersistFailed() | TranscriptLockReleaseFailed() as event:
-                told = loop_events.swallowed(event)
-                self.swallowed.append({"event": told.name, **told.payload})
-                return [told]
-            case TranscriptClosed() as event:
-                return self._closed(event)
             case _:
                 return []
+
+    def _of_loop(self, event: LoopFact) -> list[LoopEvent]:
+        """What the loop itself noted."""
+        match event:
+            case TranscriptClosed():
+                return self._closed(event)
+            case ObserverFailed() | TranscriptPersistFailed() | TranscriptLockReleaseFailed():
+                told = loop_events.noted(event)
+                self.swallowed.append({"event": told.name, **told.payload})
+                return [told]
+            case IterationBudgetExceeded():
+                self.exceeded = self.exceeded or event.budget
+            case LoopStalled():
+                self.stalled = event.model_dump(mode="json")
+            case IdenticalFailureNudged() | CompletionPolicyContinued():
+                self.messages.append(transcript.text("user", event.message))
+            case InterruptReceived():
+                if event.message is not None:
+                    self.messages.append(transcript.normalise(event.message))
+                if event.action == "cancel":
+                    self.interrupted = {**event.details, "action": event.action}
+            case ToolResultDiagnosed():
+                self.diagnostics[event.tool_call_id] = event.diagnostics
+            case TranscriptCompactionCompleted() | TranscriptOverflowArchived():
+                self.messages = list(self._sources.compacted)
+            case _:
+                pass
+        return [loop_events.noted(event)]
 
     # --- turns ------------------------------------------------------------------------------------------------------
 
@@ -223,6 +278,8 @@ class LoopView:
             self.request_metadata = taken.request_metadata
         if taken.structured_output is not None:
             self.structured_output = taken.structured_output
+        if taken.structured_output_diagnostics is not None:
+            self.structured_output_diagnostics = taken.structured_output_diagnostics
         self.provider_diagnostics += taken.provider_diagnostics
         self.own_executions += taken.tool_execution_results
         self.own_audits += taken.tool_audit_events

@@ -49,6 +49,7 @@ class ForeignTool(DeclaredTool):
             timeout=options.timeout,
             retries=options.retries,
             locks=options.locks,
+            parallel_safe=not options.writes,
             reads_private=options.reads_private,
             changes_state=options.changes_state,
             leaves_machine=options.leaves_machine,

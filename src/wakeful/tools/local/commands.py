@@ -38,6 +38,7 @@ def declared(name: str, description: str, compiled: schema.Compiled, sandbox: Sa
         input_schema=compiled.schema,
         effect="irreversible",
         timeout=command_runs.MAX_TIMEOUT_MS / 1000 + 30,
+        parallel_safe=False,
         permission_class="execute",
         capabilities=("shell", "filesystem", *(("network",) if network else ())),
         categories=("local",),
@@ -105,7 +106,12 @@ class ExecCommand(DeclaredTool):
             "stderr_artifact": at_stderr,
         }
         dropped = ended.stdout.dropped_bytes + ended.stderr.dropped_bytes
-        metadata = {"duration_ms": round(ended.duration_ms), "tty": tty, "dropped_bytes": dropped}
+        metadata = {
+            "exit_status": ended.exit_status,
+            "duration_ms": round(ended.duration_ms),
+            "tty": tty,
+            "dropped_bytes": dropped,
+        }
         return ToolOutput(
             envelope,
             artifacts=tuple(artifacts),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from wakeful.contracts.errors import ToolReported
-from wakeful.contracts.tools import Effect, ToolDeclaration
+from wakeful.contracts.tools import Effect, Freeform, ToolDeclaration
 from wakeful.tools.function import FunctionTool
 from wakeful.tools.local.text_lines import is_sound
 from wakeful.tools.options import CheckedOptions
@@ -30,7 +30,9 @@ class FileTool(FunctionTool[..., Any, Any]):
         *,
         access: Literal["read", "write"],
         effect: Effect,
+        freeform: Freeform | None = None,
     ) -> None:
+        self._freeform = freeform
         writes = access == "write"
         options = CheckedOptions(
             effect=effect,
@@ -58,6 +60,7 @@ class FileTool(FunctionTool[..., Any, Any]):
                     "capabilities": ("filesystem", self._access),
                     "categories": ("files",),
                     "parallel_safe": self._access == "read",
+                    "freeform": self._freeform,
                     # A file that is half written is worse than one that is written late.
                     "interrupt_behavior": "block" if self._access == "write" else "cancel",
                 }

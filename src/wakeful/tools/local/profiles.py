@@ -32,7 +32,6 @@ PROFILES: Mapping[Profile, tuple[str, ...]] = MappingProxyType(
 )
 _FILE_TOOLS: Mapping[str, Callable[[Workspace | None], Tool[Any]]] = MappingProxyType(
     {
-        "wakeful/read_file": read_file_tool,
         "wakeful/edit_file": edit_file_tool,
         "wakeful/write_file": write_file_tool,
         "wakeful/apply_patch": apply_patch_tool,
@@ -41,9 +40,14 @@ _FILE_TOOLS: Mapping[str, Callable[[Workspace | None], Tool[Any]]] = MappingProx
 
 
 def local_tools(
-    workspace: Workspace | None, profile: Profile = "coding", commands: Sequence[Tool[Any]] = ()
+    workspace: Workspace | None,
+    profile: Profile = "coding",
+    commands: Sequence[Tool[Any]] = (),
+    readable: Sequence[Workspace] = (),
 ) -> list[Tool[Any]]:
     """The tools of a profile, in its order. `commands` are those that run programs, where this machine has them.
+
+    `readable` are folders outside the workspace that may be read, by absolute path, and not written.
 
     Without a workspace the tools are there and refuse every call.
     """
@@ -52,7 +56,9 @@ def local_tools(
     runnable = {tool.name: tool for tool in commands}
     found: list[Tool[Any]] = []
     for name in PROFILES[profile]:
-        if name in _FILE_TOOLS:
+        if name == "wakeful/read_file":
+            found.append(read_file_tool(workspace, readable))
+        elif name in _FILE_TOOLS:
             found.append(_FILE_TOOLS[name](workspace))
         elif name in runnable:
             found.append(runnable[name])

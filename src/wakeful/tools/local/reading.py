@@ -4,6 +4,8 @@ Text comes with line numbers unless they are not wanted; a picture comes as a pi
 refused by name.
 """
 
+from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -25,8 +27,8 @@ MAX_ENTRIES = 50
 _PICTURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 
 
-def read_file_tool(workspace: Workspace | None) -> FileTool:
-    """The tool, for one workspace."""
+def read_file_tool(workspace: Workspace | None, readable: Sequence[Workspace] = ()) -> FileTool:
+    """The tool, for one workspace, and for further folders that are named by absolute path."""
 
     def read_file(
         path: str,
@@ -42,7 +44,7 @@ def read_file_tool(workspace: Workspace | None) -> FileTool:
             limit: How many lines to show at most.
             numbered: Show a line number and a tab before each line; they are not part of the file.
         """
-        root = given(workspace)
+        root = next((folder for folder in readable if _is_in(path, folder)), None) or given(workspace)
         try:
             data = root.read(path).data
         except ToolReported as report:
@@ -61,6 +63,11 @@ def read_file_tool(workspace: Workspace | None) -> FileTool:
         return shown(path, data, start_line, limit, numbered)
 
     return FileTool(read_file, workspace, access="read", effect="pure")
+
+
+def _is_in(path: str, folder: Workspace) -> bool:
+    """Does the path begin there? Whether it stays there is seen to when it is opened."""
+    return path.startswith("/") and any(PurePath(path).is_relative_to(each) for each in (folder.named, folder.root))
 
 
 def shown(path: str, data: bytes, start_line: int, limit: int, numbered: bool) -> str:

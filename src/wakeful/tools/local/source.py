@@ -66,10 +66,15 @@ class LocalTools(ToolSource):
 
         own = [Path(path) for path in self._surroundings.own_files]
         hidden = tuple(name for path in own for name in store_files(str(path)))
-        settings = replace(self._settings, hidden=(*self._settings.hidden, *hidden))
+        readable = self._surroundings.readable
+        settings = replace(
+            self._settings,
+            hidden=(*self._settings.hidden, *hidden),
+            read_roots=(*self._settings.read_roots, *readable),
+        )
         sandbox = self._sandbox = Sandbox(self.root, settings, keys=self._surroundings.keys())
         files = tuple(Path(path) for path in hidden if not path.endswith("/"))
         workspace = Workspace.at(self.root, protected=(*PROTECTED, *covering(self.root, own)), unseen=files)
         budget = OutputBudget.from_settings(owner_file().table("runtime"), os.environ)
         commands = [ExecCommand(sandbox, budget), ExecCommandBatch(sandbox, budget)]
-        return local_tools(workspace, self.profile, commands)
+        return local_tools(workspace, self.profile, commands, [Workspace.at(folder) for folder in readable])

@@ -8,6 +8,7 @@ import dataclasses
 from typing import Any
 
 from wakeful.contracts.probes import ProbeAnswer, StillUnknown
+from wakeful.contracts.tools import Freeform
 from wakeful.tools.context import RunContext
 from wakeful.tools.local import patch_planning, unified_diff
 from wakeful.tools.local.changing import Changes, bytes_at
@@ -17,6 +18,22 @@ from wakeful.tools.local.patch_planning import Change
 from wakeful.tools.local.text_lines import is_binary
 from wakeful.workspaces import Workspace
 from wakeful.workspaces.refusals import refused
+
+DIFF = Freeform(
+    parameter="patch",
+    grammar=r"""start: file+
+file: git* old new hunk*
+git: /(diff|index|old|new|deleted|similarity|rename) [^\n]*/ LF
+old: "--- " PATH LF
+new: "+++ " PATH LF
+hunk: HEAD line+
+HEAD: /@@[^\n]*\n/
+line: /[ +\\-][^\n]*/ LF | LF
+PATH: /[^\n]+/
+LF: "\n"
+""",
+)
+"""A unified diff, for providers that hold a model to a grammar. What it lets through is read by `unified_diff` too."""
 
 
 def write_file_tool(workspace: Workspace | None) -> FileTool:
@@ -102,7 +119,8 @@ def apply_patch_tool(workspace: Workspace | None) -> FileTool:
             planned = _planned(root, unified_diff.parse(patch))
             return changes.carry_out(ctx.idempotency_key, planned.changes, "\n".join(planned.told))
 
-    return _probed(FileTool(apply_patch, workspace, access="write", effect="probeable"), changes)
+    made = FileTool(apply_patch, workspace, access="write", effect="probeable", freeform=DIFF)
+    return _probed(made, changes)
 
 
 def _planned(root: Workspace, files: list[unified_diff.FileDiff]) -> patch_planning.Plan:

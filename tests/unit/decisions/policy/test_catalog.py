@@ -11,7 +11,7 @@ from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.tool_catalog import CatalogEntry, ToolCatalog
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict
-from wakeful.decisions.policy.catalog import entry_of, resolve_catalog, summary
+from wakeful.decisions.policy.catalog import entry_of, referring, resolve_catalog, summary
 from wakeful.decisions.policy.judging import compile_policy
 from wakeful.decisions.policy.permissions import default_policy
 
@@ -79,17 +79,31 @@ def test_each_tool_says_what_policy_makes_of_it_and_none_is_missing_without_a_wo
         CatalogEntry(tool_name="x", description="", policy="maybe", policy_reason="")  # type: ignore[arg-type]
 
 
+def test_nothing_is_called_sandboxed_without_saying_by_what() -> None:
+    held = Confinement(mode="bubblewrap", cwd="shop", read_roots=("/",), write_roots=("shop",))
+    assert by_name(catalog())["exec_command"].sandbox == Confinement(mode="bubblewrap", cwd="shop")
+    fields: dict[str, Any] = {"tool_name": "x", "description": "", "policy": "sandboxed", "policy_reason": "held"}
+    assert CatalogEntry(**fields, sandbox=held).sandbox == held
+    for nothing in (None, Confinement(mode="not_enforced", cwd="shop")):
+        with pytest.raises(ValueError, match="nothing says what holds it"):
+            CatalogEntry(**fields, sandbox=nothing)
+    # What nothing holds says so, and is not called sandboxed.
+    free = entry_of(a_tool("exec_command"), ALLOW, Confinement(mode="not_enforced", cwd="shop", reason="no bwrap"))
+    assert (free.policy, free.sandbox.mode if free.sandbox else None) == ("allowed", "not_enforced")
+
+
 def test_the_model_is_told_of_what_is_allowed_asked_or_sandboxed() -> None:
     assert catalog().offered == ("look", "post", "exec_command", "mcp.github/merge")
 
 
 @pytest.mark.spec("STD-CAT-02", "STD-CAT-03", "STD-CAT-04")
-def test_an_entry_has_its_name_a_safe_summary_its_schema_or_where_it_is_and_where_its_metadata_is() -> None:
+def test_an_entry_has_its_name_a_safe_summary_its_schema_or_where_it_is() -> None:
     # A policy that changes within the turn changes no name, and no place in the list.
     declared = [tool.name for tool in TOOLS]
     for made in (catalog(), catalog(Rule(match="*", decision="deny")), catalog(Rule(match="post", decision="allow"))):
         assert [entry.tool_name for entry in made.entries] == [*declared, "mcp.mail/send"]
-    entries = by_name(catalog(schema_refs={"post": "sha256:1"}, metadata_refs={"look": "sha256:2"}))
+    entries = by_name(catalog())
+    entries["post"] = referring(entries["post"], {"input_schema_ref": "sha256:1"})
     assert entries["look"].description == "Looks."
     hostile = a_tool("x", description="\x1b[2JApprove?\r\u202eyes" + "y" * 900)
     shown = entry_of(hostile, ALLOW).description
@@ -99,7 +113,6 @@ def test_an_entry_has_its_name_a_safe_summary_its_schema_or_where_it_is_and_wher
     assert (entries["look"].input_schema, entries["look"].input_schema_ref) == ({"type": "object"}, None)
     assert (entries["post"].input_schema, entries["post"].input_schema_ref) == (None, "sha256:1")
     assert all((one.input_schema is None) != (one.input_schema_ref is None) for one in entries.values())
-    assert (entries["look"].metadata_ref, entries["post"].metadata_ref) == ("sha256:2", None)
 
 
 @pytest.mark.spec("STD-CAT-05")

@@ -15,10 +15,9 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.policy.actions import ActionPolicyResolver
 from wakeful.decisions.policy.judging import CallUnderJudgement, compile_policy, judge
 from wakeful.decisions.policy.permissions import default_policy
-from wakeful.decisions.policy.tiers import tiered
 from wakeful.decisions.policy.visibility import ToolPolicyFilter, ToolVisibility
 from wakeful.surfaces.loop import ToolAccessPolicy as LoopToolAccessPolicy
-from wakeful.surfaces.loop import ToolPolicy
+from wakeful.surfaces.loop import ToolPolicy, tiered
 from wakeful.surfaces.loop import ToolPolicyFilter as LoopToolPolicyFilter
 
 ANN = ExecutionPrincipal(acting_user_id="ann", effective_agent_id="a", auth_source="user", request_context="chat")

@@ -7,6 +7,28 @@ from typing import Any
 import pytest
 
 from loop_host import Host, calling, search
+from wakeful.surfaces import loop
+
+MECHANICS = {
+    "message-envelope normalisation": {"Message", "normalise", "normalise_all"},
+    "conversation request and result models": {"ConversationRequest", "ConversationResult"},
+    "execution-principal context": {"ExecutionPrincipal"},
+    "optional transcript compaction": {"compact", "Compaction", "CompactionItem", "TranscriptCompactionPolicy"},
+    "multi-turn loop sequencing": {"ConversationLoop"},
+    "tool-call validation and mediation": {
+        *("ToolExecutionCore", "ToolExecutor", "ToolResultTruncator", "mediate_turn"),
+        *("ToolPolicy", "ToolPolicyFilter", "ToolAccessPolicy", "Tiers", "tiered"),
+        *("runtime_tool_policy", "runtime_local_declarations", "resolve_principal"),
+        *("ActionPolicy", "ActionPolicyProvider", "ActionPolicyResolver"),
+    },
+    "completion-policy and iteration-budget stops": {
+        *("CompletionPolicy", "CompletionDecision", "IterationBudget", "SpinDetector", "IdenticalFailureTracker")
+    },
+    "transcript persister and transcript lock contracts": {
+        *("TranscriptPersister", "ConversationLock", "MemoryConversationLock")
+    },
+}
+"""What a host finds. The lifecycle events are told by the loop itself, to `on_event` and the hook `loop_event`."""
 
 WATCHED = (
     "open",
@@ -34,6 +56,17 @@ async def _whole_run() -> None:
     host = Host(calling(search("a"), search("b")), calling(search("c")), {"content": "done"})
     result = await host.mediated()
     assert (result.completed, len(host.calls), host.names[-1]) == (True, 3, "completed")
+
+
+@pytest.mark.spec("API-BND-01")
+async def test_the_loop_offers_its_mechanics_and_nothing_else() -> None:
+    named = [name for names in MECHANICS.values() for name in names]
+    assert sorted(named) == sorted(loop.__all__)
+    for name in named:
+        assert getattr(loop, name) is not None
+    host = Host({"content": "x"})
+    await host.run()
+    assert host.names == ["turn_started", "completed"], "and its lifecycle events"
 
 
 @pytest.mark.spec("API-BND-02")

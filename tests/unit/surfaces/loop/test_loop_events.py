@@ -7,15 +7,39 @@ import pytest
 from loop_host import Host, calling, search
 from wakeful.contracts.envelope import SCHEMA_VERSION, event_id, iso
 
+REPEATED = {"tool_name", "parameters_hash", "signature_hash", "turn", "repeat_count", "threshold"}
+FOLDED = {"policy", "total_messages", "compact_count", "retained_count", "boundary"}
+DECIDED = {"tool_name", "turn", "message", "context"}
 KEYS = {
     "turn_started": {"turn", "max_turns", "message_count"},
     "tool_call": {"turn", "tool_name", "tool_call_id", "parameters", "parameters_sha256", "parameters_redacted"},
     "tool_result": {"turn", "tool_name", "tool_call_id", "success"},
+    "tool_result_truncated": {
+        *("turn", "tool_name", "tool_call_id", "original_bytes", "excerpt_bytes", "citations_dropped")
+    },
+    "tool_result_diagnostics": {"tool_name", "tool_call_id", "turn", "host_key"},
+    "runtime_tool_pending": {"turn", "tool_name", "tool_call_id", "request_id"},
+    "approval_required": {"turn", "tool_name", "tool_call_id", "action_id"},
     "budget_exceeded": {"budget", "dimension", "current", "ceiling"},
+    "loop_stalled": REPEATED,
+    "identical_failure_nudged": REPEATED | {"error_code", "message"},
+    "completion_policy_continue": DECIDED,
+    "completion_policy_stop": DECIDED,
     "continuation_message_added": {"turn", "role"},
+    "tool_call_gate_completion_blocked": {
+        *("turn", "rule_id", "reason", "counters"),
+        *("require_tool_use", "min_tool_calls", "require_one_of"),
+    },
+    "interrupt_received": {"turn", "action", "message", "source"},
+    "interrupt_ignored": {"reason", "turn"},
     "tool_declarations_rejected": {"rejected", "rejected_count", "accepted_count"},
     "tool_mediation_disabled": {"reason", "rejected", "rejected_count"},
+    "pre_tool_mediation_error": {"turn", "tool_name", "tool_call_id", "reason"},
     "transcript_lock_contention": {"session_id"},
+    "compaction_started": FOLDED,
+    "compaction_completed": FOLDED | {"provenance", "conservation", "summarizer", "summary_preview"},
+    "compaction_failed": FOLDED | {"error"},
+    "compaction_overflow_archived": FOLDED | {"provenance", "conservation", "archive_id", "archived_count"},
     "observer_failed": {"surface", "error"},
     "transcript_persist_failed": {"surface", "error"},
     "transcript_lock_release_failed": {"surface", "error"},
@@ -58,14 +82,101 @@ async def everything_told() -> list[tuple[str, dict[str, Any]]]:
     await contended.run(transcript_lock=Broken(None), session_id="s")
     failing = Host(RuntimeError("no"))
     await failing.run()
-    return [*rejecting.told, *full.told, *contended.told, *failing.told]
+    hosts = [rejecting, full, contended, failing, *await _with_guards(), *await _with_pauses(), *await _folding()]
+    return [event for host in hosts for event in host.told]
 
 
-async def test_every_event_of_this_version_has_its_name_and_keys() -> None:
+class Policy:
+    """Not done at first, then done."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def record_tool_result(self, *_: Any) -> dict[str, Any]:
+        self.seen += 1
+        return {"complete": self.seen > 1, "message": "more"}
+
+
+async def _with_guards() -> list[Host]:
+    cited = [{"source": "s", "excerpt": "x" * 50} for _ in range(3)]
+    stalled = Host(*[calling(search("x"))] * 2)
+    stalled.answers["x"] = {"success": True, "result": "x" * 99, "metadata": {"citations": cited}}
+    await stalled.mediated(
+        spin_detector={"threshold": 2},
+        tool_result_truncator={"max_bytes": 70},
+        post_tool_result_diagnostics=lambda *_: {"host_key": 1},
+    )
+    nudged = Host(*[calling(search("x"))] * 2, {"content": "done"})
+    nudged.answers["x"] = {"success": False, "error": "no"}
+    await nudged.mediated(identical_failure_tracker=True)
+    decided = Host(*[calling(search("x"))] * 2)
+    await decided.mediated(completion_policy=Policy())
+    note = {"content": "hey", "metadata": {"source": "phone"}}
+    answers: list[Any] = ["nonsense", note]
+    interrupted = Host(*[calling(search("x"))] * 2, {"content": "done"})
+    await interrupted.mediated(interrupt_source=lambda *_: answers.pop(0) if answers else None)
+    return [stalled, nudged, decided, interrupted]
+
+
+async def _with_pauses() -> list[Host]:
+    client = {"name": "client/pick", "description": "Pick.", "parameters": {"type": "object", "properties": {}}}
+    waiting = Host(calling({"name": "client/pick", "parameters": {}}))
+    await waiting.run(tool_declarations={"client/pick": client}, max_turns=2)
+    asking = Host(calling(search("x")))
+    envelope = {"type": "approval_required", "content": "may I?", "payload": {"action_id": "a"}}
+    asking.answers["x"] = {"success": False, "status": "approval_required", "approval_required": envelope}
+    await asking.mediated()
+    blocked = Host({"content": "done"}, calling(search("x")), {"content": "done"})
+    await blocked.mediated(tool_call_rules=[{"require_tool_use": True}], pre_tool_mediator=lambda context: "what?")
+    return [waiting, asking, blocked]
+
+
+async def _folding() -> list[Host]:
+    policy = {"enabled": True, "max_messages": 2, "recent_messages": 1}
+    hosts = []
+    for more in ({"summarizer": lambda *_: "s"}, {"summarizer": lambda *_: ""}, {}):
+        host = Host({"content": "ok"})
+        overflow = {} if more else {"overflow_archive_enabled": True, "overflow_threshold_bytes": 1}
+        given = [{"role": "user", "content": str(number)} for number in range(3)]
+        await host.run(given, compaction_policy={**policy, **overflow}, **more)
+        hosts.append(host)
+    return hosts
+
+
+@pytest.mark.spec("API-EVT-02")
+async def test_every_event_there_is_has_its_name_and_keys() -> None:
     told = await everything_told()
     assert {name for name, _ in told} == set(KEYS)
     for name, payload in told:
         assert set(payload) == KEYS[name], name
+
+
+@pytest.mark.spec("API-RES-11")
+async def test_the_result_lists_every_lifecycle_event_with_its_place_in_the_log() -> None:
+    answers: list[Any] = [{"content": "hey"}]
+    host = Host(*[calling(search("x"))] * 2, {"content": "done"})
+    host.answers["x"] = {"success": True, "result": "x" * 99}
+    given = [{"role": "user", "content": str(number)} for number in range(3)]
+    result = await host.mediated(
+        given,
+        interrupt_source=lambda *_: answers.pop(0) if answers else None,
+        tool_result_truncator={"max_bytes": 10},
+        completion_policy=Policy(),
+        compaction_policy={"enabled": True, "max_messages": 2, "recent_messages": 1},
+        summarizer=lambda *_: "s",
+    )
+    listed = [(event.type, event.metadata) for event in result.events]
+    assert listed == host.told[:-1], "everything that was told, but `completed`"
+    assert {
+        *("interrupt_received", "tool_result_truncated", "completion_policy_stop", "completion_policy_continue"),
+        *("compaction_started", "compaction_completed"),
+    } <= {event.type for event in result.events}
+    log = {recorded.event_id: recorded for recorded in await host.log()}
+    for event in result.events:
+        recorded = log[event.event_id or ""]
+        assert (event.event_seq, event.created_at) == (recorded.seq, iso(recorded.fact.at))
+        assert event.type in recorded.fact.event.aliases
+        assert (event.schema_version, event.session_id) == (SCHEMA_VERSION, recorded.agent_id)
 
 
 @pytest.mark.spec("API-EVT-01")

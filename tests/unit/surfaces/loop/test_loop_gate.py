@@ -13,7 +13,7 @@ from wakeful.service.abilities import Abilities, Ability, AbilityRefused
 from wakeful.service.cancelling import cancel_turn
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.replay import replay_turn
-from wakeful.surfaces.loop import ConversationLoop, mediate_turn
+from wakeful.surfaces.loop import ConversationLoop, ToolPolicy, mediate_turn, tiered
 
 CLOCK_CALL: dict[str, Any] = {"name": "ability/clock", "parameters": {}}
 DONE = {"content": "done"}
@@ -430,6 +430,23 @@ async def test_a_provider_and_the_write_categories_of_the_registry_count() -> No
     host.hooks.register("write_capable_categories", lambda categories, context: [*categories, "lookup"])
     tools = {"ability/search": {**SEARCH, "category": "lookup"}, "ability/clock": CLOCK}
     assert errors(await host.mediated(tool_declarations=tools)) == ["tool_not_found", None]
+
+
+@pytest.mark.spec("API-VIS-14")
+async def test_a_host_lists_a_few_tools_in_full_and_the_rest_is_found_by_searching_and_can_be_called() -> None:
+    tools = {f"shop/tool_{n:02}": {**CLOCK, "name": f"shop/tool_{n:02}"} for n in range(40)}
+    tools["shop/refund"] = {**CLOCK, "name": "shop/refund", "description": "Gives money back."}
+    shown = ToolPolicy().resolve(tools, {"allow_write_tools": True})
+    tiers = tiered(shown, preferred=["shop/tool_39"])
+    assert len(tiers.first) == 15 and "shop/refund" not in tiers.first
+    assert set(tiers.first) | set(tiers.rest) == set(shown) == set(tools)
+    # Nobody lists more in full, and whatever is not listed is found by its own words.
+    assert len(tiered(shown, limit=40).first) == 15
+    assert all(name in tiers.search(name.rpartition("/")[2].replace("_", " "), limit=40) for name in tiers.rest)
+    (found,) = tiers.search("money")
+    host = Host(calling({"name": found, "parameters": {}}), DONE)
+    result = await host.mediated(tool_declarations=tools)
+    assert errors(result) == [None] and [call.tool_name for call in host.calls] == ["shop/refund"]
 
 
 @pytest.mark.spec("API-ACT-07")

@@ -8,7 +8,7 @@ import pytest
 from loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.contracts.declaring import normalize_for_conversation_request
 from wakeful.contracts.errors import InvalidConfig, InvalidValue
-from wakeful.contracts.principals import ExecutionPrincipal
+from wakeful.contracts.principals import CapabilityCeiling, ConversationOwner, ExecutionPrincipal
 from wakeful.contracts.requests import ConversationRequest
 from wakeful.contracts.tool_calls import ToolCall, ToolCallMetadata
 from wakeful.surfaces.loop import ConversationLoop, ToolExecutionCore
@@ -264,3 +264,77 @@ async def test_inversion_without_a_schema_a_wrong_type_reaches_the_executor() ->
     blind = {**LOOK, "parameters": {"required": ["q"]}}
     await looked(host, tools={"ability/look": blind}, context={"customer": {"id": "cust-seven"}})
     assert host.calls[0].parameters["n"] == "1"
+
+
+@pytest.mark.spec("API-PRI-11")
+async def test_who_a_run_acts_for_is_said_by_the_hosts_hook_where_the_request_does_not() -> None:
+    asked: list[Any] = []
+
+    def known(found: Any, request_context: dict[str, Any]) -> Any:
+        asked.append((found, request_context))
+        return request_context["says"]
+
+    async def run_as(says: Any, who: dict[str, Any] | None = None) -> tuple[Host, dict[str, Any]]:
+        host = Host(calling(search("x")), {"content": "done"})
+        host.hooks.register("execution_principal", known)
+        request = {"request": {"messages": [], "principal": who}} if who is not None else {}
+        tools = {"ability/search": EDIT}
+        result = await host.run(
+            tool_executor=host, tool_declarations=tools, context={"says": says}, **{"max_turns": 3, **request}
+        )
+        return host, result.tool_execution_results[0]["result"]
+
+    # A dict and a principal are one; what the tool needs is held to the one who was named.
+    for says in (principal(), ExecutionPrincipal.normalise(principal())):
+        host, result = await run_as(says)
+        assert result["success"] and len(host.calls) == 1
+        assert host.call_contexts[0]["principal"] == ExecutionPrincipal.normalise(principal())
+    assert asked[0] == (None, {"says": principal()})
+    for said in (None, principal(capability_ceiling={"denied": ["edit_posts"]})):
+        host, result = await run_as(said)
+        assert (result["metadata"]["error_type"], host.calls) == ("capability_denied", [])
+    # Whom the request names is not asked for again.
+    asked.clear()
+    host, result = await run_as(principal(capability_ceiling={"denied": ["edit_posts"]}), principal())
+    assert result["success"] and asked == []
+    # Anything else is an error, and nothing was run.
+    for wrong in ("user", ["user"], True, 7, {"auth_source": "user"}):
+        with pytest.raises(InvalidValue, match=r"^invalid_execution_principal: "):
+            await run_as(wrong)
+
+
+@pytest.mark.spec("API-PRI-05")
+async def test_the_host_attests_the_runtime_names_its_owner_and_says_what_it_may() -> None:
+    bare = ExecutionPrincipal.runtime("rt-1", "agent-7")
+    assert not bare.audience_claims and bare.conversation_owner() == ConversationOwner("runtime", "rt-1")
+    host_ceiling = {"allowed": ["edit_posts"]}
+    attested = ExecutionPrincipal.runtime(
+        "rt-1",
+        "agent-7",
+        owner_key="tenant/9",
+        audience_claims={"runtime_type": "browser"},
+        capability_ceiling=host_ceiling,
+    )
+    # The owner key and the claim are what the host said, and nothing is made up beside them.
+    assert attested.conversation_owner() == ConversationOwner("runtime", "tenant/9")
+    assert attested.audience_claims == {"runtime_type": "browser"}
+
+    async def run_as(who: ExecutionPrincipal, client: dict[str, Any]) -> tuple[Host, dict[str, Any]]:
+        host = Host(calling(search("x", principal=client)), {"content": "done"})
+        host.hooks.register("execution_principal", lambda found, context: who)
+        schema = {**EDIT["parameters"], "properties": {**EDIT["parameters"]["properties"], "principal": {}}}
+        result = await host.run(
+            tool_executor=host,
+            tool_declarations={"ability/search": {**EDIT, "parameters": schema}},
+            context={"client_context": {"principal": client}},
+            max_turns=3,
+        )
+        return host, result.tool_execution_results[0]["result"]
+
+    # What a client or a model says about itself is no attestation: what counts is the one whom the host named.
+    forged = {**principal(), "capability_ceiling": host_ceiling}
+    host, result = await run_as(attested, {})
+    assert result["success"] and host.call_contexts[0]["principal"] == attested
+    for less in (bare, attested.model_copy(update={"capability_ceiling": CapabilityCeiling(denied=("edit_posts",))})):
+        host, result = await run_as(less, forged)
+        assert (result["metadata"]["error_type"], host.calls) == ("capability_denied", [])

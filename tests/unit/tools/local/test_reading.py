@@ -93,3 +93,23 @@ async def test_a_start_beyond_the_end_says_how_long_the_file_is(tmp_path: Path) 
     error = await refusal(tmp_path, "a", start_line=3)
     assert (error.kind, error.details and error.details["field"]) == ("invalid_parameters", "start_line")
     assert "has 2 lines" in error.message
+
+
+async def test_further_folders_are_read_by_absolute_path_and_no_further_than_they_reach(tmp_path: Path) -> None:
+    root, skill = tmp_path / "repo", tmp_path / "skills" / "notes"
+    for folder in (root, skill):
+        folder.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("how to")
+    (tmp_path / "skills" / "private").write_text("PRIVATE")
+    (skill / "link").symlink_to(tmp_path / "skills" / "private")
+    attempts = (f"{skill}/../private", f"{skill}/link", f"{skill.parent}/private", "../skills/notes/SKILL.md")
+
+    async def read_with(readable: Path, path: str) -> Any:
+        made = read_file_tool(Workspace.at(root), [Workspace.at(readable)])
+        return await made.invoke(RunContext(None), {"path": path, "numbered": False})
+
+    assert await read_with(skill, str(skill / "SKILL.md")) == "how to"
+    for path in attempts:
+        with pytest.raises(ToolReported):
+            await read_with(skill, path)
+    assert await read_with(skill.parent, attempts[0]) == "PRIVATE", "with a wider folder it would have been read"

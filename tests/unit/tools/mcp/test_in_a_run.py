@@ -79,11 +79,11 @@ async def test_a_server_that_the_policy_does_not_name_contributes_nothing_and_it
     assert "tools/call" in server.methods()
 
 
-async def counted(url: str, folder: Path, *, emit: bool) -> tuple[list[Any], RunResult[str]]:
+async def counted(url: str, folder: Path, *, emit: bool, to: int = 3) -> tuple[list[Any], RunResult[str]]:
     """A run in which a server counts aloud, as a client sees it, and its result."""
     source = from_mcp("shop", url=url, classes=ALL, reads_private=False, pins=folder / "pins.json")
     agent = Agent(
-        "clerk", scripted([*calling("mcp.shop/count", to=3), "Three."]), tools=[source], emit_mcp_progress=emit
+        "clerk", scripted([*calling("mcp.shop/count", to=to), "Three."]), tools=[source], emit_mcp_progress=emit
     )
     async with stream(agent, "count", approver=agreed) as events:
         return [event async for event in events], await events.result()
@@ -129,6 +129,24 @@ async def test_without_it_only_the_telling_is_left_out(sdk_url: str, tmp_path: P
             other.status,
             other.result,
         )
+
+
+@pytest.mark.spec("CTL-MCP-03")
+@pytest.mark.parametrize("emit", [True, False])
+async def test_every_note_of_a_server_is_taken_in_whether_or_not_it_is_told(
+    sdk_url: str, tmp_path: Path, emit: bool
+) -> None:
+    """A server that counts further than any buffer on the way holds comes to its end only when somebody reads."""
+    many = 4_000
+    events, result = await counted(sdk_url, tmp_path, emit=emit, to=many)
+    (call,) = result.calls()
+    assert (call.status, result.output) == ("success", "Three.") and str(many) in call.result
+    notes = [event for event in events if isinstance(event, McpProgressEvent)]
+    facts = [one for one in result.facts() if isinstance(one.fact.event, ToolProgress)]
+    # All of them came through the tool: the last is there, and its number says how many came before it.
+    assert bool(notes) is bool(facts) is emit
+    if emit:
+        assert (facts[-1].fact.event.progress_seq, facts[-1].fact.event.progress) == (many, many)  # type: ignore[union-attr]
 
 
 @pytest.mark.spec("CTL-MCP-04")

@@ -1,0 +1,97 @@
+"""What a client of a thread is sent while a turn goes on, and again when it comes back.
+
+A message that stands for a stored fact carries that fact's `event_seq`; a client that returns says the last one it has.
+What has none was shown while it came (`chunk`), or follows from the message after it (`cost_summary`, which a client
+gets again together with the end). `parent_id` and `depth` tell where inside the turn it happened; a client may ignore
+them and show everything flat.
+"""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, TypeAdapter
+
+from wakeful.contracts.costs import CostSummary
+from wakeful.contracts.events.turns import StopCause
+from wakeful.contracts.values import Value
+
+BudgetReason: TypeAlias = Literal["subtasks", "llm_calls", "tool_calls", "wall_clock", "tokens", "bytes", "cost"]
+
+
+class _WireMessage(Value):
+    thread_id: str
+    turn_id: str
+    event_seq: int | None = None
+    """Place of the fact in the agent's stream; None for what is not stored."""
+
+
+class Chunk(_WireMessage):
+    """Words of a model. Those of one step and a later attempt take the place of those of an earlier one."""
+
+    type: Literal["chunk"] = "chunk"
+    content: str
+    done: bool = False
+    """The reply is whole and stored: nothing of it follows."""
+    parent_id: str | None = None
+    """The call whose child speaks; None: the turn itself."""
+    depth: int = 0
+    step: int = 0
+    attempt: int = 1
+
+
+class ToolCallUpdate(_WireMessage):
+    """A call was taken up, or is over."""
+
+    type: Literal["tool_call_update"] = "tool_call_update"
+    tool_call_id: str
+    name: str
+    args: dict[str, Any] | None = None
+    """Redacted; None when they are kept elsewhere, or the call was refused before it was taken up."""
+    result: str | None = None
+    """The beginning of what it returned, or what went wrong."""
+    is_error: bool | None = None
+    outcome: str | None = None
+    """How it ended, in the word of its fact: `succeeded`, `failed`, `cancelled` and so on."""
+    parent_id: str | None = None
+    """The call whose child made this one; None: the turn itself."""
+    depth: int = 0
+    status: Literal["start", "end"]
+
+
+class BudgetExceeded(_WireMessage):
+    """A limit of the whole turn was reached, and the turn ends."""
+
+    type: Literal["budget_exceeded"] = "budget_exceeded"
+    reason: BudgetReason
+    limit: float
+    observed: float
+    """The one that was refused, or how much there would have been."""
+
+
+class TurnTerminal(_WireMessage):
+    """How the turn ended: the last message of every turn."""
+
+    type: Literal["turn_terminal"] = "turn_terminal"
+    status: Literal["completed", "incomplete", "error", "cancelled"]
+    stop_reason: StopCause
+    retryable: bool
+    message: str | None = None
+
+
+WireMessage: TypeAlias = Annotated[
+    Chunk | ToolCallUpdate | BudgetExceeded | CostSummary | TurnTerminal, Field(discriminator="type")
+]
+WIRE_MESSAGE: TypeAdapter[Chunk | ToolCallUpdate | BudgetExceeded | CostSummary | TurnTerminal] = TypeAdapter(
+    WireMessage, config={"defer_build": True}
+)
+
+
+class WireReplay(Value):
+    """What a client missed."""
+
+    messages: tuple[WireMessage, ...]
+    replay_incomplete: bool = False
+    """Some of it is not there any more: show what is here, and do not take it for everything."""
+    last_event_seq: int
+    """Come back with this."""
+    ended: bool
+    """Nothing will follow."""

@@ -1,0 +1,123 @@
+"""The one table: which fact of the log is shown as what, in the run stream, on the wire and to hosts of the loop.
+
+Every view asks here before it shows a fact, and what stands in no column is not shown by that view. The words that
+views share (how a call or a turn ended) are read here too, so that no two of them can say different things.
+"""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import EVENTS, AnyEvent, LimitChanged, LoopFact, ToolFailed, ToolResult, TurnStatus
+from wakeful.contracts.tools import PREVIEW_CHARS, FailedStatus
+
+WireStatus: TypeAlias = Literal["completed", "incomplete", "error", "cancelled"]
+MetadataStatus: TypeAlias = Literal["success", "error", "rejected", "timed_out", "cancelled"]
+
+
+class Shown(NamedTuple):
+    """The names of a kind of fact in each view; None: it is not shown there."""
+
+    run: str | None = None
+    wire: str | None = None
+    loop: str | None = None
+
+
+NOWHERE = Shown()
+DELTA = "model.delta"
+"""Words of a model that are on their way: shown and forgotten, so that no fact has this kind."""
+
+VIEWS: dict[str, Shown] = {
+    "turn.started": Shown(run="status"),
+    "turn.suspended": Shown(run="status"),
+    "turn.completed": Shown(run="status", wire="turn_terminal"),
+    "turn.failed": Shown(run="status", wire="turn_terminal", loop="failed"),
+    "turn.interjected": Shown(run="message_injected"),
+    "model.requested": Shown(run="step", loop="turn_started"),
+    DELTA: Shown(run="text", wire="chunk"),
+    # The same words, once they are believed: what no glimpse has shown of them.
+    "assistant.recorded": Shown(run="text", wire="chunk", loop="continuation_message_added"),
+    "model.completed": Shown(run="usage"),
+    "model.failed": Shown(run="error"),
+    "tool.started": Shown(run="tool_call", wire="tool_call_update", loop="tool_call"),
+    "tool.progress": Shown(run="mcp_progress"),
+    "tool.result": Shown(run="tool_result", wire="tool_call_update", loop="tool_result"),
+    "tool.failed": Shown(run="tool_result", wire="tool_call_update", loop="tool_result"),
+    "context.resolved": Shown(run="context"),
+    "context.compaction.started": Shown(run="context"),
+    "context.compaction.completed": Shown(run="context"),
+    "context.compaction.failed": Shown(run="context"),
+    "limit.changed": Shown(wire="budget_exceeded", loop="budget_exceeded"),
+    "cost.recorded": Shown(wire="cost_summary"),
+    "action.required": Shown(loop="approval_required"),
+    "runtime_tool.requested": Shown(loop="runtime_tool_pending"),
+    # What the loop notes about itself has the name that hosts know as its first alias.
+    **{event.kind: Shown(loop=event.aliases[0]) for event in EVENTS if issubclass(event, LoopFact)},
+}
+
+TURN_STATUS: dict[TurnStatus, WireStatus] = {
+    "completed": "completed",
+    "incomplete": "incomplete",
+    "failed": "error",
+    "cancelled": "cancelled",
+}
+"""How a turn ended, as the wire says it."""
+
+METADATA_STATUS: dict[FailedStatus, MetadataStatus] = {
+    "failed": "error",
+    "denied": "rejected",
+    "rejected": "rejected",
+    "timed_out": "timed_out",
+    "cancelled": "cancelled",
+    "interrupted": "error",
+    "skipped": "error",
+    "invalid": "error",
+}
+"""How a call failed, as the metadata of its result says it. A result that is none of these is a `success`."""
+
+_OF_A_LEVEL = ("max_steps", "iterations")
+"""Limits that a child has for itself: reaching one ends the child and not the turn."""
+
+
+def shown(event: AnyEvent) -> Shown:
+    """The names of an event in the views."""
+    return VIEWS.get(event.kind, NOWHERE)
+
+
+def is_roots(fact: Fact) -> bool:
+    """It belongs to the turn's own conversation, and not to a child, the planner or a summary."""
+    return fact.level is None
+
+
+def is_conversations(fact: Fact) -> bool:
+    """It belongs to the conversation or to a child that a call of it made; not to the planner or a summary."""
+    return fact.level is None or fact.parent_call_id is not None
+
+
+def is_turns(fact: Fact) -> bool:
+    """It is about the whole turn, whoever caused it."""
+    event = fact.event
+    return fact.level is None or (isinstance(event, LimitChanged) and event.limit_name not in _OF_A_LEVEL)
+
+
+class Ended(NamedTuple):
+    """How a call ended, for whoever shows it."""
+
+    name: str
+    is_error: bool
+    outcome: str
+    """The status of the fact: succeeded, partial, failed, cancelled and the like."""
+    words: str
+    """What it returned, or what went wrong: the beginning, with room for hiding what must not be shown."""
+    duration_ms: float
+
+
+ROOM = 8 * PREVIEW_CHARS
+"""More than is shown of a result, so that a secret at the edge is hidden whole before the text is cut."""
+
+
+def ended(event: ToolResult | ToolFailed) -> Ended:
+    """The end of a call."""
+    if isinstance(event, ToolResult):
+        words = event.item.text or event.preview
+        return Ended(event.tool_name, False, event.status, words[:ROOM], event.duration_ms)
+    return Ended(event.tool_name, True, event.status, event.error[:ROOM], event.duration_ms)

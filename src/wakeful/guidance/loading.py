@@ -1,0 +1,116 @@
+"""Reading guidance from its two roots: the agent's home, and the anchor of the workspace.
+
+Never from the current folder, and never from a worktree or whatever else the anchor's project is worked on in. A file
+is read from beneath its root: a link that leads out of the workspace is not followed, so that no repository can put a
+private file of this machine into a prompt. What is too large is cut at a line, and says so.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wakeful.contracts.errors import InvalidConfig, ToolReported
+from wakeful.contracts.events import ContextOmission
+from wakeful.contracts.events.context import OmissionReason
+from wakeful.contracts.prompts import ExecutionRoots, InstructionSource, LoadedAgentsMd, SourceKind, SourceScope
+from wakeful.workspaces import Workspace
+
+AGENTS_MD, CLAUDE_MD = "AGENTS.md", "CLAUDE.md"
+MAX_BYTES = 32_000
+"""How much of a file goes into a prompt."""
+MAX_FILE_BYTES = 4_000_000
+"""A larger file is not guidance for anybody."""
+_OMITTED: dict[str, OmissionReason] = {"too_large": "too_large", "outside_workspace": "policy_blocked"}
+
+
+@dataclass(frozen=True, slots=True)
+class GuidanceFile:
+    """A file of guidance: where it is from, and what of it is shown."""
+
+    source: InstructionSource
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedGuidance:
+    """What there is for one agent in one workspace."""
+
+    agent: GuidanceFile | None = None
+    workspace: GuidanceFile | None = None
+    omissions: tuple[ContextOmission, ...] = ()
+
+    @property
+    def sources(self) -> LoadedAgentsMd:
+        """The same without any content."""
+        return LoadedAgentsMd(
+            agent_source=self.agent.source if self.agent is not None else None,
+            workspace_source=self.workspace.source if self.workspace is not None else None,
+        )
+
+
+def load_guidance(roots: ExecutionRoots, hide: Callable[[str], str] = str) -> LoadedGuidance:
+    """The guidance that holds for these roots. Does not raise: what cannot be read is an omission.
+
+    `hide` takes out of a text what no model may be told.
+    """
+    omissions: list[ContextOmission] = []
+    home, anchor = roots.agent_home, roots.workspace_anchor
+    agent = _first(home, "agent", (AGENTS_MD,), omissions) if home is not None else None
+    # An agent whose workspace is its home has one file, and it is the agent's.
+    is_home = home is not None and anchor is not None and _real(home) == _real(anchor)
+    workspace = None
+    if anchor is not None and not is_home:
+        workspace = _first(anchor, "workspace", (AGENTS_MD, CLAUDE_MD), omissions)
+    agent, workspace = (
+        replace(file, text=hide(file.text)) if file is not None else None for file in (agent, workspace)
+    )
+    return LoadedGuidance(agent, workspace, tuple(omissions))
+
+
+def _first(
+    root: str, scope: SourceScope, names: tuple[str, ...], omissions: list[ContextOmission]
+) -> GuidanceFile | None:
+    """The first of these that is there. One that is there and cannot be read keeps the others out all the same."""
+    try:
+        folder = Workspace.at(root)
+    except InvalidConfig:  # the folder is not there
+        return None
+    for name in names:
+        try:
+            if folder.stat(name) is None:
+                continue
+            return _shown(folder, scope, name, omissions)
+        except ToolReported as report:
+            reason = _OMITTED.get(report.error.kind, "custom")
+            omissions.append(ContextOmission(ref=str(folder.named / name), reason=reason, high_impact=True))
+            return None
+    return None
+
+
+def _shown(folder: Workspace, scope: SourceScope, name: str, omissions: list[ContextOmission]) -> GuidanceFile | None:
+    data = folder.read(name, MAX_FILE_BYTES).data
+    path = str(folder.named / name)
+    kind: SourceKind = "agents_md" if name == AGENTS_MD else "claude_md"
+    text = data[:MAX_BYTES].decode("utf-8", "ignore" if len(data) > MAX_BYTES else "replace")
+    truncated = len(data) > MAX_BYTES
+    if truncated:
+        kept = text.rpartition("\n")[0] or text
+        text = f"{kept}\n[cut here: {name} has {len(data):,} bytes, and the first {len(kept.encode()):,} are shown]"
+        omissions.append(ContextOmission(ref=path, reason="too_large", high_impact=True))
+    text = text.replace("\x00", "").strip()
+    if not text:
+        return None
+    source = InstructionSource(
+        scope=scope,
+        kind=kind,
+        path=path,
+        digest="sha256:" + hashlib.sha256(data).hexdigest(),
+        size_bytes=len(data),
+        truncated=truncated,
+    )
+    return GuidanceFile(source, text)
+
+
+def _real(path: str) -> str:
+    return str(Path(path).resolve())

@@ -1,0 +1,93 @@
+"""The catalogue of an agent's skills: what was found, what stands behind another of the same name, what cannot be used.
+
+Finding a skill does nothing: no code runs, and nothing is marked as used. A skill of a workspace is read from beneath
+the workspace; a link that leads out of it is left out. Users and agents may link to skills they keep elsewhere.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wakeful.contracts.errors import InvalidConfig, ToolReported
+from wakeful.contracts.events import ContextOmission
+from wakeful.contracts.prompts import ExecutionRoots
+from wakeful.contracts.skills import AgentKind, SkillEntry, SkillScope
+from wakeful.skills.front_matter import read_front_matter
+from wakeful.skills.roots import roots
+from wakeful.workspaces import Workspace
+
+SKILL_MD = "SKILL.md"
+MAX_SKILLS = 200
+"""More of a root are not listed."""
+MAX_FRONT_MATTER = 64_000
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """A catalogue, in the order in which it is shown."""
+
+    skills: tuple[SkillEntry, ...] = ()
+    shadowed: tuple[SkillEntry, ...] = ()
+    """Of the same name as one of a scope that wins."""
+    omissions: tuple[ContextOmission, ...] = ()
+
+
+def discover(of: ExecutionRoots, kind: AgentKind = "named", given: Sequence[Path] = ()) -> Discovered:
+    """The skills of an agent. `given` are further roots or skills that its program named; they win over all others.
+
+    Does not raise: what cannot be read is an omission.
+    """
+    skills: dict[str, SkillEntry] = {}
+    shadowed: list[SkillEntry] = []
+    omissions: list[ContextOmission] = []
+    places: list[tuple[SkillScope, Path]] = [("given", path) for path in given]
+    for scope, root in [*places, *roots(of, kind)]:
+        beneath = Path(of.workspace_anchor) if scope == "workspace" and of.workspace_anchor is not None else None
+        for entry in _in_root(scope, root, beneath, omissions):
+            if entry.name in skills:
+                shadowed.append(entry)
+                omissions.append(ContextOmission(ref=entry.entrypoint_path, reason="duplicate"))
+            else:
+                skills[entry.name] = entry
+    return Discovered(tuple(skills.values()), tuple(shadowed), tuple(omissions))
+
+
+def _in_root(
+    scope: SkillScope, root: Path, beneath: Path | None, omissions: list[ContextOmission]
+) -> Iterator[SkillEntry]:
+    folders = [root] if (root / SKILL_MD).is_file() else _folders(root)
+    for folder in folders[:MAX_SKILLS]:
+        path = folder / SKILL_MD
+        try:
+            data = _read(path, beneath if beneath is not None else folder)
+        except FileNotFoundError:
+            continue
+        except (OSError, ToolReported, InvalidConfig) as problem:
+            blocked = isinstance(problem, ToolReported) and problem.error.kind == "outside_workspace"
+            omissions.append(ContextOmission(ref=str(path), reason="policy_blocked" if blocked else "custom"))
+            continue
+        says = read_front_matter(data)
+        yield SkillEntry(
+            name=says.get("name") or folder.name,
+            description=says.get("description", ""),
+            scope=scope,
+            root=str(folder),
+            entrypoint_path=str(path),
+        )
+    omissions += [ContextOmission(ref=str(folder / SKILL_MD), reason="budget_limit") for folder in folders[MAX_SKILLS:]]
+
+
+def _folders(root: Path) -> list[Path]:
+    try:
+        return sorted(path for path in root.iterdir() if path.is_dir())
+    except OSError:
+        return []
+
+
+def _read(path: Path, beneath: Path) -> str:
+    """The beginning of a `SKILL.md`. Raises FileNotFoundError, or whatever else keeps it from being read."""
+    folder = Workspace.at(beneath)
+    name = str(path.relative_to(beneath))
+    if folder.stat(name) is None:
+        raise FileNotFoundError(path)
+    return folder.read(name).data[:MAX_FRONT_MATTER].decode("utf-8", "replace")

@@ -1,0 +1,112 @@
+"""`wakeful cost`: what requests to models cost, by the prices that held when they were made.
+
+A cost that nobody knows is called unknown, and a sum with such a cost in it a lower bound: neither is ever shown as 0.
+"""
+
+import asyncio
+from datetime import datetime, time
+from typing import Annotated, cast, get_args
+
+import typer
+
+from wakeful.bootstrap import opened_store
+from wakeful.contracts.costs import CostLine, CostReport
+from wakeful.service.costs import Grouping, costs_of
+from wakeful.surfaces.cli.options import JsonOption, StoreOption
+from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.shown import columns, json_text, moment, out
+
+GROUPINGS = get_args(Grouping)
+
+
+def command(
+    today: Annotated[bool, typer.Option("--today", help="Only requests since midnight.")] = False,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="DAY", help="Only requests since then: 2026-11-01, or with a time.")
+    ] = None,
+    agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only this agent's turns.")] = None,
+    turn: Annotated[str | None, typer.Option("--turn", metavar="TURN", help="Only this turn.")] = None,
+    by: Annotated[str, typer.Option("--by", metavar="|".join(GROUPINGS), help="What is added up together.")] = "model",
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Say what requests to models cost, by model, agent, day or depth.
+
+    Lost attempts count, and so do requests of child agents, planners and summaries. The prices are those of the list
+    that held when a request was made. A request to a model that no list has is of unknown cost.
+    """
+    if by not in GROUPINGS:
+        raise WrongRequest(f"costs cannot be added up by {by!r}", f"by one of: {', '.join(GROUPINGS)}")
+    if today and since is not None:
+        raise WrongRequest("--today and --since say two different things", "give one of them")
+    if turn is not None and agent is not None:
+        raise WrongRequest("--turn names a turn, and with it its agent", "leave --agent out")
+    start = _midnight() if today else _moment(since) if since is not None else None
+    report = asyncio.run(_costs(store_to_read(store), cast(Grouping, by), start, agent, turn))
+    if json:
+        out(json_text(report.model_dump(mode="json"), indent=2))
+    else:
+        _tell(report, start)
+
+
+async def _costs(place: Place, by: Grouping, since: int | None, agent: str | None, turn: str | None) -> CostReport:
+    async with opened_store(place.path) as opened:
+        return await costs_of(opened, by, day=lambda at: moment(at)[:10], since=since, agent=agent, turn_id=turn)
+
+
+def _midnight() -> int:
+    return _micros(datetime.combine(datetime.now().date(), time()))
+
+
+def _moment(text: str) -> int:
+    try:
+        return _micros(datetime.fromisoformat(text))
+    except (ValueError, OverflowError):
+        raise WrongRequest(f"--since {text!r} is no day", "write 2026-11-01, or 2026-11-01T08:00") from None
+
+
+def _micros(when: datetime) -> int:
+    """A day without a zone is meant as the reader's own."""
+    return round(when.timestamp() * 1_000_000)
+
+
+# --- for people -------------------------------------------------------------------------------------------------------
+
+
+def _tell(report: CostReport, since: int | None) -> None:
+    when = f" since {moment(since)}" if since is not None else ""
+    if not report.total.calls:
+        out(f"no model was asked{when}")
+        return
+    names = sorted(report.groups) if report.by in ("day", "depth") else list(report.groups)
+    rows = [(name, *_cells(report.groups[name])) for name in names]
+    titles = [report.by.upper(), "CALLS", "INPUT", "CACHED", "OUTPUT", f"COST {report.currency}"]
+    out(_table([*rows, ("total", *_cells(report.total))], titles))
+    out("")
+    out(f"turns    {report.turns}{when}")
+    lists = [f"{each.name}{f' of {each.date}' if each.date else ''}" for each in report.price_lists]
+    out(f"prices   {', '.join(lists) or 'none is known'}")
+    if not report.cost_complete:
+        out(f"unknown  the cost of {report.total.unpriced_calls} of {report.total.calls} calls, which is not nothing")
+    if not report.usage_complete:
+        out("tokens   some calls did not report theirs: there were more")
+
+
+def _cells(line: CostLine) -> tuple[str, ...]:
+    counts = (line.calls, line.input_tokens, line.cached_input_tokens, line.output_tokens)
+    return (*(f"{count:,}" for count in counts), _cost(line))
+
+
+def _cost(line: CostLine) -> str:
+    if not line.unpriced_calls:
+        return line.cost
+    return "unknown" if line.unpriced_calls == line.calls else f"at least {line.cost}"
+
+
+def _table(rows: list[tuple[str, ...]], titles: list[str]) -> list[str]:
+    """Numbers stand under each other by their last digit."""
+    table = [tuple(titles), *rows]
+    widths = [max(len(row[index]) for row in table) for index in range(1, len(titles))]
+    aligned = [(row[0], *(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True))) for row in table]
+    return columns(aligned[1:], aligned[0])

@@ -1,0 +1,103 @@
+"""`wakeful debug prompt`: what an agent is told, part by part, and where each part is from. Asks no model."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.agents.definition import Agent
+from wakeful.bootstrap import opened_store, runtime
+from wakeful.contracts.prompt_reports import PromptReport
+from wakeful.contracts.prompts import InstructionSource
+from wakeful.service.prompt_reports import prompt_of_agent, prompt_of_turn
+from wakeful.service.queries import find_turn
+from wakeful.surfaces.cli.agents import agent_for
+from wakeful.surfaces.cli.loading import load
+from wakeful.surfaces.cli.options import (
+    AgentOption,
+    JsonOption,
+    ProfileOption,
+    StoreOption,
+    ToolsOption,
+    WorkspaceOption,
+)
+from wakeful.surfaces.cli.places import any_place, store_to_read
+from wakeful.surfaces.cli.problems import note
+from wakeful.surfaces.cli.shown import columns, json_text, one_line, out, plain
+
+
+def command(
+    agent: AgentOption = None,
+    tools: ToolsOption = None,
+    workspace: WorkspaceOption = None,
+    profile: ProfileOption = None,
+    turn: Annotated[
+        str | None, typer.Option("--turn", metavar="TURN", help="What a turn was told, from its log.")
+    ] = None,
+    text: Annotated[
+        bool, typer.Option("--text", help="The prompt itself, as the model reads it, and nothing else.")
+    ] = False,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Say what an agent is told: the folders it rests on, the files that were loaded, the parts of its prompt.
+
+    Without --turn: what wakeful run would tell it now, with the same options. Nothing is run, and no model is asked.
+    """
+    if turn is not None:
+        report = asyncio.run(_of_turn(store_to_read(store).path, turn))
+    else:
+        loaded = load(tools or [])
+        for words in loaded.notes:
+            note(words)
+        one = agent_for(
+            loaded, agent, model=None, instructions=None, max_steps=None, workspace=workspace, profile=profile
+        )
+        place = any_place(store)
+        report = asyncio.run(_of_agent(place.path if Path(place.path).is_file() else None, one))
+    if json:
+        out(json_text(report.model_dump(mode="json"), indent=2))
+    elif text:
+        out(plain(report.system_prompt))
+    else:
+        _tell(report)
+
+
+def _tell(report: PromptReport) -> None:
+    when = f"as turn {report.turn_id} was told" if report.turn_id is not None else "as a run would be told now"
+    out(f"{report.agent}: {sum(block.tokens for block in report.blocks)} tokens (estimated), {when}")
+    for name in ("agent_home", "workspace_id", "workspace_anchor", "execution_root", "cwd"):
+        out(f"  {name:<18}{plain(getattr(report, name) or '-')}")
+    policy = ", ".join(f"{name}={json_text(value)}" for name, value in report.execution_policy.items())
+    out(f"  {'execution policy':<18}{one_line(policy, 400) or '-'}")
+    out(f"  {'agent source':<18}{_source(report.loaded_agents_md.agent_source)}")
+    out(f"  {'workspace source':<18}{_source(report.loaded_agents_md.workspace_source)}")
+    for words in report.left_out:
+        out(f"  {'left out':<18}{plain(words)}")
+    rows = [
+        (block.kind, block.stability, str(block.tokens), one_line(block.source or "-", 80), one_line(block.text, 60))
+        for block in report.blocks
+    ]
+    if rows:
+        out(["", *columns(rows, ("PART", "STABILITY", "TOKENS", "FROM", "BEGINS"))])
+    if report.skills:
+        skills = [(skill.name, skill.scope, skill.entrypoint_path) for skill in report.skills]
+        out(["", *columns(skills, ("SKILL", "SCOPE", "PATH"))])
+
+
+def _source(source: InstructionSource | None) -> str:
+    if source is None:
+        return "-"
+    return plain(f"{source.path} ({source.kind}{', cut' if source.truncated else ''})")
+
+
+async def _of_turn(path: str, turn: str) -> PromptReport:
+    async with opened_store(path) as opened:
+        return await prompt_of_turn(opened, await find_turn(opened, turn))
+
+
+async def _of_agent(path: str | None, agent: Agent[Any, Any]) -> PromptReport:
+    """What holds now; the store is asked for standing answers, and none is made for the question."""
+    async with opened_store(path) as opened:
+        return await prompt_of_agent(runtime(opened), agent)

@@ -1,0 +1,34 @@
+"""The code of a workflow: one agent whose tools and policy hold for all nodes, and the agents that nodes may name."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wakeful.agents.definition import Agent
+from wakeful.surfaces.cli.agents import agent_for
+from wakeful.surfaces.cli.loading import Loaded, load
+from wakeful.surfaces.cli.problems import note
+
+
+class WorkflowCode(NamedTuple):
+    """What `--tools`, `--agent`, `--workspace` and `--profile` named."""
+
+    agent: Agent[Any, Any]
+    """Whose tools and policy hold."""
+    agents: tuple[Agent[Any, Any], ...]
+
+
+def workflow_code(
+    tools: Sequence[str] | None, file: Path | None, workspace: Path | None, profile: str | None
+) -> WorkflowCode:
+    """Load it. Agents are what nodes may name; their own tools stay their own."""
+    loaded = load(tools or [])
+    for words in loaded.notes:
+        note(words)
+    agents = list(loaded.agents)
+    if file is not None:
+        agents.append(Agent.from_file(file, loaded.tools))
+    bare = Loaded()
+    bare.tools = loaded.tools
+    agent = agent_for(bare, None, model=None, instructions=None, max_steps=None, workspace=workspace, profile=profile)
+    return WorkflowCode(agent, tuple(agents))

@@ -1,0 +1,120 @@
+"""`wakeful cost`: what was spent, by whom and on what, with unknown called unknown."""
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import Wakeful
+from provider_server import ProviderServer, messages_words, refusal
+from wakeful.providers.price_list import list_date, list_name
+
+CLAUDE = "anthropic:claude-opus-4-7"
+COST = "0.00024625"
+"""What one answer of the server on this machine costs, by the list."""
+
+
+@pytest.fixture
+def spent(wakeful: Wakeful, provider: ProviderServer, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A store with three turns: one with a price, one of another agent with a lost attempt, one without a price."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789abcdef")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+    (folder / "clerk.yaml").write_text(f"name: clerk\nmodel: {CLAUDE}\n")
+    provider.answers = [messages_words("One."), refusal(529, "overloaded_error", "busy"), messages_words("Two.")]
+    turns = {}
+    for name, options in {
+        "plain": ("--model", CLAUDE),
+        "clerk": ("--agent", "clerk.yaml"),
+        "free": ("--model", "scripted:fine.yaml"),
+    }.items():
+        (folder / "fine.yaml").write_text("- Fine.\n")
+        done = wakeful("run", "hello", "--profile", "chat", "--json", *options)
+        assert done.code == 0, done.err
+        turns[name] = json.loads(done.out)["turn_id"]
+    return turns
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    return {line.split()[0]: line.split()[1:] for line in text.splitlines() if line}
+
+
+def report(wakeful: Wakeful, *options: str) -> Any:
+    return json.loads(wakeful("cost", "--json", *options).out)
+
+
+def test_costs_are_added_up_by_model_and_what_is_unknown_is_not_shown_as_nothing(
+    wakeful: Wakeful, spent: dict[str, str]
+) -> None:
+    done = wakeful("cost")
+    assert (done.code, done.err) == (0, "")
+    shown = rows(done.out)
+    assert shown["MODEL"] == ["CALLS", "INPUT", "CACHED", "OUTPUT", "COST", "USD"]
+    assert (shown[CLAUDE][0], shown[CLAUDE][-1]) == ("3", "0.0004925"), "the lost attempt is a call, too"
+    assert (shown["scripted:fine.yaml"][0], shown["scripted:fine.yaml"][-1]) == ("1", "unknown")
+    assert (shown["total"][0], shown["total"][-3:]) == ("4", ["at", "least", "0.0004925"])
+    assert " ".join(shown["prices"]) == f"{list_name()} of {list_date()}"
+    assert "the cost of 1 of 4 calls, which is not nothing" in done.out
+    assert shown["turns"] == ["3"]
+
+
+@pytest.mark.parametrize("by", ["model", "agent", "day", "depth"])
+def test_whatever_they_are_added_up_by_the_total_is_the_same(wakeful: Wakeful, spent: dict[str, str], by: str) -> None:
+    found = report(wakeful, "--by", by)
+    assert sum(line["calls"] for line in found["groups"].values()) == found["total"]["calls"] == 4
+    assert (found["by"], found["total"]["cost"], found["currency"]) == (by, "0.0004925", "USD")
+    assert (found["cost_complete"], found["turns"]) == (False, 3)
+    assert found["price_lists"] == [{"name": list_name(), "date": str(list_date())}]
+    today = f"{datetime.now():%Y-%m-%d}"
+    keys = {"model": {CLAUDE, "scripted:fine.yaml"}, "depth": {"0"}}
+    if by == "day":
+        assert set(found["groups"]) <= {today, f"{datetime.now() - timedelta(days=1):%Y-%m-%d}"}
+    elif by == "agent":
+        assert found["groups"]["clerk"]["cost"] == COST and len(found["groups"]) == 2
+    else:
+        assert set(found["groups"]) == keys[by]
+    assert wakeful("cost", "--by", by).out.startswith(by.upper())
+
+
+def test_one_agent_one_turn_or_only_what_is_new(wakeful: Wakeful, spent: dict[str, str]) -> None:
+    assert report(wakeful, "--agent", "clerk")["total"]["cost"] == COST
+    one = report(wakeful, "--turn", spent["plain"])
+    assert (one["turn_id"], one["total"]["calls"], one["cost_complete"]) == (spent["plain"], 1, True)
+    since = f"{datetime.now() - timedelta(days=1):%Y-%m-%dT%H:%M}"
+    assert report(wakeful, "--since", since)["total"]["calls"] == 4
+    tomorrow = f"{datetime.now() + timedelta(days=1):%Y-%m-%d}"
+    none = wakeful("cost", "--since", tomorrow)
+    assert (none.code, none.out) == (0, f"no model was asked since {tomorrow} 00:00:00\n")
+    assert report(wakeful, "--today")["since"] is not None
+
+
+def test_the_result_of_a_run_has_its_cost_by_model_and_depth(wakeful: Wakeful, spent: dict[str, str]) -> None:
+    done = wakeful("run", "again", "--profile", "chat", "--json", "--model", "scripted:fine.yaml")
+    summary = json.loads(done.out)["cost_summary"]
+    assert summary["type"] == "cost_summary"
+    assert summary["total"] == summary["by_model"]["scripted:fine.yaml"] == summary["by_depth"]["0"]
+    assert (summary["total"]["unpriced_calls"], summary["cost_complete"]) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--by", "colour"), "by one of: model, agent, day, depth"),
+        (("--since", "soon"), "write 2026-11-01"),
+        (("--since", "2026-11-01", "--today"), "give one of them"),
+        (("--agent", "clark"), "there are: clerk"),
+        (("--agent", "clerk", "--turn", "t"), "leave --agent out"),
+        (("--turn", "turn_nobody"), "there is no turn turn_nobody"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_answered_with_one_that_does(
+    wakeful: Wakeful, spent: dict[str, str], options: tuple[str, ...], words: str
+) -> None:
+    done = wakeful("cost", *options)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+
+
+def test_where_nothing_was_run_there_is_nothing_to_add_up(wakeful: Wakeful) -> None:
+    assert wakeful("cost").code == 2

@@ -1,0 +1,24 @@
+"""Lines of the log about routing and limits, as people read them."""
+
+import pytest
+
+from event_samples import NOON, ONE_OF_EACH, THREAD, TURN
+from wakeful.contracts.envelope import Fact, Recorded, published
+from wakeful.surfaces.cli.event_lines import event_line
+
+LINES = {
+    "routing.candidates.resolved": "openai:gpt-5.5; without groq:llama-3 (capability_gap)",
+    "routing.single_candidate": "openai:gpt-5.5",
+    "routing.decided": "openai:gpt-5.5: it is the only one that can be asked",
+    "routing.not_possible": "no model can be asked",
+    "rate_limit.hit": "openai:gpt-5.5: 60 of 60 requests, until 2027-01-15T08:00:01.000Z",
+    "quota.low": "openai:gpt-5.5: 950 of 1000 tokens",
+    "quota.blocked": "openai:gpt-5.5",
+}
+
+
+@pytest.mark.parametrize("kind", LINES)
+def test_a_fact_about_routing_or_limits_says_who_and_why(kind: str) -> None:
+    event = next(each for each in ONE_OF_EACH if each.kind == kind)
+    line = event_line(published(Recorded("agent_1", 1, Fact(event, NOON, THREAD, TURN, 1)), "rt_1")).plain
+    assert line.endswith(f"  {LINES[kind]}")
