@@ -32,6 +32,7 @@ def _window(state: TurnState, cut: int) -> WindowStart | None:
         items=begun.items,
         untrusted=state.exposure.untrusted,
         private=state.exposure.private,
+        skills=tuple(state.skills.values()),
         advised={place - cut + 1: used for place, used in state.advised.items() if place >= cut},
     )
 

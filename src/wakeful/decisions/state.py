@@ -103,6 +103,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.context import WindowStart
 from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.models import ProviderAttemptRecord
+from wakeful.contracts.skills import ActiveSkill
 from wakeful.decisions.compaction import context_tokens, measured, summary_config, transcript
 from wakeful.decisions.delegation import REMINDER, TASK_KEY, child_config
 from wakeful.decisions.ledger import Ledger
@@ -192,6 +193,10 @@ class TurnState(Level):
     """Calls whose outcome nobody knows, and their tools."""
     compaction_id: str | None = None
     """The newest summary the conversation rests on."""
+    skills: dict[str, ActiveSkill] = field(default_factory=dict)
+    """Skills that completed turns of the thread used before, by their `SKILL.md`."""
+    opened: dict[str, ActiveSkill] = field(default_factory=dict)
+    """Those that this turn used: the next one's, if it completes."""
     begins: list[Begun] = field(default_factory=list)
     """Where the turns of the thread begin among the items."""
     context: ContextResolved | None = None
@@ -254,6 +259,7 @@ def after(before: TurnState, configs: Mapping[str, TurnConfig]) -> TurnState:
         compactions=before.compactions,
         compaction_id=before.compaction_id,
         begins=before.begins,
+        skills={**before.skills, **before.opened} if isinstance(before.terminal, TurnCompleted) else before.skills,
     )
 
 
@@ -290,6 +296,14 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case ContextResolved():
             state.context = event
             return
+        case SkillActivated():
+            skill = ActiveSkill(
+                name=event.skill,
+                entrypoint_path=event.entrypoint_path,
+                state="restored",
+                load_reason=event.load_reason,
+            )
+            state.opened.setdefault(event.entrypoint_path, skill)
         case ToolProgress() | ToolArgs() | CostEstimated():
             return  # facts for readers: nothing is decided from them
         case ToolFailed():
@@ -424,7 +438,6 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | OutputSpilled()
             | OutputTruncated()
             | WarningIssued()
-            | SkillActivated()
             | Unrecognised()
         ):
             pass
@@ -942,6 +955,7 @@ def _move_window(state: TurnState, cut: int, window: WindowStart | None) -> None
     state.begins = [begun._replace(place=max(1, begun.place - cut + 1)) for begun in state.begins[first:]]
     if window is not None:
         state.advised = dict(window.advised)
+        state.skills = {**{skill.entrypoint_path: skill for skill in window.skills}, **state.skills}
         seen = state.exposure
         state.exposure = replace(
             seen, untrusted=window.untrusted or seen.untrusted, private=window.private or seen.private

@@ -36,7 +36,7 @@ from wakeful.contracts.prompts import ExecutionRoots
 from wakeful.contracts.skills import ActiveSkill, AgentKind, SkillEntry
 from wakeful.decisions.prompt_size import tokens
 from wakeful.decisions.prompting import Assembled, Guidance, PromptParts, assembled, changes, cut, root_blocks, taken_up
-from wakeful.decisions.skills import activated, active_skills
+from wakeful.decisions.skills import activated
 from wakeful.guidance import GuidanceFile, LoadedGuidance, load_guidance
 from wakeful.mediation.gate import Dispatch
 from wakeful.mediation.running import AfterCall
@@ -110,10 +110,9 @@ async def gather(
     if not looks_around(agent):
         return TurnContext(ExecutionRoots(), previous=previous, compaction_id=compaction_id)
     found = await asyncio.to_thread(look_around, agent, hide)
-    active = [skill for skill in active_skills(recorded, turn_id) if skill.state == "restored"]
     return replace(
         found,
-        active=tuple(active),
+        active=tuple(folded.state.skills.values()),
         previous=previous,
         compaction_id=compaction_id,
         took_ms=(time.perf_counter() - began) * 1000,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,6 +65,7 @@ def conversation(state: TurnState) -> dict[str, Any]:
         "exposure": (state.exposure.untrusted, state.exposure.private),
         "compaction": state.compaction_id,
         "begins": state.begins,
+        "skills": state.skills,
         "index": state.turn_index,
     }
 
@@ -133,6 +135,29 @@ async def test_what_the_folded_part_has_seen_still_counts(store: Store) -> None:
     everything = await store.read(row.agent_id, thread_id="t")
     forgotten = [_without_exposure(entry) for entry in everything if entry.seq >= row.window_from]
     assert (await fold(store, row, forgotten)).state.exposure.untrusted == ""
+
+
+async def test_skills_that_the_folded_part_used_are_still_told_of(store: Store, tmp_path: Path) -> None:
+    skill = tmp_path / "repo" / ".agents" / "skills" / "notes"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: notes\ndescription: keeps notes\n---\nBODY\n")
+
+    def answer(request: ModelRequest) -> Any:
+        if request.answered:
+            return "ok"
+        return {"calls": [{"name": "wakeful/read_file", "arguments": {"path": ".agents/skills/notes/SKILL.md"}}]}
+
+    def coder(asked: Asked, script: Any) -> Agent[Any, str]:
+        return Agent("coder", asked.model(script, window=12_000), workspace=tmp_path / "repo")
+
+    first = await run(coder(Asked(), answer), "read it", store=store, thread="t")
+    asked = Asked()
+    results = await talked(store, coder(asked, looking(0)), range(20), words=500)
+    row, opened = await store.turn(results[-1].turn_id), await store.turn(first.turn_id)
+    assert row is not None and opened is not None and row.window_from > opened.last_seq
+    assert f"- notes (restored: {skill / 'SKILL.md'})" in asked[-1].instructions
+    here, whole = await both_folds(store, row)
+    assert conversation(here) == conversation(whole)
 
 
 def _without_exposure(entry: Recorded) -> Recorded:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events.base import Event, Preview
-from wakeful.contracts.skills import LoadReason, SkillScope
+from wakeful.contracts.skills import ActiveSkill, LoadReason, SkillScope
 from wakeful.contracts.values import Value
 
 OmissionReason: TypeAlias = Literal[
@@ -161,6 +161,8 @@ class WindowStart(Value):
     untrusted: str = ""
     private: str = ""
     """What the conversation has seen so far, by its first cause."""
+    skills: tuple[ActiveSkill, ...] = ()
+    """Skills that completed turns before this one used."""
     advised: dict[int, int] = {}
     """Where the model was told how full its context is, among the items that stay."""
 
