@@ -7,7 +7,7 @@ import pytest
 
 from engine_runs import calls
 from long_runs import WINDOW, Asked, events_of, has_whole_pairs, look, looking
-from wakeful import Agent, Budget, CompactionPolicy, run, tool
+from wakeful import Agent, Approve, Budget, CompactionPolicy, run, tool
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.budgets import INTERACTIVE, MAX_HISTORY_TOKENS
 from wakeful.contracts.content import Text
@@ -141,7 +141,7 @@ async def test_the_next_turn_names_the_summary_and_the_summary_says_what_it_is(s
     assert events_of(fresh, ContextResolved)[0].compaction_id is None
 
 
-@pytest.mark.spec("STD-CTX-12")
+@pytest.mark.spec("STD-CTX-09", "STD-CTX-12")
 async def test_what_requests_rest_on_is_written_down_again_with_each_summary(store: Store) -> None:
     asked = Asked()
     result = await run(clerk(asked, looking(12)), "find it", store=store)
@@ -157,6 +157,8 @@ async def test_what_requests_rest_on_is_written_down_again_with_each_summary(sto
         assert all(section.tokens is not None for section in sections)
         assert event.tokens_used == sum(section.tokens or 0 for section in sections)
         assert event.token_limit == WINDOW and event.tokens_are_estimate
+        written = event.model_dump_json()
+        assert "find it" not in written and "SUMMARY" not in written, "contents are named, not copied"
     assert [omission.reason for omission in later[0].omissions] == ["superseded_by_summary"]
     place = next(n for n, entry in enumerate(result.facts()) if isinstance(entry.fact.event, ContextResolved))
     assert not any(isinstance(entry.fact.event, ModelRequested) for entry in list(result.facts())[:place])
@@ -165,7 +167,7 @@ async def test_what_requests_rest_on_is_written_down_again_with_each_summary(sto
 # --- what may not be lost --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.spec("STD-COMP-06", "STD-COMP-07", "STD-COMP-08", "STD-COMP-11")
+@pytest.mark.spec("STD-COMP-07", "STD-COMP-08", "STD-COMP-11")
 async def test_what_is_open_and_what_is_linked_outlives_a_compaction(store: Store) -> None:
     @tool(effect="irreversible")
     def crash_site(x: str) -> ToolOutput:
@@ -210,13 +212,42 @@ async def test_what_is_open_and_what_is_linked_outlives_a_compaction(store: Stor
         assert lost_by(kept, whole.text.replace(ref, "")) == [ref]
 
 
-async def test_a_child_that_waits_for_a_person_keeps_its_action_when_its_parent_is_not_asked(store: Store) -> None:
-    """An action that waits is in the state and in its record; folding touches neither."""
+@pytest.mark.spec("STD-COMP-06")
+async def test_an_action_that_waits_outlives_a_compaction_beside_it_and_is_decided_afterwards(store: Store) -> None:
+    ran: list[str] = []
+
+    @tool(effect="irreversible")
+    def act() -> str:
+        """Act."""
+        ran.append("act")
+        return "acted"
+
+    def answer(request: ModelRequest) -> Any:
+        if request.level is None:
+            jobs = [{"task": "act"}, {"task": "look around"}]
+            return "all done" if request.answered else calls(("spawn_parallel", {"jobs": jobs}))
+        if "act" in request.history[0].text:
+            return "did it" if request.answered else calls("act")
+        return looking(14)(request)
+
     asked = Asked()
-    agent = clerk(asked, looking(12), hitl_tools=["look"])
+    agent = clerk(asked, answer, tools=[look, act], hitl_tools=["act"], allow_parallel_subagents=True)
     rested = await run(agent, "go", store=store, key="k")
-    assert rested.status == "approval_required" and len(rested.approvals) == 1
-    assert events_of(rested, CompactionStarted) == []
+    assert (rested.status, ran) == ("approval_required", [])
+    (approval,) = rested.approvals
+    completed = events_of(rested, CompactionCompleted)
+    assert completed, "the other child's conversation was folded meanwhile"
+    for event in completed:
+        assert event.preserved_action_ids == (approval.id,)
+        assert f"Actions that wait for somebody: {approval.id}" in event.summary.text
+    assert [record.action_id for record in await store.actions(pending_only=True)] == [approval.id]
+    done = await run(agent, "go", store=store, key="k", approver=_approve)
+    assert (done.status, done.output, ran) == ("completed", "all done", ["act"])
+    assert await identical(store, done.turn_id)
+
+
+async def _approve(approval: Any) -> Approve:
+    return Approve()
 
 
 @pytest.mark.spec("STD-COMP-12")
