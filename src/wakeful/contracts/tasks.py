@@ -33,6 +33,35 @@ TaskStatus: TypeAlias = Literal["queued", "running", "cancelling", "cancelled", 
 TERMINAL: frozenset[TaskStatus] = frozenset({"succeeded", "failed", "cancelled"})
 
 
+_WORDS = ("environment", "failure_class")
+_NUMBERS = (
+    "wall_time_ms",
+    "startup_time_ms",
+    "tool_call_count",
+    "payload_bytes_in",
+    "payload_bytes_out",
+    "artifact_bytes",
+)
+
+
+def _said(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that were given. None is as good as nothing."""
+    return {name: value for name, value in raw.items() if value is not None or name == "output"}
+
+
+def _names(value: Any) -> Any:
+    """A list of words, each once, without what is empty or no word. What is no list is left for the check to refuse."""
+    if not isinstance(value, list | tuple):
+        return value
+    return tuple(dict.fromkeys(each for each in value if isinstance(each, str) and each.strip()))
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        return None
+    return int(value)
+
+
 class _Schematic(Value):
     """A value that says which schema it has, under the name `schema`."""
 
@@ -260,32 +289,3 @@ class TaskResult(_Schematic):
             else {}
         )
         return wire
-
-
-_WORDS = ("environment", "failure_class")
-_NUMBERS = (
-    "wall_time_ms",
-    "startup_time_ms",
-    "tool_call_count",
-    "payload_bytes_in",
-    "payload_bytes_out",
-    "artifact_bytes",
-)
-
-
-def _said(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that were given. None is as good as nothing."""
-    return {name: value for name, value in raw.items() if value is not None or name == "output"}
-
-
-def _names(value: Any) -> Any:
-    """A list of words, each once, without what is empty or no word. What is no list is left for the check to refuse."""
-    if not isinstance(value, list | tuple):
-        return value
-    return tuple(dict.fromkeys(each for each in value if isinstance(each, str) and each.strip()))
-
-
-def _number(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        return None
-    return int(value)

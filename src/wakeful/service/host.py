@@ -77,7 +77,11 @@ class OwnAbilities:
         if not ability.name.strip() or ability.name in self._abilities:
             raise InvalidConfig(f"an ability cannot be called {ability.name!r}: it is blank or taken")
         self._abilities[ability.name] = ability
-        return lambda: self._abilities.pop(ability.name, None) and None
+
+        def remove() -> None:
+            self._abilities.pop(ability.name, None)
+
+        return remove
 
     def all(self) -> tuple[Ability, ...]:
         return tuple(self._abilities.values())

@@ -42,7 +42,7 @@ class PackageRuns:
     async def run(self, raw: Mapping[str, Any]) -> PackageRunResult:
         """Raises InvalidValue for a request that is none, and nothing is recorded then.
 
-        Raises RunRefused when nobody runs it or its handler fails, InvalidValue for an answer that is none: it has failed.
+        Raises RunRefused when nobody runs it or its handler fails, and InvalidValue for an answer that is none.
         """
         request = PackageRunRequest.normalise(raw, self._runtime.ids.new)
         begun = PackageRunResult(status="running", run_id=request.run_id, replay=request.replay)

@@ -44,7 +44,7 @@ async def run_runtime_package(
     store: StorePlace = None,
     principal: ExecutionPrincipal | None = None,
 ) -> dict[str, Any]:
-    """Run a workflow of a package, through the ability `agents/run_runtime_package` and whoever handles packages here."""
+    """Run a workflow of a package: the ability `agents/run_runtime_package`, and whoever handles packages here."""
     answer: dict[str, Any] = await dispatch_ability(RUN, input, store=store, principal=principal)
     return answer
 
