@@ -133,7 +133,7 @@ def answered(now: TaskResult, said: Mapping[str, Any], code: str) -> TaskResult:
             "execution_metrics": now.execution_metrics,
             **kept,
             **{name: ours[name] for name in OURS},
-            "diagnostics": _merged(now.diagnostics, kept.get("diagnostics", {})),
+            "diagnostics": _merged(_merged(now.diagnostics, kept.get("diagnostics", {})), _ours(now.diagnostics)),
             "provenance": _merged(now.provenance, kept.get("provenance", {})),
             "metadata": _merged(kept.get("metadata", {}), now.metadata),
             "events": [*now.events, *_list(kept.get("events", []))],
@@ -151,6 +151,11 @@ def _merged(first: Any, second: Any) -> Any:
         if not isinstance(each, Mapping):
             return each
     return {**first, **second}
+
+
+def _ours(diagnostics: dict[str, Any]) -> dict[str, Any]:
+    """Which target was chosen instead is no executor's to say."""
+    return {name: value for name, value in diagnostics.items() if name == FALLBACK}
 
 
 def _list(value: Any) -> list[Any]:

@@ -30,13 +30,30 @@ MODELS: list[type[BaseModel]] = sorted(
 )
 
 
-def test_schema_ids_are_fixed_strings_with_an_integer_version() -> None:
-    ids = {
-        model.model_fields["schema_id"].default: model.model_fields["version"].default
-        for model in MODELS
-        if "schema_id" in model.model_fields
+@pytest.mark.spec("API-BND-05")
+def test_schema_ids_are_fixed_strings_and_say_their_version_once() -> None:
+    models = {model for model in [*every_model(), CompactionItem] if "schema_id" in model.model_fields}
+    made: dict[str, dict[str, Any]] = {
+        "wakeful.message": transcript.Message.normalise({"role": "user", "content": "hello"}).to_wire(),
+        "wakeful.conversation-result": {"schema": "wakeful.conversation-result", "version": 1},
+        "wakeful.run-outcome": outcomes.RunOutcome.of("completed").model_dump(mode="json"),
+        "wakeful.compaction-item": {"schema": "wakeful.compaction-item", "version": 1},
+        "wakeful/task-input/v1": {},
     }
-    assert ids == {"wakeful.message": 1, "wakeful.conversation-result": 1, "wakeful.run-outcome": 1}
+    ids = {}
+    for model in models:
+        field = model.model_fields["schema_id"]
+        assert field.alias == "schema", model
+        (word,) = get_args(field.annotation)
+        version = model.model_fields.get("version")
+        ids[word] = get_args(version.annotation) if version is not None else ()
+    listed = Tasks.list_targets  # the list has no model of its own
+    assert listed is not None
+    dotted = ("wakeful.message", "wakeful.conversation-result", "wakeful.run-outcome", "wakeful.compaction-item")
+    slashed = ("task-input", "execution-placement", "executor-target", "task-result", "execution-metrics")
+    assert ids == {**{word: (1,) for word in dotted}, **{f"wakeful/{word}/v1": () for word in slashed}}
+    assert TARGET_LIST_SCHEMA == "wakeful/execution-target-list/v1"
+    assert projected(())["schema"] == "wakeful/runtime-tool-policy/v1"
 
 
 @pytest.mark.spec("API-BND-04")
