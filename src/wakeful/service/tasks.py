@@ -216,6 +216,20 @@ class Tasks:
         runs = [run for run in await self._records.all() if self._access.may_see(caller, run.result.owner)]
         return [await self._settled(run) for run in runs[:limit]]
 
+    async def find(self, named: str, caller: ExecutionPrincipal | None) -> TaskResult:
+        """A run as a person names it: by its id, or the beginning of it. Raises RunRefused `task_run_not_found`."""
+        exact = await self._records.get(named)
+        runs = [exact] if exact is not None else await self._records.all()
+        fitting = [
+            run for run in runs if run.given.run_id.startswith(named) and self._access.may_see(caller, run.result.owner)
+        ]
+        if len(fitting) == 1:
+            return await self._settled(fitting[0])
+        if fitting:
+            ids = ", ".join(run.given.run_id for run in fitting[:5])
+            raise RunRefused(NOT_FOUND, f"{named!r} could be {len(fitting)} runs", f"such as {ids}")
+        raise RunRefused(NOT_FOUND, f"there is no run {named!r}", "they are listed by: wakeful task list")
+
     async def events(self, session_id: str, run_id: str, caller: ExecutionPrincipal | None) -> list[dict[str, Any]]:
         """What happened to a run, in order."""
         await self._found(session_id, run_id, caller)
