@@ -50,7 +50,7 @@ async def run_chat_agent(
     if memory_enabled:
         raise NotBuiltYet("memory_enabled=True", "give False")
     kind = context_kind(chat_context)
-    await _check_owner(runtime, agent.name, thread_id, user_id)
+    await check_owner(runtime, agent.name, thread_id, user_id)
     speaking = _with_belt(agent, kind, chat_context, registry, send_message)
     if supersede:
         for row in await runtime.store.turns_of_thread(agent.name, thread_id):
@@ -71,8 +71,8 @@ async def run_chat_agent(
         return await run_turn(runtime, request)
 
 
-async def _check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: str) -> None:
-    """A thread is its first speaker's. One that nobody began is anybody's to begin."""
+async def check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: str | None) -> None:
+    """A thread is its first speaker's. One that nobody began is anybody's to begin. Raises NotEntitled."""
     for entry in await runtime.store.read(agent_id, thread_id=thread_id, limit=1):
         event = entry.fact.event
         owner = event.principal if isinstance(event, MessageAdmitted) else None
