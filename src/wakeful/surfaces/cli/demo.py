@@ -1,6 +1,6 @@
 """`wakeful demo`: which demos there are."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
