@@ -61,6 +61,7 @@ from wakeful.tools.answered_here import AnsweredHere
 from wakeful.tools.context import RunContext
 from wakeful.tools.person import ask_person
 
+MAX_NODE_TITLE = 200
 MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
 
@@ -364,7 +365,10 @@ def _taken_on(work: TurnWork) -> list[Fact]:
     if run is None:
         return []
     graph = run.graph
-    event = WorkflowStarted(name=graph.name, workflow_id=graph.id, revision=run.revision, nodes=len(graph.nodes))
+    titles = {node.id: node.title[:MAX_NODE_TITLE] for node in graph.nodes if node.title}
+    event = WorkflowStarted(
+        name=graph.name, workflow_id=graph.id, revision=run.revision, nodes=len(graph.nodes), titles=titles
+    )
     return [work.fact(event)]
 
 
