@@ -36,7 +36,7 @@ from wakeful.contracts.events import (
     WorkflowStarted,
 )
 from wakeful.contracts.tool_catalog import ToolCatalog
-from wakeful.contracts.tools import Principal
+from wakeful.contracts.tools import Principal, ToolDeclaration
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph, WorkflowRun
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.policy.catalog import kept_apart, referring
@@ -90,10 +90,10 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     workflow = await _workflow(store, admitted)
     if workflow is not None and any(node.kind == "approval" for node in workflow.graph.nodes):
         agent = _with_person(agent)
-    registry = await workflow_registry(runtime, agent, request.agents) if admitted.editing is not None else None
-    added = editor_tools("thread" if admitted.editing is None else EDITOR, registry)
-    if added:
-        agent = agent.changed(tools=(*agent.tools, *agent.given_sources, *map(AnsweredHere, added)))
+    registry = None
+    if admitted.editing is not None:
+        registry = request.registry or await workflow_registry(runtime, agent, request.agents)
+        agent = _with_answered_here(agent, editor_tools(EDITOR, registry))
     context = admitted.context
     principal = _principal(request, admitted.principal)
     deps = request.deps
@@ -350,6 +350,13 @@ def _with_person(agent: Agent[Any, Any]) -> Agent[Any, Any]:
     if any(tool.name == ask_person.name for tool in agent.tools):
         return agent
     return agent.changed(tools=(*agent.tools, *agent.given_sources, ask_person))
+
+
+def _with_answered_here(agent: Agent[Any, Any], declared: Sequence[ToolDeclaration]) -> Agent[Any, Any]:
+    """The agent with tools that the runtime answers, unless it has them from whoever made its belt."""
+    there = {tool.name for tool in agent.tools if isinstance(tool, AnsweredHere)}
+    added = [AnsweredHere(each) for each in declared if each.name not in there]
+    return agent.changed(tools=(*agent.tools, *agent.given_sources, *added)) if added else agent
 
 
 def _desk(registry: WorkflowRegistry, editing: str | None) -> WorkflowDesk:

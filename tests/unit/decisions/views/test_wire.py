@@ -238,7 +238,7 @@ WORDS = {
 @pytest.mark.spec("LOOP-WIRE-08")
 def test_the_cost_and_one_terminal_message_with_a_word_of_the_closed_list_end_every_turn() -> None:
     statuses = {"incomplete": "incomplete", "failed": "error", "cancelled": "cancelled"}
-    ends = [(turn_completed(), "completed", "natural")]
+    ends: list[tuple[Any, str, str]] = [(turn_completed(), "completed", "natural")]
     ends += [
         (turn_failed(said_in_log, cause), status, WIRE_STOP.get(cause, cause))
         for said_in_log, status in statuses.items()
@@ -251,7 +251,7 @@ def test_the_cost_and_one_terminal_message_with_a_word_of_the_closed_list_end_ev
         shown = [one for recorded in facts for one in view.feed(recorded)]
         assert [one.type for one in shown] == ["chunk", "cost_summary", "turn_terminal"]
         last = shown[-1].model_dump(mode="json", exclude_none=True, exclude={"event_seq"})
-        said_to_client = {"message": end.message} if isinstance(end, TurnFailed) else {}
+        said_to_client: dict[str, str] = {"message": end.message} if isinstance(end, TurnFailed) else {}
         assert last == {
             "type": "turn_terminal",
             "thread_id": THREAD,

@@ -160,8 +160,8 @@ def test_whoever_has_the_last_number_has_missed_nothing() -> None:
     recorded = log(*START, *building(), *drafted(), *wrong(), *drafted(2), *kept(), fact(turn_completed()))
     for cut in range(len(recorded) + 1):
         before = wire_messages(TURN, recorded[:cut])
-        numbers = [one.event_seq for one in before if getattr(one, "event_seq", None) is not None]
-        rest = wire_messages(TURN, recorded, after_seq=numbers[-1] if numbers else 0)
+        last = max((getattr(one, "event_seq", None) or 0 for one in before), default=0)
+        rest = wire_messages(TURN, recorded, after_seq=last)
         assert [*before, *rest] == wire_messages(TURN, recorded)
 
 
