@@ -85,6 +85,7 @@ class Client:
         self.server = server
         self.sent: list[WireMessage] = []
         self.frames: list[ClientToolCall] = []
+        self.called = asyncio.Event()
         self.bridge = ClientBridge(server.runtime, self._called, manifest)
         self.counted: list[bool] = []
         self._run = run
@@ -92,6 +93,7 @@ class Client:
 
     def _called(self, frame: ClientToolCall) -> None:
         self.frames.append(frame)
+        self.called.set()
         if self._run is not None:
             task = asyncio.create_task(self._answer(frame))
             self._answering.add(task)

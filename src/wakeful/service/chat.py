@@ -84,6 +84,7 @@ async def run_chat_agent(
         result = await run_turn(runtime, request)
         while bridge is not None and result.runtime_tools and await bridge.answered(result):
             result = await continue_turn(runtime, result.turn_id, request)
+        sender.facts(result.facts())  # whatever somebody else did with the turn: a cancel that ended it at rest
         return result
 
 
@@ -145,7 +146,7 @@ async def _proxies(
         return ()
     nodes = registry.list_node_types() if registry is not None else ()
     taken = [*(tool.name for tool in candidates), *(node.ref for node in nodes)]
-    manifest = ClientManifest(bridge.manifest, server_tools=taken)
+    manifest = ClientManifest(bridge.manifest, server_tools=taken, timeout=bridge.timeout)
     for warning in manifest.warnings:
         _log.warning(warning)
     return (await manifest.offer()).tools

@@ -113,4 +113,6 @@ async def _run_saved(
             on_turn=sender.begun,
             agents=agents,
         )
-        return (await run_workflow(runtime, registry, saved, request, message.workflow_inputs)).run
+        result = (await run_workflow(runtime, registry, saved, request, message.workflow_inputs)).run
+        sender.facts(result.facts())
+        return result

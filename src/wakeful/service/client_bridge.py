@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from wakeful.contracts.client_frames import ClientToolCall, ClientToolResult
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.events import RuntimeToolRequested
+from wakeful.service.client_manifest import TIMEOUT_SECONDS
 from wakeful.service.client_requests import submit_result, time_out_late_requests
 from wakeful.service.requests import Runtime
 from wakeful.service.results import RunResult
@@ -27,10 +28,13 @@ _log = logging.getLogger("wakeful.chat")
 
 
 class ClientBridge:
-    """One connection. `manifest` is what its client says it can do."""
+    """One connection. `manifest` is what its client says it can do, and `timeout` how many seconds it has for it."""
 
-    def __init__(self, runtime: Runtime, send: SendCall, manifest: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, runtime: Runtime, send: SendCall, manifest: Sequence[Any] = (), *, timeout: float = TIMEOUT_SECONDS
+    ) -> None:
         self.manifest = tuple(manifest)
+        self.timeout = timeout
         self._runtime = runtime
         self._send = send
         self._asked: set[str] = set()

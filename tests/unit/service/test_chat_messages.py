@@ -192,7 +192,9 @@ async def test_a_route_1_message_names_a_workflow_and_its_inputs_or_nothing_runs
         await client.say("A", workflow_id="wf_none", **ROUTE_1)
     assert missing.value.code == "workflow_not_found"
     wrong: list[tuple[str, dict[str, Any], str]] = [
-        *[("", {}, "prompt"), ("A", {"loud": "yes"}, "loud"), ("A", {"volume": 3}, "volume")]
+        ("", {}, "prompt"),
+        ("A", {"loud": "yes"}, "loud"),
+        ("A", {"volume": 3}, "volume"),
     ]
     for content, inputs, named in wrong:
         with pytest.raises(InvalidValue, match=f"invalid_workflow_input: {named}"):
