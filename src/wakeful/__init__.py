@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from wakeful.surfaces.library.runs import run as run
     from wakeful.surfaces.library.runs import run_sync as run_sync
     from wakeful.surfaces.library.streams import stream as stream
+    from wakeful.surfaces.library.workflows import run_workflow as run_workflow
     from wakeful.tools.context import RunContext as RunContext
     from wakeful.tools.function import Tool as Tool
     from wakeful.tools.function import tool as tool
@@ -107,6 +108,7 @@ _WHERE = {
     "resume_all": "wakeful.surfaces.library.runs",
     "run": "wakeful.surfaces.library.runs",
     "run_sync": "wakeful.surfaces.library.runs",
+    "run_workflow": "wakeful.surfaces.library.workflows",
     "stream": "wakeful.surfaces.library.streams",
     "submit_result": "wakeful.surfaces.library.client_requests",
     "timeout_request": "wakeful.surfaces.library.client_requests",

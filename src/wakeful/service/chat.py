@@ -135,7 +135,9 @@ async def _with_belt(
         policy=policy.tools,
         declared=lambda tool: tool.declaration,
     )
-    return agent.changed(tools=(*belt, *agent.given_sources), policy=policy)
+    # What needs a person goes on needing one where it is there; that it is not there is no mistake of the agent's.
+    policy = policy.model_copy(update={"hitl_tools": (*policy.hitl_tools, *agent.hitl_tools)})
+    return agent.changed(tools=(*belt, *agent.given_sources), hitl_tools=(), policy=policy)
 
 
 async def _proxies(

@@ -172,3 +172,12 @@ async def test_the_policy_filters_per_context_and_no_path_leads_out_of_the_works
 async def test_long_term_memory_that_is_off_takes_its_tools_away(store: SqliteStore) -> None:
     server = serving(store, Agent("helper", "scripted:demo", tools=[search, memory_list]))
     assert await belt(server) == {"search"}
+
+
+async def test_a_tool_that_needs_a_person_needs_one_where_it_is_and_is_missed_nowhere_else(store: SqliteStore) -> None:
+    agent = Agent("helper", "scripted:demo", tools=[search, memory_list], hitl_tools=["memory_list", "search"])
+    server = Server(store, agent, played(calls(("search", {"words": "cats"})), "Done."))
+    waiting = await Client(server).say("Cats?")
+    assert (waiting.status, [each.tool_name for each in waiting.approvals]) == ("approval_required", ["search"])
+    server.agent = Agent("helper", "scripted:demo", tools=[search, memory_list])
+    assert (await Client(server).say("Cats?", thread_id="t2")).completed, "the inversion"
