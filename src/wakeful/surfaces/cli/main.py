@@ -25,6 +25,7 @@ _DECIDE = "approvals_decide"
 COMMANDS = {
     "demo": Command("demo", "demo [NAME]", "what can be tried offline"),
     "demo crash": Command("demo_crash", "demo crash", "a run is killed in the middle of a payment, and pays once"),
+    "demo budget": Command("demo_budget", "demo budget", "a tree of subtasks keeps to one budget, over a kill"),
     "demo approve": Command("demo_approve", "demo approve", "a call waits for a person, over a kill, and runs once"),
     "run": Command("run", "run PROMPT", "run an agent on a prompt, in this process"),
     "resume": Command("resume", "resume [TURN]", "go on with what was cut off"),
@@ -76,7 +77,7 @@ COMMANDS = {
     "schema": Command("schema", "schema [NAME]", "the published JSON Schemas"),
 }  # fmt: skip
 GROUPS = {
-    "Begin": ("demo crash", "demo approve", "run", "resume", "cancel"),
+    "Begin": ("demo crash", "demo approve", "demo budget", "run", "resume", "cancel"),
     "What needs a person": (
         "approvals", "approvals show", "approvals approve", "approvals reject", "approvals edit", "approvals answer",
         "approvals always", "approvals rules", "approvals revoke", "unknown", "resolve",
