@@ -61,6 +61,7 @@ COMMANDS = {
     "replay": Command("replay", "replay TURN", "decide a turn again and prove that nothing comes out differently"),
     "tools": Command("tools", "tools", "what an agent is offered, allowed, asked, denied, and why"),
     "why": Command("why", "why CALL", "why a call ran, waited or was refused"),
+    "context": Command("context", "context [TURN]", "what the model was shown in a turn, and why"),
     "debug prompt": Command("debug_prompt", "debug prompt", "what an agent is told, and where each part is from"),
     "cost": Command("cost", "cost", "what requests to models cost, by model, agent, day or depth"),
     "debug latency": Command("debug_latency", "debug latency [TURN]", "where a turn's time went"),
@@ -91,8 +92,8 @@ GROUPS = {
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (
-        "events", "events validate", "tree", "tools", "why", "replay", "cost", "debug prompt", "debug latency",
-        "doctor", "schema",
+        "events", "events validate", "tree", "tools", "why", "context", "replay", "cost", "debug prompt",
+        "debug latency", "doctor", "schema",
     ),
 }  # fmt: skip
 FAMILIES = ("debug",)
