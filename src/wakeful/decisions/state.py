@@ -516,6 +516,9 @@ def _interjected(state: TurnState, event: TurnInterjected) -> None:
     if state.phase == "answered":
         state.phase = "ready"
         state.answer_checked = False
+    elif state.phase == "suspended" and state.rested_from == "answered":
+        state.rested_from = "ready"
+        state.answer_checked = False
 
 
 # --- the model -------------------------------------------------------------------------------------------------------
