@@ -197,6 +197,25 @@ async def test_the_last_model_call_is_kept_for_the_answer() -> None:
     assert all(said["reason"] == "llm_calls" for said in told(result))
 
 
+@pytest.mark.parametrize("kind", ["server_error", "rate_limited"])
+async def test_the_last_round_is_the_last_also_when_its_first_attempt_is_lost(kind: str) -> None:
+    """Asked again with its tools, the model would use them and the run would end without an answer."""
+    lost: dict[str, Any] = {"fail": [{"kind": kind, "message": "gone", "status": 500, "retry_after": 0.0}]}
+
+    def steady(shown: Shown) -> Any:
+        if len(model.of("go")) == 2:
+            return lost
+        return "what I have" if shown.tool_choice == "none" else calls("look")
+
+    model = LevelModel({"go": [steady]})
+    agent = Agent("boss", model, tools=[look], max_steps=2)
+    async with asyncio.timeout(60):
+        result = await run(agent, "go")
+    assert (result.status, result.output) == ("completed", "what I have")
+    assert [shown.tool_choice for shown in model.of("go")] == ["auto", "none", "none"]
+    assert sum("last reply" in text for text in model.of("go")[-1].texts) == 1
+
+
 # --- held back, settled ----------------------------------------------------------------------------------------------
 
 

@@ -214,3 +214,20 @@ async def test_a_counter_that_drifts_is_seen(counter: str) -> None:
     assert not drifts(played.state)
     setattr(played.state, counter, 1)
     assert drifts(played.state)
+
+
+async def test_a_word_to_a_turn_that_was_paused_before_its_end_is_answered() -> None:
+    played = Steered(Node(), FREE, Random(1), asks=False, window=None, planned=False)
+    played._decided()
+    played._write([played.work.fact(TurnPauseRequested(requested_by="ada"))])
+    played._write(played._end_of(played.state))
+    assert played.state.phase == "answered"
+    played._decided()
+    assert played.state.phase == "suspended"
+    words = UserItem(parts=(Text("one more thing"),))
+    played._write([played.work.fact(TurnInterjected(message_id="m2", item=words, said_by="ada"))])
+    played._write([played.work.fact(TurnPauseLifted(requested_by="ada"))])
+    played.cut_off(len(played.facts))
+    played.play()
+    assert [item.text for item in played.state.items] == ["go", "done 0", "one more thing", "done 0"]
+    assert played.replayed() is None
