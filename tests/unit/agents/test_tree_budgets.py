@@ -21,6 +21,7 @@ from wakeful.contracts.events import (
     ToolStarted,
     TurnFailed,
 )
+from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.replay import replay_turn
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore
@@ -383,3 +384,21 @@ async def test_cutting_a_result_is_no_stop_and_a_payload_is_never_cut() -> None:
     assert json.loads(ends(result, "finish_subtask")[0].item.text)["reason"] == "bytes"
     small = {**big, "big": [calls(finish(text="x" * 40_000))]}
     assert (await played(LevelModel(small))).status == "completed"
+
+
+async def test_a_plan_is_paid_for_with_every_request_that_shows_it() -> None:
+    """Not counted beforehand, the request after the plan would take more than there is."""
+
+    def answer(request: Any) -> Any:
+        said = "1. " + "do it " * 3_000 if request.level == "~plan" else "done"
+        prompt = len(request.instructions) + sum(len(item.text) for item in request.history)
+        return {"text": said, "usage": {"input_tokens": prompt // 3, "output_tokens": 10}}
+
+    model = ScriptedModel(answer)
+    agent = Agent("boss", model, planning_enabled=True)
+    result = await run(agent, "go", budget=Budget(input_tokens=5_000))
+    (limit,) = of_kind(result, LimitChanged)
+    assert (result.status, limit.limit_name, limit.what) == ("incomplete", "tokens", "input_tokens")
+    assert (result.usage.input_tokens or 0) <= 5_000
+    enough = await run(agent, "go", budget=Budget(input_tokens=20_000))
+    assert enough.output == "done"
