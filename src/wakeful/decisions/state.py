@@ -104,7 +104,7 @@ from wakeful.contracts.events.context import WindowStart
 from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.models import ProviderAttemptRecord
 from wakeful.contracts.skills import ActiveSkill
-from wakeful.decisions.compaction import context_tokens, measured, summary_config, transcript
+from wakeful.decisions.compaction import item_tokens, measured, summary_config, transcript
 from wakeful.decisions.delegation import REMINDER, TASK_KEY, child_config
 from wakeful.decisions.ledger import Ledger
 from wakeful.decisions.level_ends import unsatisfied
@@ -904,7 +904,7 @@ def _advise(level: Level) -> None:
     """The model is told how full its context is with what was just added; worked out once."""
     config = level.config
     if config is not None and config.budget_awareness == "per-message" and config.context_window is not None:
-        level.advised[len(level.items) - 1] = context_tokens(level)
+        level.advised[len(level.items) - 1] = item_tokens(level)
 
 
 def _folding(state: TurnState, level: Level, event: CompactionStarted) -> None:
