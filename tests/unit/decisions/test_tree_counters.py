@@ -27,10 +27,13 @@ from wakeful.contracts.events import (
     TurnPauseLifted,
     TurnPauseRequested,
     TurnSuspended,
+    UnknownResolved,
 )
+from wakeful.contracts.tools import ToolError
 from wakeful.decisions.compaction import context_tokens
-from wakeful.decisions.levels import Level
+from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.state import TurnState
+from wakeful.mediation.outcomes import CallRecord, failed
 from wakeful.service.toolbelt import _gate_policy
 
 TREES = int(os.environ.get("WAKEFUL_TREES", "1")) * 200
@@ -230,4 +233,32 @@ async def test_a_word_to_a_turn_that_was_paused_before_its_end_is_answered() -> 
     played.cut_off(len(played.facts))
     played.play()
     assert [item.text for item in played.state.items] == ["go", "done 0", "one more thing", "done 0"]
+    assert played.replayed() is None
+
+
+async def test_an_outcome_that_becomes_known_while_a_summary_is_written_is_replayed_the_same() -> None:
+    played = Steered(Node([[("look",)]] * 5), FREE, Random(3), asks=False, window=1_400, planned=False)
+    unknown = ""
+    while not unknown or played.state.phase != "apart":
+        played._decided()
+        (what,) = played._under_way()
+        if isinstance(what, Call) and not unknown:
+            unknown = what.call_id
+            record, error = CallRecord(unknown, "look", played.work.now()), ToolError(kind="unknown", message="gone")
+            event = failed(
+                *(record, error),
+                now=played.work.now(),
+                status="interrupted",
+                category="execution_failed",
+                effects="unknown",
+            )
+            played._write([played.work.fact(event, what.step, what.call_id, what.level)])
+        else:
+            played._write(played._end_of(what))
+            played._decided()
+    known = UnknownResolved(call_id=unknown, tool_name="look", happened=True, source="operator")
+    played._write([played.work.fact(known, 1)])
+    played.play()
+    (folded, *_) = [e.fact.event for e in played.facts if isinstance(e.fact.event, CompactionCompleted)]
+    assert folded.preserved_incident_refs == (), "it was known when the summary was settled"
     assert played.replayed() is None
