@@ -24,6 +24,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.models import ModelGlimpse
+from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.awareness import advised
 from wakeful.decisions.context import frame_of
@@ -112,20 +113,21 @@ class Requests:
         if refusal is not None:
             lost = self._attempt(step, model, 0.0).turned_down(refusal)
             return Intent([*self._moved(step, model), self._fact(lost, step.step)], model, sends=False)
-        estimate, reservation = self._estimate(model)
+        windows = work.windows_of(level)
+        estimate, reservation = self._estimate(model, windowed=bool(windows))
         held: dict[str, Any] = {}
-        if work.state.ledger.needs_reservation(work.state.limits):
-            passed = work.state.ledger.passed_by(work.state.limits, reservation)
-            if passed is not None:
-                limit = LimitChanged(
-                    limit_name=passed.name, limit=passed.limit, observed=passed.observed, what=passed.what
-                )
+        if work.state.ledger.needs_reservation(work.state.limits, windowed=bool(windows)):
+            limit = self._no_room(reservation, windows)
+            if limit is not None:
                 return Intent([self._fact(limit, step.step)], model, sends=False)
             held = {
                 "reserved_input": reservation.input_tokens,
                 "reserved_output": reservation.output_tokens,
                 "reserved_usd": str(reservation.usd) if reservation.usd is not None else None,
             }
+        if windows and work.windows is not None:
+            held["windows"] = windows
+            work.windows.hold(windows, reservation.usd or Decimal(0))
         wait = step.backoff
         wait_ms = int(wait.ms * work.jitter()) if wait.jitter else wait.ms
         if step.final:
@@ -143,11 +145,21 @@ class Requests:
             facts.append(self._fact(estimate, step.step))
         return Intent([*facts, self._fact(event, step.step)], model, wait_ms)
 
-    def _estimate(self, model: Model) -> tuple[CostEstimated | None, Reservation]:
+    def _no_room(self, reservation: Reservation, windows: Sequence[WindowRef]) -> LimitChanged | None:
+        """The limit that the request would pass: the turn's own first, then what holds over time."""
+        work = self._work
+        passed = work.state.ledger.passed_by(work.state.limits, reservation, windowed=bool(windows))
+        if passed is not None:
+            return LimitChanged(limit_name=passed.name, limit=passed.limit, observed=passed.observed, what=passed.what)
+        if work.windows is None or not windows:
+            return None
+        return work.windows.refusal(windows, reservation.usd or Decimal(0))
+
+    def _estimate(self, model: Model, *, windowed: bool) -> tuple[CostEstimated | None, Reservation]:
         """The most it can take and cost, where that is known."""
         work = self._work
         most = _most_output(model, self._config.settings)
-        limited = work.state.ledger.needs_reservation(work.state.limits)
+        limited = work.state.ledger.needs_reservation(work.state.limits, windowed=windowed)
         bound = most if most is not None else UNKNOWN_OUTPUT
         if work.pricing is None or (most is None and not limited):  # without a limit there is no most it can cost
             return None, Reservation(self._prompt_tokens(), bound, None) if limited else _NOTHING

@@ -55,6 +55,7 @@ from wakeful.service.node_agents import other_agents
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.retrieving import retrieve
 from wakeful.service.routing import RECENT, Routed, Turn, choices_of, routed_models
+from wakeful.service.spending import windows_of
 from wakeful.service.toolbelt import Belt, toolbelt
 from wakeful.tools.answered_here import AnsweredHere
 from wakeful.tools.context import RunContext
@@ -122,6 +123,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
             f"{models[0].ref}, which nobody knows",
             "name a model whose window is known, give its profile a context_window, or leave budget_awareness out",
         )
+    windows = windows_of(runtime, config, [other.config for other in others.values()], admitted.principal)
     work = TurnWork(
         store=store,
         claim=claim,
@@ -148,6 +150,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         check_answer=_answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
         ask_caller=request.ask_caller,
         pricing=runtime.pricing,
+        windows=windows if windows.any else None,
         approver=request.approver,
         decide_action=_decider(runtime),
     )

@@ -84,6 +84,7 @@ async def rebuilt_agent(
         subtasks=config.subtasks,
         collections=config.collections,
         compaction=config.compaction,
+        spend_windows=config.spend_windows,
     )
 
 
