@@ -60,7 +60,7 @@ class TurnWindows:
         return bool(self._agents or self._owner.runtime or self._owner.of_principal(self._principal))
 
     def of(self, agent: str) -> tuple[WindowRef, ...]:
-        """Those that a request counts in now: of the turn's agent, of the one that asks, of the principal and of all."""
+        """Those that a request counts in now: of the turn's agent, of whoever asks, of the principal, of all."""
         asking = [each for each in self._agents if each[0] in (self._turns_own, agent)]
         return applying(asking, self._principal, self._owner, self._clock.now())
 

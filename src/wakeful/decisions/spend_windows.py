@@ -44,6 +44,10 @@ class OwnerWindows:
         return (self.principals or {}).get(principal, ()) if principal is not None else ()
 
 
+NO_WINDOWS = OwnerWindows()
+"""Nobody has said anything."""
+
+
 def bounds(period: Period, at: int, zone: tzinfo = UTC) -> tuple[int, int]:
     """When the window around a moment began, and when it turns: Unix microseconds."""
     if period == "hour":

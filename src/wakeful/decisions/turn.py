@@ -4,9 +4,9 @@
 every outcome, not every batch. A step's facts are folded as soon as it is decided, so that asking again gives only what
 is new; an empty answer means: wait, or it is over.
 
-The order of precedence: a stop (cancel, limit) first, then a pause or a full spend window, then whatever the levels of the turn can do: a lost
-attempt, open calls, the end of a round. The deepest come first, so that a tree is walked to its leaves before it is
-widened. What runs and what is asked, in the whole tree, never exceeds the turn's width.
+The order of precedence: a stop (cancel, limit) first, then a pause or a full spend window, then whatever the levels of
+the turn can do: a lost attempt, open calls, the end of a round. The deepest come first, so that a tree is walked to its
+leaves before it is widened. What runs and what is asked, in the whole tree, never exceeds the turn's width.
 """
 
 from collections.abc import Sequence

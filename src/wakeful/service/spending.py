@@ -70,8 +70,10 @@ async def grant(
     window = window_at(scope, SpendWindow(period, 0), now, zone)
     window = window.model_copy(update={"usd": said.get(window.key, "0")})
     granted = BudgetGranted(window=window, usd=amount, granted_by=by, reason=reason)
-    begun = [] if STREAM in await runtime.store.agents() else [SessionStarted(agent_name=STREAM, temporary=True)]
-    await runtime.store.admit(STREAM, [Fact(event, now) for event in (*begun, granted)])
+    facts = [Fact(granted, now)]
+    if STREAM not in await runtime.store.agents():
+        facts.insert(0, Fact(SessionStarted(agent_name=STREAM, temporary=True), now))
+    await runtime.store.admit(STREAM, facts)
     return next(row for row in await spending(runtime) if row.key == window.key)
 
 
@@ -115,7 +117,6 @@ def _today(passed: WindowPassed, owner: OwnerWindows, agent: Agent[Any, Any]) ->
 
 def _of_the_owner(owner: OwnerWindows, now: int) -> list[WindowRef]:
     said = [(RUNTIME, window) for window in owner.runtime]
-    said += [
-        (principal_scope(name), window) for name, windows in (owner.principals or {}).items() for window in windows
-    ]
+    for name, windows in (owner.principals or {}).items():
+        said += [(principal_scope(name), window) for window in windows]
     return [window_at(scope, window, now, owner.zone) for scope, window in said]

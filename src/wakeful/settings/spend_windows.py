@@ -21,13 +21,11 @@ from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import SpendWindow
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.spending import PERIODS, Period
-from wakeful.decisions.spend_windows import OwnerWindows
+from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
 from wakeful.settings.owner_file import owner_file
 
 BUDGET, PRINCIPALS, TIMEZONE = "budget", "principals", "timezone"
 _LINES: Mapping[str, Period] = {f"per_{period}": period for period in PERIODS}
-NO_WINDOWS = OwnerWindows()
-"""Nobody has said anything."""
 
 
 def owner_windows(environ: Mapping[str, str]) -> OwnerWindows:

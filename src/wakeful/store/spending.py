@@ -107,11 +107,10 @@ class Spending:
                 for key in {*known.holds_of(turn_id), *(key for key in self.holds if key[0] == turn_id)}:
                     self._settle(key, known)
             case BudgetNoticed():
-                key = event.window.key
-                row = self._window(key, known)
-                if known.checks_windows and row.noticed:
-                    raise AlreadyNoticed(f"{window_words(event.window)}: this was said before", "Nothing was changed.")
-                self._move((key,), Move(turns=event.window.turns, noticed=True))
+                window = event.window
+                if known.checks_windows and self._window(window.key, known).noticed:
+                    raise AlreadyNoticed(f"{window_words(window)}: this was said before", "Nothing was changed.")
+                self._move((window.key,), Move(turns=window.turns, noticed=True))
             case BudgetGranted():
                 window = event.window
                 granted = nanodollars(event.usd)

@@ -67,7 +67,8 @@ class Windows:
 
 
 def _move(row: Sequence[Any]) -> Move:
-    return Move(*row[:6], noticed=bool(row[6]))
+    turns, limit, limited_at, spent, held, granted, noticed = row
+    return Move(turns, limit, limited_at, spent, held, granted, bool(noticed))
 
 
 def _hold(row: Sequence[Any]) -> Hold:
