@@ -1,7 +1,7 @@
 """`wakeful budget` and `budget grant`: what is spent in which window of time, and more for one of them."""
 
 import asyncio
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
@@ -54,7 +54,7 @@ def more(
         raise WrongRequest(f"--window is {window!r}", f"give one of: {', '.join(PERIODS)}")
     scope = agent_scope(agent) if agent is not None else RUNTIME if principal is None else principal_scope(principal)
     place = store_to_read(store)
-    row = asyncio.run(_grant(place, scope, usd, cast("Period | None", window), by, reason))
+    row = asyncio.run(_grant(place, scope, usd, window, by, reason))
     if json:
         out(json_text(_as_json(row), indent=2))
         return
