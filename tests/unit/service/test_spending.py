@@ -260,7 +260,7 @@ async def test_children_hold_in_the_same_window(system: Runtime) -> None:
             used = TokenUsage(input_tokens=10, output_tokens=100, total_tokens=110)
             part: Text | CallPart = Text("done")
             if request.depth == 0 and request.answered == 0:
-                jobs = [{"title": f"part {n}", "task": "do it"} for n in range(3)]
+                jobs = [{"task": f"part {n}"} for n in range(3)]
                 part = CallPart(call_id="split", name="spawn_parallel", arguments={"jobs": jobs})
             yield Reply(item=AssistantItem(parts=(part,)), usage=used)
 
