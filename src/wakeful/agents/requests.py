@@ -58,10 +58,21 @@ UNKNOWN_OUTPUT = 4_096
 _NOTHING = Reservation(0, 0, None)
 
 
+class Attention:
+    """The requests of a turn that want something of its runner. Most never do, and a tree has many."""
+
+    def __init__(self) -> None:
+        self.reattaching: set[Requests] = set()
+        """A crash cut them off, and they are to be taken up again."""
+        self.unwritten: set[Requests] = set()
+        """They wait for an id to be on disk."""
+
+
 class Requests:
     """Asks the model, and the caller who holds the loop; never both at once."""
 
-    def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None], level: Level) -> None:
+    def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None], level: Level, attention: Attention) -> None:
+        self._attention = attention
         self._work = work
         self._post = post
         self._level_id = level.id
@@ -118,6 +129,10 @@ class Requests:
         held: dict[str, Any] = {}
         if work.state.ledger.needs_reservation(work.state.limits, windowed=bool(windows)):
             limit = self._no_room(reservation, windows)
+            if limit is not None and self._no_room(reservation, windows, with_held=False) is None:
+                # Only what others hold stands in its way, and they will not take all of it: asked again when one has
+                # settled.
+                return Intent([], model, sends=False)
             if limit is not None:
                 return Intent([self._fact(limit, step.step)], model, sends=False)
             held = {
@@ -145,15 +160,18 @@ class Requests:
             facts.append(self._fact(estimate, step.step))
         return Intent([*facts, self._fact(event, step.step)], model, wait_ms)
 
-    def _no_room(self, reservation: Reservation, windows: Sequence[WindowRef]) -> LimitChanged | None:
+    def _no_room(
+        self, reservation: Reservation, windows: Sequence[WindowRef], *, with_held: bool = True
+    ) -> LimitChanged | None:
         """The limit that the request would pass: the turn's own first, then what holds over time."""
-        work = self._work
-        passed = work.state.ledger.passed_by(work.state.limits, reservation, windowed=bool(windows))
+        work, ledger = self._work, self._work.state.ledger
+        passed = ledger.passed_by(work.state.limits, reservation, with_held=with_held, windowed=bool(windows))
         if passed is not None:
             return LimitChanged(limit_name=passed.name, limit=passed.limit, observed=passed.observed, what=passed.what)
         if work.windows is None or not windows:
             return None
-        return work.windows.refusal(windows, reservation.usd or Decimal(0))
+        others = Decimal(0) if with_held else ledger.held_usd
+        return work.windows.refusal(windows, reservation.usd or Decimal(0), others)
 
     def _estimate(self, model: Model, *, windowed: bool) -> tuple[CostEstimated | None, Reservation]:
         """The most it can take and cost, where that is known."""
@@ -190,11 +208,13 @@ class Requests:
         if model is None or model.ref != asked.model_ref or not isinstance(model, Reattachable):
             return False
         self.to_reattach = asked
+        self._attention.reattaching.add(self)
         return True
 
     def reattach(self) -> None:
         """Ask for the answer of what a crash cut off; that it is asked for is on disk."""
         asked, self.to_reattach = self.to_reattach, None
+        self._attention.reattaching.discard(self)
         assert asked is not None
         self._response_id = asked.response_id
         step = AskModel(asked.step, asked.candidate, asked.attempt, level=self._level_id)
@@ -207,6 +227,7 @@ class Requests:
         """These are on disk: a model that waited for its id to be there may go on."""
         if self.unwritten is not None and any(fact is self.unwritten[0] for fact in facts):
             (_, waiter), self.unwritten = self.unwritten, None
+            self._attention.unwritten.discard(self)
             if not waiter.done():
                 waiter.set_result(None)
 
@@ -292,6 +313,7 @@ class Requests:
             fact = self._fact(event, step.step)
             self.unwritten = fact, asyncio.get_running_loop().create_future()
             waiter = self.unwritten[1]
+            self._attention.unwritten.add(self)
             self._post([fact])
             await waiter
 

@@ -32,6 +32,8 @@ from wakeful.decisions.spend_windows import (
 )
 from wakeful.ports import Clock, Store
 
+_NOTHING = Decimal(0)
+
 
 class TurnWindows:
     """What the requests of a turn are held to, besides the turn's own budget."""
@@ -69,10 +71,16 @@ class TurnWindows:
         since = min([self._clock.now(), *(window.turns - 1 for each in asked for window in each.windows)])
         self._rows = {row.key: row for row in await self._store.spending(self._scopes, after=since)}
 
-    def refusal(self, windows: Sequence[WindowRef], usd: Decimal) -> LimitChanged | None:
-        """What is written instead of a request that one of these windows has no room for."""
-        needed = nanodollars(usd)
-        passed = passed_by(windows, self._rows, needed)
+    def refusal(self, windows: Sequence[WindowRef], usd: Decimal, settling: Decimal = _NOTHING) -> LimitChanged | None:
+        """What is written instead of a request that one of these windows has no room for.
+
+        `settling` is left out of the sums: what the turn itself holds for requests under way, which may not cost it.
+        """
+        needed, free = nanodollars(usd), nanodollars(settling)
+        rows = self._rows
+        if free:
+            rows = {key: row._replace(held=max(0, row.held - free)) for key, row in rows.items()}
+        passed = passed_by(windows, rows, needed)
         if passed is None:
             return None
         row = self._rows.get(passed.key)

@@ -17,7 +17,8 @@ MECHANICS = {
     "multi-turn loop sequencing": {"ConversationLoop"},
     "tool-call validation and mediation": {
         *("ToolExecutionCore", "ToolExecutor", "ToolResultTruncator", "mediate_turn"),
-        *("ToolPolicy", "ToolPolicyFilter", "ToolAccessPolicy"),
+        *("ToolPolicy", "ToolPolicyFilter", "ToolAccessPolicy", "Tiers", "tiered"),
+        *("runtime_tool_policy", "runtime_local_declarations", "resolve_principal"),
         *("ActionPolicy", "ActionPolicyProvider", "ActionPolicyResolver"),
     },
     "completion-policy and iteration-budget stops": {
