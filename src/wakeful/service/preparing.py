@@ -124,11 +124,11 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
     planner, summariser = phase_models(runtime, agent)
     await runtime.pricing.ready([*planner, *summariser])
-    routed = await _routed(runtime, request, claim, config, folded, recorded, of_turn)
+    windows = windows_of(runtime, config, [other.config for other in others.values()], admitted.principal)
+    routed = await _routed(runtime, request, claim, config, folded, recorded, of_turn, windowed=windows.any)
     models = routed.models
     config = config.changed(context_window=window_of(models[0]) if models else None)
     check_window(agent, models[0] if models else None)
-    windows = windows_of(runtime, config, [other.config for other in others.values()], admitted.principal)
     work = TurnWork(
         store=store,
         claim=claim,
@@ -196,6 +196,8 @@ async def _routed(
     folded: Folded,
     recorded: Sequence[Recorded],
     of_turn: Sequence[Recorded],
+    *,
+    windowed: bool,
 ) -> Routed:
     """The models that this turn may ask."""
     choices = choices_of(runtime.resolve_model, request.agent)
@@ -216,6 +218,7 @@ async def _routed(
         of_turn,
         recent,
         request.model_from,
+        windowed,
     )
     return routed_models(runtime, choices, turn)
 

@@ -1,6 +1,6 @@
 """Runs under spend windows: they pause when a window is used up, say so, and go on when it turns or somebody grants."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from engine_runs import facts_of, kinds, of_kind
+from store_facts import NOON, claimed
 from wakeful import Agent, Budget, SpendWindow, run
 from wakeful.bootstrap import runtime
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
+from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import InvalidConfig, ModelFailure
 from wakeful.contracts.events import (
     BudgetGranted,
@@ -23,10 +25,10 @@ from wakeful.contracts.events import (
     TurnSuspended,
 )
 from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
-from wakeful.contracts.spending import nanodollars
+from wakeful.contracts.spending import WindowRef, nanodollars
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.spend_windows import OwnerWindows
-from wakeful.ports import ModelRequest, Store
+from wakeful.ports import Claim, ModelRequest, Store
 from wakeful.providers.prices import IN_CODE, Listed, Price
 from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest, Runtime
@@ -34,6 +36,7 @@ from wakeful.service.spending import STREAM, grant, spending
 from wakeful.service.turns import resume_turn, run_turn
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing import FixedClock
+from wakeful.testing.wrapped_store import WrappedStore
 from wakeful.tools.function import tool
 
 EVENING = datetime(2027, 1, 15, 22, 30, tzinfo=UTC)
@@ -244,9 +247,12 @@ class Unpriced(Paid):
 async def test_a_model_without_a_price_is_refused_in_a_window_unless_its_tokens_are_limited(system: Runtime) -> None:
     model = Unpriced()
     result = await run_turn(system, RunRequest(agent(model, day("5")), "go"))
-    assert (result.status, result.stop_reason, model.asked) == ("incomplete", "cost", 0)
-    assert "a model whose price nobody knows" in result.message
+    assert (result.status, result.stop_reason, model.asked) == ("failed", "routing_not_possible", 0)
+    assert "nobody knows what it costs" in result.message
     await agrees(system.store, result.turn_id)
+    paid = Paid()
+    other = agent(model, day("5")).changed(fallbacks=[paid])
+    assert (await run_turn(system, RunRequest(other, "go"))).completed and (model.asked, paid.asked) == (0, 1)
     allowed = Budget(unpriced_token_ceiling=1_000)
     result = await run_turn(system, RunRequest(agent(model, day("5")), "go", budget=allowed))
     assert result.completed
@@ -296,3 +302,89 @@ async def test_two_runs_of_one_process_share_what_is_left(memory: Memory) -> Non
     (row,) = await store.spending()
     assert row.taken <= row.limit
     assert sum(model.asked for model in models) == sum(result.completed for result in results) >= 2
+
+
+class Racing(WrappedStore):
+    """A store in which somebody else is faster: before the owner's first request is written, the rest is taken."""
+
+    def __init__(self, inner: Store, event: type[Any], do: Callable[[], Awaitable[Any]]) -> None:
+        super().__init__(inner)
+        self._event, self._do = event, do
+        self.raced = 0
+
+    async def append(
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+    ) -> list[Recorded]:
+        if not self.raced and any(isinstance(fact.event, self._event) for fact in facts):
+            self.raced += 1
+            await self._do()
+        return await self.inner.append(claim, facts, barrier=barrier, rest=rest)
+
+
+async def test_a_runner_that_is_refused_by_the_store_looks_again_and_rests_without_having_asked(
+    memory: Memory, clock: FixedClock
+) -> None:
+    owner = OwnerWindows((day("0.35"),))
+    inner = MemoryStore(memory)
+    rival = replace(runtime(MemoryStore(memory), clock=clock), owner_windows=owner)
+    theirs, ours = Paid(rounds=2), Paid(rounds=2)
+
+    async def be_faster() -> None:
+        assert (await run_turn(rival, RunRequest(agent(theirs, name="rival"), "go"))).stop_reason == "natural"
+
+    store = Racing(inner, ModelRequested, be_faster)
+    system = replace(runtime(store, clock=clock), owner_windows=owner)
+    result = await run_turn(system, RunRequest(agent(ours), "go"))
+    assert (store.raced, theirs.asked, ours.asked) == (1, 2, 0)
+    assert (result.status, result.stop_reason) == ("incomplete", "cost")
+    (limit,) = of_kind(result, LimitChanged)
+    assert (limit.limit, limit.observed) == (0.35, 0.4), "as it was when it looked again"
+    assert of_kind(result, ModelRequested) == []
+    await agrees(inner, result.turn_id)
+
+
+async def test_of_two_who_notice_at_once_one_says_so_and_nothing_else_is_lost(
+    memory: Memory, clock: FixedClock
+) -> None:
+    owner = OwnerWindows((day("0.5"),))
+    inner = MemoryStore(memory)
+
+    async def be_faster() -> None:
+        (row,) = await inner.spending()
+        window = WindowRef(scope=row.scope, period=row.period, began=row.began, turns=row.turns, usd="0.5")
+        rival = MemoryStore(memory)
+        claim = await claimed(rival, "turn_2", "agent_2")
+        said = BudgetNoticed(window=window, percent=80, spent="0.4", held="0")
+        await rival.append(claim, [Fact(said, NOON, "main", "turn_2")])
+
+    store = Racing(inner, BudgetNoticed, be_faster)
+    system = replace(runtime(store, clock=clock), owner_windows=owner)
+    result = await run_turn(system, RunRequest(agent(Paid(rounds=4)), "go"))
+    assert store.raced == 1 and of_kind(result, BudgetNoticed) == []
+    assert (result.completed, result.cost_usd) == (True, 0.4)
+    (row,) = await inner.spending()
+    assert (row.spent, row.held, row.noticed) == (nanodollars("0.4"), 0, True)
+    await agrees(inner, result.turn_id)
+
+
+async def test_a_sibling_that_settles_makes_room_and_is_waited_for(system: Runtime) -> None:
+    """What the turn itself holds will mostly come back: nobody rests on that."""
+
+    class Twins(Paid):
+        async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
+            self.asked += 1
+            part: Text | CallPart = Text("done")
+            if request.depth == 0 and request.answered == 0:
+                jobs = [{"task": "one"}, {"task": "two"}]
+                part = CallPart(call_id="split", name="spawn_parallel", arguments={"jobs": jobs})
+            used = TokenUsage(input_tokens=10, output_tokens=100, total_tokens=110)
+            yield Reply(item=AssistantItem(parts=(part,)), usage=used)
+
+    model = Twins()
+    ops = Agent("ops", model, allow_parallel_subagents=True, spend_windows=[day("0.5")])
+    result = await run_turn(system, RunRequest(ops, "go"))
+    # 0.1 is spent and 0.2 held when the second child wants 0.2; with the first one settled it fits, and so on.
+    assert (result.stop_reason, model.asked) == ("natural", 4)
+    (row,) = await system.store.spending()
+    assert (row.spent, row.held) == (nanodollars("0.4"), 0)
+    await agrees(system.store, result.turn_id)
