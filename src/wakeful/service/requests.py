@@ -15,6 +15,7 @@ from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.routing import Source
 from wakeful.decisions.secret_values import SecretValues, keys_only
+from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
 from wakeful.mediation.gate import Consult, ConsultUnfit
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
@@ -48,6 +49,8 @@ class Runtime:
     """What the owner says instead of the numbers of a budget's profile."""
     model_rules: ModelRules
     """Which models the owner lets agents ask."""
+    owner_windows: OwnerWindows = NO_WINDOWS
+    """What the owner lets everybody, or single principals, spend over time."""
 
     def keys(self) -> SecretValues:
         """The runtime's own keys: nothing that is written down or shown may hold one."""
