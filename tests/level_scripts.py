@@ -1,7 +1,7 @@
 """Models whose levels each have a script of their own, found by the words of their task, and what they were shown."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -32,7 +32,13 @@ class LevelModel(ScriptedModel):
     """`script` maps the task of a level to its steps; a step may be a function of what was shown. The last stays."""
 
     def __init__(
-        self, script: Mapping[str, Sequence[Any]], *, priced: bool = False, most: int | None = None, spends: int = 0
+        self,
+        script: Mapping[str, Any],
+        *,
+        priced: bool = False,
+        most: int | None = None,
+        spends: int = 0,
+        window: int | None = None,
     ) -> None:
         self.seen: list[Shown] = []
         self.schemas: dict[str, Any] = {}
@@ -65,7 +71,7 @@ class LevelModel(ScriptedModel):
             said = {"text": said} if isinstance(said, str) else said
             return {**said, "usage": {"input_tokens": 0, "output_tokens": spends}}
 
-        super().__init__(answer)
+        super().__init__(answer, context_window=window)
 
     def most_output(self, settings: Any) -> int | None:
         return self._most

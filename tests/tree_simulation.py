@@ -26,6 +26,7 @@ from wakeful.contracts.events import (
     MessageAdmitted,
     ModelCompleted,
     ModelFailed,
+    TurnInterruptRequested,
     TurnStarted,
 )
 from wakeful.contracts.events.models import CallAsked
@@ -133,12 +134,15 @@ class Simulation:
     def state(self) -> TurnState:
         return self.work.state
 
-    def play(self) -> None:
-        """To the end. Raises when the turn would wait for ever."""
-        for _ in range(5_000):
+    def play(self, stop_after: int | None = None) -> None:
+        """To the end, or until somebody stops it after so many outcomes. Raises when it would wait for ever."""
+        for number in range(5_000):
             self._decided()
             if self.state.phase == "ended":
                 return
+            if number == stop_after:
+                self._write([self.work.fact(TurnInterruptRequested(interrupt_id="i", requested_by="ada"))])
+                continue
             under_way = self._under_way()
             assert under_way, f"nothing is under way and nothing is decided: {self.state.phase}"
             self.clock.at += self.luck.choice((0, 1_000, 1_000_000))
@@ -234,7 +238,8 @@ class Simulation:
         if stopped:
             return [self._lost(asked, ModelFailure("stopped", kind="cancelled", stage="body"))]
         first = level.items[0].text if level.id is not None else "0"
-        says = {"text": "1. Do it."} if level.kind == "planner" else said(self.nodes, first, level.answered)
+        plan: dict[str, Any] = {"text": "1. Do it."}
+        says = plan if level.kind == "planner" else said(self.nodes, first, level.answered)
         if "fail" in says:
             why = says["fail"][0]
             failure = ModelFailure(why["message"], kind=why["kind"], stage="headers", status=why["status"])

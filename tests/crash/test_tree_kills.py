@@ -26,6 +26,11 @@ def test_a_tree_that_is_killed_anywhere_finishes_as_if_nothing_had_happened(scen
     assert report.kills > 20
 
 
+def test_a_child_that_does_something_twice_is_found_out() -> None:
+    with pytest.raises(AssertionError, match=r"repeated: .*forgetful .* happened 2 times"):
+        kill_everywhere(scenarios.child_that_lies)
+
+
 @pytest.mark.parametrize("seed", STORMS)
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.__name__)
 def test_a_tree_that_is_killed_again_and_again_finishes_in_the_end(

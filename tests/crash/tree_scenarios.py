@@ -55,7 +55,7 @@ class Model(ScriptedModel):
 
     price = Listed(Price(Decimal(1), Decimal(10)), IN_CODE)
 
-    def __init__(self, ledger: Ledger, script: dict[str, list[Any]]) -> None:
+    def __init__(self, ledger: Ledger, script: dict[str, Any]) -> None:
         asked = Asked(ledger)
 
         def answer(request: ModelRequest) -> Any:
@@ -84,8 +84,8 @@ def subtask(task: str, **more: Any) -> tuple[str, dict[str, Any]]:
     return "run_subtask", {"title": task, "instructions": task, **more}
 
 
-def worker(ledger: Ledger, script: dict[str, list[Any]], **options: Any) -> Agent[Ledger, str]:
-    tools = [look_up, refund, send_letter, pay_approved]
+def worker(ledger: Ledger, script: dict[str, Any], **options: Any) -> Agent[Ledger, str]:
+    tools: list[Any] = [look_up, refund, send_letter, pay_approved]
     return Agent("boss", Model(ledger, script), tools=tools, deps_type=Ledger, subtasks=True, **options)
 
 
@@ -117,7 +117,7 @@ async def check(store: Store, ledger: Ledger, result: RunResult[Any]) -> None:
     ledger_of = (await fold(store, row, recorded)).state.ledger
     assert ledger_of.model_calls == sum(isinstance(event, ModelRequested) for event in events)
     assert ledger_of.subtasks == sum(started.values())
-    assert (ledger_of.held_usd, ledger_of.held_input) == (0, 0), "something is held for ever"
+    assert not ledger_of.held_usd and not ledger_of.held_input, "something is held for ever"
     replayed = await replay_turn(store, row)
     assert replayed.identical, f"a decision comes out differently: {replayed.divergence}"
 
@@ -213,6 +213,22 @@ async def planned(store: Store, ledger: Ledger) -> None:
     }
     result = await run(worker(ledger, script, planning_enabled=True), "go", deps=ledger, store=store, key="k")
     assert result.output == "refunded | it is written"
+    await check(store, ledger, result)
+
+
+@tool(effect="keyed")
+def forgetful(ctx: RunContext[Ledger]) -> str:
+    """Says that a repeat does nothing, and does it again."""
+    ctx.deps.record("forgetful", ctx.idempotency_key)
+    ctx.deps.here()
+    return "done"
+
+
+async def child_that_lies(store: Store, ledger: Ledger) -> None:
+    """The inversion: an effect of a child that a repeat does a second time."""
+    script = {"go": [calls(subtask("lie")), _sum_up], "lie": [calls("forgetful"), "lied"]}
+    agent = Agent("boss", Model(ledger, script), tools=[forgetful], deps_type=Ledger, subtasks=True)
+    result = await run(agent, "go", deps=ledger, store=store, key="k")
     await check(store, ledger, result)
 
 

@@ -334,7 +334,8 @@ def _acting(state: TurnState, level: Level, room: _Room) -> list[Step]:
 
     A call that waits for somebody outside holds nobody up. When only such calls are left, the turn rests.
     """
-    if level is state and any(call.call_id == state.completed_by for call in level.batch):
+    completed = state.completed_by
+    if completed is not None and level is state and any(call.call_id == completed for call in level.batch):
         return [SkipCall(call.call_id, "completed") for call in level.open_calls() if not call.running]
     steps: list[Step] = []
     running = level.running

@@ -172,7 +172,8 @@ async def test_what_a_child_is_told_about_itself_fits_what_it_has() -> None:
     one, deepest, narrow, fit = (model.of(task)[0] for task in ("1", "3", "narrow", "fit"))
     assert "scratch_read" in one.instructions and "run_subtask" in one.instructions
     assert "run_subtask" not in deepest.instructions
-    assert "must end by calling finish_subtask" in fit.instructions and "schema" in fit.instructions
+    assert "must end by calling finish_subtask" in fit.instructions
+    assert "finish_subtask" not in one.instructions and "exactly that structure" in one.instructions
     every = ANSWERED_HERE | {"look", "fetch"}
     for shown in model.seen:
         named = {name for name in every if name in shown.instructions}
@@ -449,15 +450,53 @@ async def test_notes_are_fresh_in_each_turn_and_shared_by_its_tree(tmp_path: Pat
     assert missing["error"] == "not_found"
 
 
+@pytest.mark.spec("LOOP-MEM-07")
 async def test_only_the_runtime_writes_results_and_no_note_is_endless() -> None:
     """`memory_list`, `memory_read` and `memory_write` of the rules are `scratch_*` here."""
-    script = {"go": [calls(note("task:x", 1), note("long", "x" * 20_000), note("fine", {"a": [1]})), "done"]}
+    script = {
+        "go": [
+            calls(note("task:x", 1), note("long", "x" * 20_000), note("fine", {"a": [1]}), subtask("dig")),
+            lambda shown: calls("scratch_list", ("scratch_read", {"key": "fine"}), ("scratch_read", {"key": "task:x"})),
+            "done",
+        ],
+        "dig": ["gold"],
+    }
     result = await played(LevelModel(script))
     kept, long, fine = ends(result, "scratch_write")
     assert isinstance(kept, ToolFailed) and "only the runtime" in kept.message
     assert isinstance(long, ToolFailed) and "16000" in long.message
     assert not isinstance(fine, ToolFailed)
     assert [(event.key, event.value) for event in of_kind(result, ScratchWritten)] == [("fine", {"a": [1]})]
+    (listed,) = ends(result, "scratch_list")
+    assert json.loads(listed.item.text) == {"keys": ["fine", f"task:{children(result)[0].level_id}"]}
+    read, missing = ends(result, "scratch_read")
+    assert json.loads(read.item.text)["value"] == {"a": [1]} and isinstance(missing, ToolFailed)
+
+
+@pytest.mark.spec("LOOP-SUB-11")
+async def test_a_list_of_tools_is_the_whole_belt_beside_finish_and_the_notes() -> None:
+    """The notes are kept whatever is listed; splitting further is there only if it is."""
+    notes = {"scratch_list", "scratch_read", "scratch_write"}
+    script = {
+        "go": [
+            calls(
+                subtask("none", tools=[]),
+                subtask("one", tools=["look"]),
+                subtask("fit", tools=["look"], output_schema=SCHEMA),
+                subtask("deep", tools=["run_subtask"]),
+            ),
+            "done",
+        ],
+        "none": [calls("look"), "n"],
+        "one": ["o"],
+        "fit": [calls(finish(n=1))],
+        "deep": ["d"],
+    }
+    model = LevelModel(script)
+    await played(model)
+    belts = {task: set(model.of(task)[0].tools) - notes for task in ("none", "one", "fit", "deep")}
+    assert belts == {"none": set(), "one": {"look"}, "fit": {"look", "finish_subtask"}, "deep": {"run_subtask"}}
+    assert all(notes <= set(shown.tools) for shown in model.seen)
 
 
 # --- failures --------------------------------------------------------------------------------------------------------
@@ -535,11 +574,12 @@ async def _cancelled() -> RunResult[str]:
     return await played(LevelModel(script), tools=[stop], store=store)
 
 
-@pytest.mark.spec("LOOP-ACC-09")
+@pytest.mark.spec("LOOP-ACC-09", "CTL-INV-08")
 async def test_a_cancel_reaches_every_depth() -> None:
     result = await _cancelled()
     assert (result.status, result.stop_reason) == ("cancelled", "cancelled")
     assert [end.error for end in child_ends(result)] == ["cancelled", "cancelled"]  # type: ignore[union-attr]
     (stopped,) = ends(result, "stop")
     assert isinstance(stopped, ToolFailed) and stopped.status == "cancelled"
+    assert stopped.error_category == "canceled" and stopped.message
     assert of_kind(result, LimitChanged) == []

@@ -46,8 +46,9 @@ async def played(script: dict[str, Any], store: Any = None, **options: Any) -> t
 
 
 def entries(result: RunResult[Any]) -> list[dict[str, Any]]:
-    (listed,) = told(result, "spawn_parallel")
-    return list(listed)
+    (end,) = ends(result, "spawn_parallel")
+    listed: list[dict[str, Any]] = json.loads(end.item.text)
+    return listed
 
 
 @pytest.mark.spec("CTL-SUB-10", "CTL-SUB-11", "CTL-SUB-14", "CTL-SUB-09")

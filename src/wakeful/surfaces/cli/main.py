@@ -25,6 +25,7 @@ _DECIDE = "approvals_decide"
 COMMANDS = {
     "demo": Command("demo", "demo [NAME]", "what can be tried offline"),
     "demo crash": Command("demo_crash", "demo crash", "a run is killed in the middle of a payment, and pays once"),
+    "demo budget": Command("demo_budget", "demo budget", "a tree of subtasks keeps to one budget, over a kill"),
     "demo approve": Command("demo_approve", "demo approve", "a call waits for a person, over a kill, and runs once"),
     "run": Command("run", "run PROMPT", "run an agent on a prompt, in this process"),
     "resume": Command("resume", "resume [TURN]", "go on with what was cut off"),
@@ -46,6 +47,15 @@ COMMANDS = {
     "workflow save": Command("workflow_save", "workflow save FILE", "keep a graph as a new revision", "save"),
     "workflow run": Command("workflow_run", "workflow run NAME", "run one, through the gate, as a turn of its own"),
     "workflow delete": Command("workflow_list", "workflow delete NAME", "forget one, with all revisions", "delete"),
+    "task": Command("task_show", "task", "the same as task list", "listed"),
+    "task run": Command("task_run", "task run INSTRUCTIONS", "hand a task to a target", "run"),
+    "task list": Command("task_show", "task list", "runs of tasks, newest first", "listed"),
+    "task show": Command("task_show", "task show RUN", "how one stands, and what happened to it", "show"),
+    "task resume": Command("task_run", "task resume RUN", "go on with one that was cut off or waited", "resume"),
+    "task cancel": Command("task_show", "task cancel RUN", "ask one to stop", "cancel"),
+    "targets": Command("task_run", "targets", "who takes tasks here", "targets"),
+    "package import": Command("package", "package import FILE", "register the agent of a bundle", "import_"),
+    "package run": Command("package", "package run FILE", "run a workflow of a package", "run"),
     "unknown": Command("unknown", "unknown", "calls of which nobody knows whether they happened"),
     "resolve": Command("resolve", "resolve CALL", "say whether such a call happened"),
     "requests": Command("requests", "requests", "calls that a client has to run"),
@@ -77,7 +87,7 @@ COMMANDS = {
     "schema": Command("schema", "schema [NAME]", "the published JSON Schemas"),
 }  # fmt: skip
 GROUPS = {
-    "Begin": ("demo crash", "demo approve", "run", "resume", "cancel"),
+    "Begin": ("demo crash", "demo approve", "demo budget", "run", "resume", "cancel"),
     "What needs a person": (
         "approvals", "approvals show", "approvals approve", "approvals reject", "approvals edit", "approvals answer",
         "approvals always", "approvals rules", "approvals revoke", "unknown", "resolve",
@@ -88,6 +98,9 @@ GROUPS = {
     "Workflows": (
         "workflow list", "workflow show", "workflow validate", "workflow save", "workflow run", "workflow delete",
     ),
+    "Tasks and packages": (
+        "task run", "task list", "task show", "task resume", "task cancel", "targets", "package import", "package run",
+    ),
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (
@@ -95,7 +108,7 @@ GROUPS = {
         "debug latency", "doctor", "schema",
     ),
 }  # fmt: skip
-FAMILIES = ("debug",)
+FAMILIES = ("debug", "package")
 """First words that are no command by themselves."""
 USAGE, INTERRUPTED = 2, 130
 
