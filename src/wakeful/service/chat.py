@@ -60,15 +60,9 @@ async def run_chat_agent(
     """
     if memory_enabled:
         raise NotBuiltYet("memory_enabled=True", "give False")
-<<<<<<< HEAD
-    kind = context_kind(chat_context)
-    await check_owner(runtime, agent.name, thread_id, user_id)
-    speaking = _with_belt(agent, kind, chat_context, registry, send_message)
-=======
     context = chat_context_of(chat_context)
     await check_owner(runtime, agent.name, thread_id, user_id)
     speaking = await _with_belt(agent, chat_context, registry, bridge, send_message)
->>>>>>> b2b61e205e5ec288c9f5ff6dc4f60a76466dcae6
     if supersede:
         await stop_earlier(runtime, agent.name, thread_id, user_id)
     async with WireSender(send_message, keys=tuple(runtime.surroundings.secrets())) as sender:
@@ -94,10 +88,6 @@ async def run_chat_agent(
         return result
 
 
-<<<<<<< HEAD
-async def check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: str | None) -> None:
-    """A thread is its first speaker's. One that nobody began is anybody's to begin. Raises NotEntitled."""
-=======
 def chat_budget(agent: Agent[Any, Any]) -> Budget:
     """What a turn may use while somebody waits for it; the agent's own budget, where it has one."""
     return agent.budget or Budget(profile="interactive")
@@ -110,9 +100,8 @@ async def stop_earlier(runtime: Runtime, agent_id: str, thread_id: str, user_id:
             await cancel_turn(runtime, row.turn_id, requested_by=user_id)
 
 
-async def check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: str) -> None:
-    """A thread is its first speaker's. One that nobody began is anybody's to begin."""
->>>>>>> b2b61e205e5ec288c9f5ff6dc4f60a76466dcae6
+async def check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: str | None) -> None:
+    """A thread is its first speaker's. One that nobody began is anybody's to begin. Raises NotEntitled."""
     for entry in await runtime.store.read(agent_id, thread_id=thread_id, limit=1):
         event = entry.fact.event
         owner = event.principal if isinstance(event, MessageAdmitted) else None
