@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from wakeful.surfaces.library.runs import run as run
     from wakeful.surfaces.library.runs import run_sync as run_sync
     from wakeful.surfaces.library.streams import stream as stream
+    from wakeful.surfaces.library.workflows import run_workflow as run_workflow
     from wakeful.tools.context import RunContext as RunContext
     from wakeful.tools.function import Tool as Tool
     from wakeful.tools.function import tool as tool
@@ -115,6 +116,7 @@ _WHERE = {
     "run": "wakeful.surfaces.library.runs",
     "run_runtime_package": "wakeful.surfaces.library.packages",
     "run_sync": "wakeful.surfaces.library.runs",
+    "run_workflow": "wakeful.surfaces.library.workflows",
     "stream": "wakeful.surfaces.library.streams",
     "submit_result": "wakeful.surfaces.library.client_requests",
     "timeout_request": "wakeful.surfaces.library.client_requests",

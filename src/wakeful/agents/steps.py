@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, assert_never
 from wakeful.agents.calls import Calls
 from wakeful.agents.delegating import Delegating
 from wakeful.agents.folding_history import Folding
-from wakeful.agents.requests import Requests
+from wakeful.agents.requests import Attention, Requests
 from wakeful.agents.waiting import Waiting
 from wakeful.agents.work import TurnWork
 from wakeful.agents.workflow_nodes import WorkflowNodes
@@ -101,6 +101,7 @@ class Steps:
         self._mediators: dict[str | None, Mediator] = {}
         self._requests: dict[str | None, Requests] = {}
         """Of each level, made when it is first needed."""
+        self.attention = Attention()
         self.calls = Calls(work, post)
         self.delegating = Delegating(work, post)
         self.nodes = WorkflowNodes(work, post)
@@ -114,7 +115,7 @@ class Steps:
     def requests_of(self, level: Level) -> Requests:
         found = self._requests.get(level.id)
         if found is None:
-            found = self._requests[level.id] = Requests(self._work, self._post, level)
+            found = self._requests[level.id] = Requests(self._work, self._post, level, self.attention)
         return found
 
     def mediator_of(self, level: Level) -> Mediator:
@@ -188,11 +189,7 @@ class Steps:
     @property
     def expects_outcomes(self) -> bool:
         """May there be something to start among the outcomes? Looked at once a pass."""
-        return (
-            bool(self.calls.repeats)
-            or self.calls.asked
-            or any(requests.to_reattach is not None for requests in self._requests.values())
-        )
+        return bool(self.calls.repeats) or self.calls.asked or bool(self.attention.reattaching)
 
     def repeated(self, outcomes: list[Fact]) -> list[Start]:
         """Second runs whose intents are among these facts, answers that are asked for again, questions of tools."""

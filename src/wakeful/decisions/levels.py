@@ -67,7 +67,7 @@ class Call:
     step: int
     position: int
     malformed: bool
-    level: "Level"
+    level: "Level" = field(compare=False, repr=False)
     taken_up: bool = False
     dispatches: int = 0
     """How often the effect may have begun; 0 while nothing was dispatched."""
@@ -169,6 +169,16 @@ class Heard(NamedTuple):
     turn_id: str
 
 
+class Begun(NamedTuple):
+    """Where the items of one turn of the thread begin."""
+
+    turn_id: str
+    items: int
+    """How many there were when it began; stays as it was, whatever is folded later."""
+    place: int
+    """Where its own begin now."""
+
+
 @dataclass(slots=True)
 class Kept:
     """What may not be lost when its place in the conversation is folded into a summary."""
@@ -179,7 +189,7 @@ class Kept:
     evidence: set[str] = field(default_factory=set)
     artifacts: set[str] = field(default_factory=set)
     messages: list[tuple[str, str]] = field(default_factory=list)
-    """Ids and authority of what was said, oldest first."""
+    """Ids and authority of what was said there, oldest first."""
 
     @property
     def refs(self) -> set[str]:
@@ -192,9 +202,9 @@ class Level:
 
     id: str | None = None
     kind: LevelKind = "root"
-    parent: "Level | None" = None
+    parent: "Level | None" = field(default=None, compare=False, repr=False)
     depth: int = 0
-    made_by: Call | None = None
+    made_by: Call | None = field(default=None, compare=False, repr=False)
     """The call of the parent that made it."""
     started: SubagentStarted | None = None
     config: TurnConfig | None = None

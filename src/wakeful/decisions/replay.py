@@ -36,12 +36,14 @@ from wakeful.contracts.events import (
     PlanningStarted,
     RoutingFallbackApplied,
     SandboxApplied,
+    ScratchWritten,
     SubagentCompleted,
     SubagentFailed,
     SubagentStarted,
     ToolCatalogResolved,
     ToolDispatched,
     ToolFailed,
+    ToolResult,
     ToolStarted,
     TurnCompleted,
     TurnConfigChanged,
@@ -70,7 +72,7 @@ from wakeful.decisions.recovery import (
     settle,
 )
 from wakeful.decisions.retries import NO_BACKOFF, dispose
-from wakeful.decisions.runtime_answers import DELEGATING, SPAWN_PARALLEL
+from wakeful.decisions.runtime_answers import ANSWERED_HERE, DELEGATING, SPAWN_PARALLEL
 from wakeful.decisions.state import TurnState, evolve
 from wakeful.decisions.turn import (
     DEPENDENCY_FAILED,
@@ -203,6 +205,10 @@ class Replay:
                 return self._lost(fact, event)
             case RoutingFallbackApplied() | CostEstimated():
                 return None  # the request it explains follows, and is held to the decision
+            case ScratchWritten():
+                return None
+            case ToolResult() | ToolFailed() if event.tool_name in ANSWERED_HERE:
+                return None  # in the commit of a decision: what was decided together with it still follows
         self._decided = []  # an outcome: what is decided from here on is decided anew
         return None
 
@@ -412,10 +418,11 @@ class Replay:
             return Difference(words(EndLevel(writer.id or "")), self._would())
         expected = settled_fold(self.state, level, writer, step)
         if isinstance(expected, CompactionCompleted) and isinstance(event, CompactionCompleted):
-            same = (expected.cut, expected.summary, expected.preserved_artifact_refs) == (
+            same = (expected.cut, expected.summary, expected.preserved_artifact_refs, expected.window) == (
                 event.cut,
                 event.summary,
                 event.preserved_artifact_refs,
+                event.window,
             )
             return self._same(fact) if same else Difference("a summary", "another summary")
         return self._same(fact) if expected.kind == event.kind else Difference(event.kind, expected.kind)

@@ -22,6 +22,7 @@ from wakeful.decisions.conversation_export import turn_facts
 from wakeful.ports import TurnRow
 from wakeful.service.admission import admit, check_bound, check_deps, fingerprint_of, reused, storable
 from wakeful.service.client_requests import announce
+from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.preparing import opening, prepare
 from wakeful.service.reports import report
 from wakeful.service.requests import RunRequest, Runtime
@@ -42,7 +43,9 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
         check_deps(agent, request.deps, "a new turn")
         check_bound(agent, request.context)
         check_collections(f"Agent {agent.name!r}", agent.collections, request.collections)
-        choices_of(runtime.resolve_model, agent)
+        choices = choices_of(runtime.resolve_model, agent)
+        phase_models(runtime, agent)
+        check_window(agent, choices[0].model if choices else None)
         history = items_from(request.history) if request.history is not None else ()
         known = await admit(runtime, request, message, fingerprint, history)
     if known.fingerprint != fingerprint:

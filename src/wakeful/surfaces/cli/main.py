@@ -25,6 +25,7 @@ _DECIDE = "approvals_decide"
 COMMANDS = {
     "demo": Command("demo", "demo [NAME]", "what can be tried offline"),
     "demo crash": Command("demo_crash", "demo crash", "a run is killed in the middle of a payment, and pays once"),
+    "demo budget": Command("demo_budget", "demo budget", "a tree of subtasks keeps to one budget, over a kill"),
     "demo approve": Command("demo_approve", "demo approve", "a call waits for a person, over a kill, and runs once"),
     "run": Command("run", "run PROMPT", "run an agent on a prompt, in this process"),
     "resume": Command("resume", "resume [TURN]", "go on with what was cut off"),
@@ -69,6 +70,7 @@ COMMANDS = {
     "replay": Command("replay", "replay TURN", "decide a turn again and prove that nothing comes out differently"),
     "tools": Command("tools", "tools", "what an agent is offered, allowed, asked, denied, and why"),
     "why": Command("why", "why CALL", "why a call ran, waited or was refused"),
+    "context": Command("context", "context [TURN]", "what the model was shown in a turn, and why"),
     "debug prompt": Command("debug_prompt", "debug prompt", "what an agent is told, and where each part is from"),
     "cost": Command("cost", "cost", "what requests to models cost, by model, agent, day or depth"),
     "debug latency": Command("debug_latency", "debug latency [TURN]", "where a turn's time went"),
@@ -85,7 +87,7 @@ COMMANDS = {
     "schema": Command("schema", "schema [NAME]", "the published JSON Schemas"),
 }  # fmt: skip
 GROUPS = {
-    "Begin": ("demo crash", "demo approve", "run", "resume", "cancel"),
+    "Begin": ("demo crash", "demo approve", "demo budget", "run", "resume", "cancel"),
     "What needs a person": (
         "approvals", "approvals show", "approvals approve", "approvals reject", "approvals edit", "approvals answer",
         "approvals always", "approvals rules", "approvals revoke", "unknown", "resolve",
@@ -102,8 +104,8 @@ GROUPS = {
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (
-        "events", "events validate", "tree", "tools", "why", "replay", "cost", "debug prompt", "debug latency",
-        "doctor", "schema",
+        "events", "events validate", "tree", "tools", "why", "context", "replay", "cost", "debug prompt",
+        "debug latency", "doctor", "schema",
     ),
 }  # fmt: skip
 FAMILIES = ("debug", "package")
