@@ -86,7 +86,7 @@ class LocalTarget:
                 raise
             # The message is safe and owed an answer: the task is not over because somebody else has the agent.
             return {
-                "status": "queued",
+                "status": "queued" if row.state == "admitted" else "running",
                 "diagnostics": {"turn_id": row.turn_id, "waiting_for": "resume", "message": problem.message},
             }
         finally:
@@ -147,6 +147,7 @@ def told(result: RunResult[Any]) -> dict[str, Any]:
     done: dict[str, Any] = {
         "status": status,
         "provenance": provenance,
+        "diagnostics": {},  # what it waited for is no matter any more
         "output": to_jsonable_python(result.output) if result.completed else None,
         "execution_metrics": {
             "environment": LOCAL,
