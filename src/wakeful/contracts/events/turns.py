@@ -9,6 +9,7 @@ from wakeful.contracts.conversation import Item, UserItem
 from wakeful.contracts.events.base import TURN, Event, Need, Preview
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderAttemptTimeline, TokenUsage
+from wakeful.contracts.policies import PolicyContext
 
 TurnStatus: TypeAlias = Literal["completed", "incomplete", "failed", "cancelled"]
 StopCause: TypeAlias = Literal[
@@ -94,6 +95,8 @@ class MessageAdmitted(Event):
     """The workflow that is open in the editor this was said in; None: it was said elsewhere."""
     collections: tuple[str, ...] | None = None
     """Which of the agent's collections are searched for it; None: all of them."""
+    policy_context: PolicyContext = "library"
+    """Where it was said. An agent without a policy of its own is held to what is the default there, whoever runs it."""
 
 
 class HistoryImported(Event):
