@@ -102,8 +102,8 @@ async def stop_earlier(runtime: Runtime, agent_id: str, thread_id: str, user_id:
             await cancel_turn(runtime, row.turn_id, requested_by=user_id)
 
 
-async def check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: str) -> None:
-    """A thread is its first speaker's. One that nobody began is anybody's to begin."""
+async def check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: str | None) -> None:
+    """A thread is its first speaker's. One that nobody began is anybody's to begin. Raises NotEntitled."""
     for entry in await runtime.store.read(agent_id, thread_id=thread_id, limit=1):
         event = entry.fact.event
         owner = event.principal if isinstance(event, MessageAdmitted) else None

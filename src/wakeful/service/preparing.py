@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_jsonable_python
 
 from wakeful.agents.definition import Agent
-from wakeful.agents.folding import Folded, fold
+from wakeful.agents.folding import Folded, fold, predecessor, start_of_window
 from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
@@ -20,10 +20,9 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef, Text
-from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, ToolMissing, WakefulError
+from wakeful.contracts.errors import ToolMissing
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
@@ -46,12 +45,13 @@ from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
-from wakeful.ports import Claim, Model, Store, TurnRow
+from wakeful.ports import Claim, Store, TurnRow
 from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
 from wakeful.service.configuring import config_of, window_of
 from wakeful.service.context import TurnContext, around, gather, prompt_of, resolved, watching_skills
 from wakeful.service.node_agents import other_agents
+from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.retrieving import retrieve
 from wakeful.service.routing import RECENT, Routed, Turn, choices_of, routed_models
@@ -79,10 +79,16 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     """The turn, ready to be run. What was opened for it stays open until the stack is left."""
     store, agent = runtime.store, request.agent
     thread = await store.turns_of_thread(row.agent_id, row.thread_id)
-    # Until a turn has begun its row names itself alone; its conversation rests on the whole thread.
-    window_from = row.window_from if row.turn_index else min(turn.first_seq for turn in thread)
-    row = row._replace(window_from=window_from)
+    # Until a turn has begun its row names itself alone; its conversation rests on the thread, from where the turn
+    # before it began to read, or from the newest summary on.
+    before = predecessor(row, thread)
+    known_from = min(turn.first_seq for turn in thread) if before is None else before.window_from
+    window_from = row.window_from if row.turn_index else known_from
     recorded = await store.read(row.agent_id, after=window_from - 1, thread_id=row.thread_id)
+    if not row.turn_index:
+        window_from = start_of_window(row, thread, recorded)
+        recorded = [entry for entry in recorded if entry.seq >= window_from]
+    row = row._replace(window_from=window_from)
     folded = await fold(store, row, recorded)
     claim.seen = max(claim.seen, folded.last_seq)
     of_turn = turn_facts(recorded, row.turn_id)
@@ -116,18 +122,12 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         called = [agent_declaration(other.config.agent_name) for other in others.values()]
         config = config.changed(workflow=workflow, tools=(*config.tools, *called))
         tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
-    planner = _apart(runtime, agent, "planning_model", agent.planning_model if agent.planning_enabled else None)
-    summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
+    planner, summariser = phase_models(runtime, agent)
     await runtime.pricing.ready([*planner, *summariser])
     routed = await _routed(runtime, request, claim, config, folded, recorded, of_turn)
     models = routed.models
     config = config.changed(context_window=window_of(models[0]) if models else None)
-    if models and awareness_limit(config.budget_awareness) is not None and config.context_window is None:
-        raise ContextWindowUnknown(
-            f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
-            f"{models[0].ref}, which nobody knows",
-            "name a model whose window is known, give its profile a context_window, or leave budget_awareness out",
-        )
+    check_window(agent, models[0] if models else None)
     work = TurnWork(
         store=store,
         claim=claim,
@@ -218,19 +218,6 @@ async def _routed(
     return routed_models(runtime, choices, turn)
 
 
-def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
-    """A model for one phase alone. Refused before anything is asked when there is no such model."""
-    if choice is None:
-        return []
-    try:
-        return [runtime.resolve_model(choice)]
-    except WakefulError as error:
-        raise InvalidConfig(
-            f"Agent {agent.name!r}: {field}={choice!r} cannot be used: {error.message}",
-            error.hint or f"name another model, or leave {field} out to use the agent's own",
-        ) from error
-
-
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
     """Who is heard about the calls of this turn. Where nobody is, nothing waits."""
     gate = work.gate
@@ -311,7 +298,7 @@ async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, run
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
         return [
-            *await _begun(runtime, request, work, folded, found, ref),
+            *await _begun(runtime, request, work, found, ref),
             *map(work.fact, routed.facts),
             *await _cataloged(work),
             *_taken_on(work),
@@ -429,14 +416,21 @@ def _resolved_again(work: TurnWork, found: TurnContext, before: TurnConfig, conf
     return [work.fact(resolved(work, found, config_ref, revision=earlier + 1, before=before))]
 
 
+async def _place(work: TurnWork) -> int:
+    """The turn's number in its thread, from 1."""
+    row = work.row
+    thread = await work.store.turns_of_thread(row.agent_id, row.thread_id)
+    return 1 + sum(turn.first_seq < row.first_seq for turn in thread)
+
+
 async def _begun(
-    runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded, found: TurnContext, config_ref: BlobRef
+    runtime: Runtime, request: RunRequest, work: TurnWork, found: TurnContext, config_ref: BlobRef
 ) -> list[Fact]:
     agent, config = request.agent, work.config
     began = time.perf_counter()
     messages = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, MessageAdmitted)]
     started = TurnStarted(
-        turn_index=folded.turns_before + 1,
+        turn_index=await _place(work),
         message_ids=tuple(message.message_id for message in messages),
         agent_name=agent.name,
         config_ref=config_ref,

@@ -14,7 +14,9 @@ LATER = {
 }
 
 
-def command(name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="crash, approve or budget.")] = None) -> None:
+def command(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="crash, approve or budget.")] = None,
+) -> None:
     """List the demos. Each runs offline, without a key, in a few seconds."""
     if name in LATER:
         raise NotBuiltYet(f"the demo {name!r}", "wakeful demo crash, approve and budget are there")
