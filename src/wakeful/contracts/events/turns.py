@@ -10,6 +10,7 @@ from wakeful.contracts.events.base import TURN, Event, Need, Preview
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderAttemptTimeline, TokenUsage
 from wakeful.contracts.spending import WindowPassed
+from wakeful.contracts.policies import PolicyContext
 
 TurnStatus: TypeAlias = Literal["completed", "incomplete", "failed", "cancelled"]
 StopCause: TypeAlias = Literal[
@@ -95,6 +96,8 @@ class MessageAdmitted(Event):
     """The workflow that is open in the editor this was said in; None: it was said elsewhere."""
     collections: tuple[str, ...] | None = None
     """Which of the agent's collections are searched for it; None: all of them."""
+    policy_context: PolicyContext = "library"
+    """Where it was said. An agent without a policy of its own is held to what is the default there, whoever runs it."""
 
 
 class HistoryImported(Event):
