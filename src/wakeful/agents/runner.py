@@ -46,6 +46,7 @@ class TurnRunner:
         outcomes = opening
         self._answers = _answers(state)
         self.steps.waiting.reopen(state.all_open_calls())
+        self.steps.stop_again()
         try:
             while True:
                 outcomes = await self._pass(outcomes)
@@ -109,6 +110,8 @@ class TurnRunner:
             if start.needs_barrier:
                 await work.store.hold(work.claim)
             start.begin(first + start.fact_index)
+        if state.to_call_off:
+            steps.call_off()
         if _answers(state) != self._answers:
             self._answers = _answers(state)
             # Somebody gave a standing answer or took one back: what the turn's tools are is on record again before
@@ -206,7 +209,9 @@ class TurnRunner:
             if left <= 0:
                 break
             await work.clock.sleep(left)
-        if seconds is not None and work.state.stop is None and work.state.phase not in ("ended", "suspended"):
+        state = work.state
+        lets_finish = state.stop is None or (state.stop.interrupt_id is not None and not state.stop.is_overdue)
+        if seconds is not None and lets_finish and state.phase not in ("ended", "suspended"):
             self.post([work.out_of_time(seconds)])
 
 

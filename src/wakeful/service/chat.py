@@ -15,7 +15,6 @@ from wakeful.contracts.events import MessageAdmitted
 from wakeful.contracts.policies import PolicyContext
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.policy.toolbelt import compose_toolbelt, context_kind
-from wakeful.service.cancelling import cancel_turn
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
 from wakeful.service.sending import SendMessage, WireSender
@@ -53,10 +52,6 @@ async def run_chat_agent(
     kind = context_kind(chat_context)
     await _check_owner(runtime, agent.name, thread_id, user_id)
     speaking = _with_belt(agent, kind, chat_context, registry, send_message)
-    if supersede:
-        for row in await runtime.store.turns_of_thread(agent.name, thread_id):
-            if row.is_open:
-                await cancel_turn(runtime, row.turn_id, requested_by=user_id)
     async with WireSender(send_message) as sender:
         request = RunRequest(
             speaking.changed(model=f"{provider}:{model}", fallbacks=()),
@@ -64,6 +59,7 @@ async def run_chat_agent(
             context={"request_seq": request_seq},
             principal=Principal(id=user_id),
             thread=thread_id,
+            supersede=supersede,
             watcher=sender,
             on_turn=sender.begun,
             model_from="user",

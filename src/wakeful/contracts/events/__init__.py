@@ -129,6 +129,7 @@ from wakeful.contracts.events.turns import (
     TurnConfigChanged,
     TurnFailed,
     TurnInterruptApplied,
+    TurnInterruptIgnored,
     TurnInterruptRequested,
     TurnResumed,
     TurnStarted,
@@ -147,6 +148,7 @@ AnyEvent: TypeAlias = (
     | TurnConfigChanged
     | TurnInterruptRequested
     | TurnInterruptApplied
+    | TurnInterruptIgnored
     | LimitChanged
     | AnswerAccepted
     | AnswerRejected
@@ -360,6 +362,7 @@ __all__ = [
     "TurnFailed",
     "TurnInterjected",
     "TurnInterruptApplied",
+    "TurnInterruptIgnored",
     "TurnInterruptRequested",
     "TurnPauseLifted",
     "TurnPauseRequested",
