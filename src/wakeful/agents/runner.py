@@ -31,6 +31,8 @@ class TurnRunner:
         self._waiter: asyncio.Future[None] | None = None
         self._look = False
         """An outsider wrote something: fetch it even when there is nothing to write."""
+        self._spoken = False
+        """It did since the last append: what it wrote is heard before anything new is decided."""
         self._broken: BaseException | None = None
         self._answers = (0, 0)
         """How many standing answers, given and taken back, the catalogue on record knows of."""
@@ -69,6 +71,13 @@ class TurnRunner:
         """One turn of the loop; returns outcomes that have to be taken in at once."""
         work, steps = self._work, self.steps
         state = work.state
+        if self._spoken and outcomes:
+            self._spoken = False
+            heard = await work.store.append(work.claim, [])
+            for other in heard:
+                evolve(state, other.fact)
+            if heard:
+                work.show(heard, [], work.claim.seen + 1)
         facts = list(outcomes)
         for fact in outcomes:
             evolve(state, fact)
@@ -85,7 +94,7 @@ class TurnRunner:
                 break  # somebody was asked: the answer will be an outcome
         if not facts and not self._look:
             return []
-        self._look = False
+        self._look = self._spoken = False
         rest = state.phase in ("ended", "suspended")
         barrier = rest or any(start.needs_barrier for start in starts)
         try:
@@ -197,6 +206,7 @@ class TurnRunner:
         try:
             while True:
                 await watch.wait()
+                self._spoken = True
                 self._look_again()
         finally:
             watch.close()
