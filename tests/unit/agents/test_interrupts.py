@@ -26,7 +26,6 @@ from wakeful.contracts.events import (
     TurnInterruptRequested,
     WarningIssued,
 )
-from wakeful.contracts.events.tools import AbortReason
 from wakeful.mediation.running import GRACE_SECONDS
 from wakeful.ports import ModelRequest
 from wakeful.service.replay import replay_turn
@@ -484,10 +483,3 @@ async def test_a_failure_calls_off_questions_and_whole_children_too() -> None:
     check_ends(result.facts())
     row = await store.turn_of_key("k")
     assert row is not None and (await replay_turn(store, row)).identical
-
-
-def test_there_is_a_word_for_every_reason_of_an_abort() -> None:
-    assert set(AbortReason.__args__) == {
-        *("user_interrupt", "superseded", "sibling_failed", "timeout", "budget", "fallback"),
-        *("approval_expired", "runtime_shutdown", "parent_cancelled"),
-    }

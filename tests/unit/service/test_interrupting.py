@@ -1,7 +1,7 @@
 """Asking turns to stop: answered at once, every request accounted for; a newer message that takes a turn's place."""
 
 import asyncio
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -17,6 +17,7 @@ from wakeful.contracts.events import (
     TurnInterruptIgnored,
     TurnInterruptRequested,
 )
+from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.events.turns import IgnoreReason
 from wakeful.ports import Admitted, ModelRequest, Store, TurnRow
 from wakeful.service.interrupting import InterruptAnswer, cancel_turn, interrupt_turn
@@ -178,7 +179,7 @@ async def test_of_two_requests_at_the_same_time_one_holds_and_both_are_answered(
     assert (applied.blocking_tool_call_ids, applied.cancelled_children) == ((), ()) and applied.latency_ms >= 0
     (ignored,) = of_kind(result, TurnInterruptIgnored)
     assert (ignored.interrupt_id, ignored.ignore_reason) == (requested[1].interrupt_id, "already_ending")
-    assert set(IgnoreReason.__args__) == {"no_active_turn", "already_ending", "not_allowed", "unknown_target"}
+    assert set(get_args(IgnoreReason)) == {"no_active_turn", "already_ending", "not_allowed", "unknown_target"}
     check_ends(facts)
     assert (await replay_turn(hanging.store, row)).identical
 
@@ -256,7 +257,8 @@ async def test_a_newer_message_waits_and_one_that_supersedes_has_the_older_turn_
         await run(quiet, "where?", store=hanging.store, supersede=True)
 
 
-async def test_the_reason_of_a_request_is_the_reason_of_the_end() -> None:
+@pytest.mark.spec("STD-INT-06")
+async def test_why_a_call_was_stopped_is_on_record_and_cancelled_is_not_interrupted() -> None:
     for reason, stop_reason, status in (
         ("user_interrupt", "cancelled", "cancelled"),
         ("superseded", "superseded", "cancelled"),
@@ -272,3 +274,20 @@ async def test_the_reason_of_a_request_is_the_reason_of_the_end() -> None:
         assert (ended.status, ended.stop_reason) == ("cancelled", stop_reason)
         (running,) = [one for one in of_kind(result, ToolFailed) if one.item.call_id == "call_1_1"]
         assert (running.status, running.abort_reason) == (status, reason)
+    # Cut off without anybody's wish: the process went away.
+    hanging = Hanging()
+    await hanging.start()
+    assert hanging.task is not None
+    hanging.task.cancel()
+    await asyncio.wait({hanging.task})
+    again = asyncio.create_task(run(hanging.agent, "go", store=hanging.store, thread="t", key="k"))
+    hanging.begun.clear()
+    await hanging.begun.wait()
+    await interrupt(hanging.store, thread="t")
+    first, second = of_kind(await again, ToolFailed)
+    assert (first.status, first.effects, first.abort_reason) == ("interrupted", "unknown", "runtime_shutdown")
+    assert (second.status, second.abort_reason) == ("cancelled", "user_interrupt")
+    assert set(get_args(AbortReason)) == {
+        *("user_interrupt", "superseded", "sibling_failed", "timeout", "budget", "fallback"),
+        *("approval_expired", "runtime_shutdown", "parent_cancelled"),
+    }
