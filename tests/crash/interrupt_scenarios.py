@@ -32,19 +32,18 @@ async def paused(store: Store, ledger: Ledger) -> None:
 
 async def spoken_to(store: Store, ledger: Ledger) -> None:
     """Everything that was acknowledged is in the conversation when the turn is over."""
-    acknowledged = ledger.path.with_name("acknowledged")
 
     async def speak(request: ModelRequest) -> None:
+        acknowledged = ledger.path.with_name(request.turn_id)
         if request.answered == 1 and not acknowledged.exists():
-            said = await interject(store, request.turn_id, "Also B.")
-            with acknowledged.open("ab", buffering=0) as file:
-                file.write(f"{said}\n".encode())
+            acknowledged.write_text(await interject(store, request.turn_id, "Also B."))
 
     support = agent(ledger, [calls("refund"), calls("send_letter"), "done"], on_ask=speak)
     result = await run(support, "go", deps=ledger, store=store, key="k")
     assert result.output == "done"
     facts = [entry.fact.event for entry in result.facts()]
     spoken = [event for event in facts if isinstance(event, TurnInterjected)]
+    acknowledged = ledger.path.with_name(result.turn_id)
     told = acknowledged.read_text().split() if acknowledged.exists() else []
     assert set(told) <= {event.message_id for event in spoken}, "acknowledged and lost"
     heard = [item.text for item in result.history() if item.role == "user"]

@@ -68,7 +68,8 @@ class Call:
     step: int
     position: int
     malformed: bool
-    level: "Level"
+    level: "Level" = field(repr=False, compare=False)
+    """Whose call it is; the level holds its calls, so that it is not part of what a call is compared by."""
     taken_up: bool = False
     dispatches: int = 0
     """How often the effect may have begun; 0 while nothing was dispatched."""
@@ -199,7 +200,7 @@ class Level:
 
     id: str | None = None
     kind: LevelKind = "root"
-    parent: "Level | None" = None
+    parent: "Level | None" = field(default=None, repr=False, compare=False)
     depth: int = 0
     made_by: Call | None = None
     """The call of the parent that made it."""
