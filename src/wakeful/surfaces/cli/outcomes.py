@@ -20,7 +20,8 @@ def exit_code(result: RunResult[Any]) -> int:
     """What the process ends with."""
     if result.completed:
         return COMPLETED
-    return NEEDS_PERSON if result.status in ("approval_required", "runtime_tool_pending") else FAILED
+    waits = result.status in ("approval_required", "runtime_tool_pending") or result.stop_reason == "paused"
+    return NEEDS_PERSON if waits else FAILED
 
 
 def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *, quiet: bool, code: str = "") -> None:
@@ -45,6 +46,8 @@ def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *,
     if result.runtime_tools:
         note("\n".join(["a client has to run:", *(f"  {line(request)}" for request in result.runtime_tools)]))
         note("\n".join(how_to_end(result.runtime_tools[0], place)))
+    if result.stop_reason == "paused":
+        note(f"to go on: wakeful resume {result.turn_id}{place.flag}{code}")
     if not result.completed:
         note(f"what happened: wakeful events {result.turn_id}{place.flag}")
     elif sys.stderr.isatty() and not quiet:
