@@ -1,9 +1,11 @@
 """The tools and the agent of `refund.workflow.json`, a workflow in which a person has to agree. Needs no key.
 
-cd examples
-wakeful workflow validate refund.workflow.json --tools refund_workflow:code
-wakeful workflow save refund.workflow.json --tools refund_workflow:code
-wakeful workflow show refund
+    cd examples
+    wakeful workflow validate refund.workflow.json --tools refund_workflow:code
+    wakeful workflow save refund.workflow.json --tools refund_workflow:code
+    wakeful workflow run refund --input order=A17 --tools refund_workflow:code
+
+At a terminal the question is put at once. Elsewhere the run rests, and says which command answers it.
 """
 
 from typing import Any

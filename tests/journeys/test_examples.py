@@ -123,3 +123,39 @@ def test_where_nothing_listens_it_says_so(root: Path, tmp_path: Path) -> None:
     assert f"127.0.0.1:{port} cannot be reached: nothing listens there" in done.stderr
     assert "Is a server running at" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_research_splits_into_subtasks_and_a_second_run_is_free(root: Path, tmp_path: Path) -> None:
+    done = run(root, tmp_path, "research.py")
+    assert done.returncode == 0, done.stderr
+    assert '{"city":"porto","people":248769}' in done.stdout
+    assert done.stdout.splitlines()[-1] == "8 model calls, 9 tool calls, in one budget"
+    again = run(root, tmp_path, "research.py")
+    assert (again.returncode, again.stdout) == (0, done.stdout), again.stderr
+    tree = subprocess.run(
+        [Path(sys.executable).with_name("wakeful"), "tree", "--store", "research.db"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert tree.returncode == 0, tree.stderr
+    assert all(city in tree.stdout for city in ("Lisbon", "Porto", "Braga")), tree.stdout
+
+
+def test_coding_changes_the_project_and_runs_its_test(root: Path, tmp_path: Path) -> None:
+    done = run(root, tmp_path, "coding.py")
+    assert done.returncode == 0, done.stderr
+    assert "sum(prices)\n" in (tmp_path / "shop" / "prices.py").read_text()
+    assert "1 passed" in done.stdout, done.stdout
+
+
+def test_a_budget_stops_a_run_with_an_answer_where_there_is_room_for_one(root: Path, tmp_path: Path) -> None:
+    done = run(root, tmp_path, "budgeted.py")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "four replies: completed (natural) after 4 replies"
+    assert lines[1] == "  Read 3 pages of 99; the figures so far rise by 7 a page. The rest is not read."
+    assert lines[2] == "two pages: incomplete (tool_calls) after 3 replies"
+    assert lines[4].startswith("no money for a model without a price: failed (routing_not_possible)")

@@ -14,6 +14,7 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact, event_id
 from wakeful.contracts.events import (
+    AnswerRejected,
     LimitChanged,
     PermissionEvaluated,
     PlanningCompleted,
@@ -26,11 +27,13 @@ from wakeful.contracts.events import (
     ToolResult,
 )
 from wakeful.contracts.tools import PREVIEW_CHARS, ToolError
+from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.decisions.delegation import (
     MAX_INLINE_OUTPUT,
     MAX_NOTE_BYTES,
     NO_JOB,
     TASK_KEY,
+    Job,
     Refusal,
     child_of,
     jobs_of,
@@ -42,10 +45,14 @@ from wakeful.decisions.planning import PLANNER, read_plan
 from wakeful.decisions.runtime_answers import FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
 from wakeful.decisions.turn import EndLevel
 from wakeful.decisions.workflows.children import agent_child
+from wakeful.decisions.workflows.planning import MAX_TOLD, Correct, GivenUp, judged, planner_instructions
 from wakeful.mediation.gate import Dispatch
+from wakeful.mediation.mediator import idempotency_key
+from wakeful.mediation.offloading import INLINE_BYTES
 from wakeful.mediation.outcomes import CallRecord, failed
 from wakeful.mediation.shaping import at_once, makes_short_text, shaped
 from wakeful.mediation.validation import schema_problem
+from wakeful.tools.workflows import BUILD_WORKFLOW
 
 
 class Delegating:
@@ -72,10 +79,58 @@ class Delegating:
             return [self._told(call, dispatch, {"keys": sorted(level.scratch)})]
         if name == SCRATCH_READ:
             return [self._read(call, dispatch)]
+        if name == BUILD_WORKFLOW.name:
+            return self._plan_workflow(call, dispatch)
         other = self._work.others.get(name)
         if other is not None:
             return self._agent(call, dispatch, other)
         return self._children(call, dispatch)
+
+    def _plan_workflow(self, call: Call, dispatch: Dispatch) -> list[Fact]:
+        """A child draws the graph; it has no tools and sees the objective alone."""
+        work, level = self._work, call.level
+        assert level.config is not None and work.desk is not None
+        state = work.state
+        refusal = refused([NO_JOB], level, level.config, state.limits, state.ledger.subtasks)
+        if refusal is not None:
+            return [self._refused(call, dispatch, refusal)]
+        objective = dispatch.arguments["objective"]
+        told = planner_instructions(work.desk.types.values(), objective)
+        job = Job("workflow", objective, (), None, told)
+        started = child_of(dispatch.declaration.name, call, level, job, 0, True)
+        return [work.fact(started, call.step, call.call_id, level)]
+
+    def _built(self, level: Level, step: EndLevel, call: Call, parent: Level) -> list[Fact]:
+        """The child's draft: back to it with what is wrong, or kept, or given up."""
+        work = self._work
+        assert work.desk is not None
+        judgement = judged(level.final_text, work.desk.types, level.answer_rejections)
+        if isinstance(judgement, Correct):
+            item = UserItem(parts=(Text(judgement.text),), origin="runtime")
+            errors = tuple(str(problem) for problem in judgement.problems[:10])
+            return [work.fact(AnswerRejected(item=item, errors=errors), level.step, None, level)]
+        ended, record = self._ended(level, step), self._record(call)
+        if isinstance(judgement, GivenUp):
+            problems = [problem.model_dump(mode="json") for problem in judgement.problems[:MAX_TOLD]]
+            words = "no valid workflow came of it, and nothing was saved"
+            failure = _no_result(record, Refusal("invalid_workflow", words, {"problems": problems}), work.now())
+            return [ended, work.fact(failure, call.step, call.call_id, parent)]
+        self._ending.add(step.level)
+        work.spawn(self._keep_workflow(step.level, judgement.graph, ended, record, call, parent))
+        return []
+
+    async def _keep_workflow(
+        self, level_id: str, graph: WorkflowGraph, ended: Fact, record: CallRecord, call: Call, parent: Level
+    ) -> None:
+        """Saved under the call's own key: after a crash the same call finds what it saved."""
+        work = self._work
+        assert work.desk is not None
+        saved = await work.desk.keep(graph, idempotency_key(work.row.turn_id, call.call_id))
+        words = json.dumps(saved.reference.model_dump(mode="json"), ensure_ascii=False)
+        result = at_once(record, words, work.now(), work.gate.keys())
+        if level_id in work.state.levels:
+            self._post([ended, work.fact(result, call.step, call.call_id, parent)])
+        self._ending.discard(level_id)
 
     def _agent(self, call: Call, dispatch: Dispatch, other: OtherAgent) -> list[Fact]:
         """Another agent is the child, with its own configuration, where the budget has room for one."""
@@ -87,6 +142,10 @@ class Delegating:
             return [self._refused(call, dispatch, refusal)]
         state.configs = {**state.configs, other.config_ref.digest: other.config}
         started = agent_child(call, dispatch.arguments, other.config_ref, other.output_schema)
+        size = len(started.task.model_dump_json())
+        if size > INLINE_BYTES:  # what a child is asked stands in the fact that makes it
+            words = f"the agent's input has {size} bytes, and {INLINE_BYTES} are the most: hand on less, or a file"
+            return [self._refused(call, dispatch, Refusal("input_too_long", words, {"bytes": size}))]
         return [work.fact(started, call.step, call.call_id, level)]
 
     def _children(self, call: Call, dispatch: Dispatch) -> list[Fact]:
@@ -178,6 +237,8 @@ class Delegating:
         assert call is not None and parent is not None
         if step.level in self._ending:
             return []
+        if call.part.name == BUILD_WORKFLOW.name and not step.error:
+            return self._built(level, step, call, parent)
         ended = self._ended(level, step)
         assert isinstance(ended.event, SubagentCompleted | SubagentFailed)
         if any(job.end is None and job.started.level_id != level.id for job in call.children):
@@ -274,7 +335,8 @@ class Delegating:
         """A planner begins."""
         work = self._work
         model = work.planner[0] if work.planner else work.models[0]
-        task = next((item for item in reversed(work.state.items) if isinstance(item, UserItem)), None)
+        asked = (item for item in reversed(work.state.items) if isinstance(item, UserItem) and item.origin == "person")
+        task = next(asked, None)  # and not what was looked up for it
         words = task.text[:PREVIEW_CHARS] if task is not None else ""
         started = PlanningStarted(level_id=PLANNER, model_ref=model.ref, task=UserItem(parts=(Text(words),)))
         return [work.fact(started)]

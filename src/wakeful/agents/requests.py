@@ -57,10 +57,21 @@ UNKNOWN_OUTPUT = 4_096
 _NOTHING = Reservation(0, 0, None)
 
 
+class Attention:
+    """The requests of a turn that want something of its runner. Most never do, and a tree has many."""
+
+    def __init__(self) -> None:
+        self.reattaching: set[Requests] = set()
+        """A crash cut them off, and they are to be taken up again."""
+        self.unwritten: set[Requests] = set()
+        """They wait for an id to be on disk."""
+
+
 class Requests:
     """Asks the model, and the caller who holds the loop; never both at once."""
 
-    def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None], level: Level) -> None:
+    def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None], level: Level, attention: Attention) -> None:
+        self._attention = attention
         self._work = work
         self._post = post
         self._level_id = level.id
@@ -115,7 +126,12 @@ class Requests:
         estimate, reservation = self._estimate(model)
         held: dict[str, Any] = {}
         if work.state.ledger.needs_reservation(work.state.limits):
-            passed = work.state.ledger.passed_by(work.state.limits, reservation)
+            ledger, limits = work.state.ledger, work.state.limits
+            passed = ledger.passed_by(limits, reservation)
+            if passed is not None and ledger.passed_by(limits, reservation, with_held=False) is None:
+                # Only what others hold stands in its way, and they will not take all of it: asked again when one has
+                # settled.
+                return Intent([], model, sends=False)
             if passed is not None:
                 limit = LimitChanged(
                     limit_name=passed.name, limit=passed.limit, observed=passed.observed, what=passed.what
@@ -178,11 +194,13 @@ class Requests:
         if model is None or model.ref != asked.model_ref or not isinstance(model, Reattachable):
             return False
         self.to_reattach = asked
+        self._attention.reattaching.add(self)
         return True
 
     def reattach(self) -> None:
         """Ask for the answer of what a crash cut off; that it is asked for is on disk."""
         asked, self.to_reattach = self.to_reattach, None
+        self._attention.reattaching.discard(self)
         assert asked is not None
         self._response_id = asked.response_id
         step = AskModel(asked.step, asked.candidate, asked.attempt, level=self._level_id)
@@ -195,6 +213,7 @@ class Requests:
         """These are on disk: a model that waited for its id to be there may go on."""
         if self.unwritten is not None and any(fact is self.unwritten[0] for fact in facts):
             (_, waiter), self.unwritten = self.unwritten, None
+            self._attention.unwritten.discard(self)
             if not waiter.done():
                 waiter.set_result(None)
 
@@ -280,6 +299,7 @@ class Requests:
             fact = self._fact(event, step.step)
             self.unwritten = fact, asyncio.get_running_loop().create_future()
             waiter = self.unwritten[1]
+            self._attention.unwritten.add(self)
             self._post([fact])
             await waiter
 

@@ -112,9 +112,8 @@ class TurnRunner:
             work.show(others, facts, first)
             if steps.calls.unwritten:
                 steps.calls.written(facts)
-            for requests in steps.every_request:
-                if requests.unwritten is not None:
-                    requests.written(facts)
+            for requests in tuple(steps.attention.unwritten):
+                requests.written(facts)
         for start in starts:
             if start.needs_barrier:
                 await work.store.hold(work.claim)

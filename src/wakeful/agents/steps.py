@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, assert_never
 from wakeful.agents.calls import Calls
 from wakeful.agents.delegating import Delegating
 from wakeful.agents.folding_history import Folding
-from wakeful.agents.requests import Requests
+from wakeful.agents.requests import Attention, Requests
 from wakeful.agents.waiting import Waiting
 from wakeful.agents.work import TurnWork
 from wakeful.agents.workflow_nodes import WorkflowNodes
@@ -62,6 +62,7 @@ from wakeful.mediation.gate import Admission, Dispatch
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.outcomes import CallRecord, failed
 from wakeful.tools.answered_here import AnsweredHere
+from wakeful.tools.workflows import BUILD_WORKFLOW
 
 _SKIPPED: dict[Because, tuple[str, str, ErrorCategory, AbortReason | None]] = {
     "cancelled": ("skipped", "the turn was told to stop before this call began", "canceled", "user_interrupt"),
@@ -108,6 +109,7 @@ class Steps:
         self._mediators: dict[str | None, Mediator] = {}
         self._requests: dict[str | None, Requests] = {}
         """Of each level, made when it is first needed."""
+        self.attention = Attention()
         self.calls = Calls(work, post)
         self.delegating = Delegating(work, post)
         self.nodes = WorkflowNodes(work, post)
@@ -121,7 +123,7 @@ class Steps:
     def requests_of(self, level: Level) -> Requests:
         found = self._requests.get(level.id)
         if found is None:
-            found = self._requests[level.id] = Requests(self._work, self._post, level)
+            found = self._requests[level.id] = Requests(self._work, self._post, level, self.attention)
         return found
 
     def mediator_of(self, level: Level) -> Mediator:
@@ -197,11 +199,7 @@ class Steps:
     @property
     def expects_outcomes(self) -> bool:
         """May there be something to start among the outcomes? Looked at once a pass."""
-        return (
-            bool(self.calls.repeats)
-            or self.calls.asked
-            or any(requests.to_reattach is not None for requests in self._requests.values())
-        )
+        return bool(self.calls.repeats) or self.calls.asked or bool(self.attention.reattaching)
 
     def repeated(self, outcomes: list[Fact]) -> list[Start]:
         """Second runs whose intents are among these facts, answers that are asked for again, questions of tools."""
@@ -283,7 +281,8 @@ class Steps:
         return facts
 
     def _is_answered_here(self, name: str) -> bool:
-        return name in ANSWERED_HERE or name in self._work.others
+        work = self._work
+        return name in ANSWERED_HERE or name in work.others or (name == BUILD_WORKFLOW.name and work.desk is not None)
 
     def _answer_here(
         self, call: Call, dispatch: Dispatch, admission: Admission, starts: list[Start], fact_index: int

@@ -16,9 +16,11 @@ from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import AnswerAccepted, AnswerRejected, LimitChanged
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
+from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph
 from wakeful.decisions.ledger import left_of
 from wakeful.decisions.levels import Level
 from wakeful.decisions.state import TurnState
+from wakeful.decisions.workflows.validation import Types
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.running import AfterCall
 from wakeful.ports import Claim, Clock, Ids, Model, Pricing, Store, TurnRow
@@ -36,6 +38,14 @@ class OtherAgent(NamedTuple):
     output_schema: dict[str, Any] | None
     models: Sequence[Model]
     tools: Mapping[str, Tool[Any]]
+
+
+class WorkflowDesk(NamedTuple):
+    """Where a turn builds workflows: what nodes may be, and where they are kept."""
+
+    types: Types
+    keep: Callable[[WorkflowGraph, str], Awaitable[SavedWorkflow]]
+    """Under the key of the call that built it: once."""
 
 
 @dataclass(slots=True)
@@ -58,6 +68,8 @@ class TurnWork:
     """Every call id this conversation has seen."""
     known: KnownFacts
     """The turn's stored facts, as far as this process has seen them."""
+    desk: WorkflowDesk | None = None
+    """In an editor."""
     others: Mapping[str, OtherAgent] = field(default_factory=dict)
     """Agents that calls of this turn run, by the name of such a call."""
     planner: Sequence[Model] = ()

@@ -48,6 +48,7 @@ def approval(
         approval_id=asked.action_id,
         kind=asked.action_type,
         run_id=turn.turn_id,
+        run_kind=asked.run_kind,
         agent_id=turn.agent_id,
         agent=turn.agent_name,
         thread=turn.thread_id,

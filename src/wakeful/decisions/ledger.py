@@ -141,10 +141,18 @@ class Ledger:
             or limits.usd is not None
         )
 
-    def passed_by(self, limits: Limits, needs: Reservation) -> Passed | None:
-        """The limit that a request which may take this much would pass."""
-        into = self.input_tokens + self.held_input + needs.input_tokens
-        out_of = self.output_tokens + self.held_output + needs.output_tokens
+    def passed_by(self, limits: Limits, needs: Reservation, *, with_held: bool = True) -> Passed | None:
+        """The limit that a request which may take this much would pass.
+
+        Without what is held for others it is what it will come to, at best, when they have settled.
+        """
+        held_input, held_output, held_usd, held_unpriced = (
+            (self.held_input, self.held_output, self.held_usd, self.held_unpriced)
+            if with_held
+            else (0, 0, Decimal(0), 0)
+        )
+        into = self.input_tokens + held_input + needs.input_tokens
+        out_of = self.output_tokens + held_output + needs.output_tokens
         for limit, would, what in (
             (limits.input_tokens, into, "input_tokens"),
             (limits.output_tokens, out_of, "output_tokens"),
@@ -156,12 +164,12 @@ class Ledger:
             return None
         most = Decimal(limits.usd)
         if needs.usd is not None:
-            would_cost = self.usd + self.held_usd + needs.usd
+            would_cost = self.usd + held_usd + needs.usd
             return Passed("cost", float(most), float(would_cost)) if would_cost > most else None
         ceiling = limits.unpriced_token_ceiling
         if ceiling is None:
-            return Passed("cost", float(most), float(self.usd + self.held_usd), "a model whose price nobody knows")
-        tokens = self.unpriced_tokens + self.held_unpriced + needs.input_tokens + needs.output_tokens
+            return Passed("cost", float(most), float(self.usd + held_usd), "a model whose price nobody knows")
+        tokens = self.unpriced_tokens + held_unpriced + needs.input_tokens + needs.output_tokens
         if tokens <= ceiling:
             return None
         return Passed("cost", ceiling, tokens, "tokens of a model whose price nobody knows")

@@ -68,8 +68,7 @@ class Call:
     step: int
     position: int
     malformed: bool
-    level: "Level" = field(repr=False, compare=False)
-    """Whose call it is; the level holds its calls, so that it is not part of what a call is compared by."""
+    level: "Level" = field(compare=False, repr=False)
     taken_up: bool = False
     dispatches: int = 0
     """How often the effect may have begun; 0 while nothing was dispatched."""
@@ -200,9 +199,9 @@ class Level:
 
     id: str | None = None
     kind: LevelKind = "root"
-    parent: "Level | None" = field(default=None, repr=False, compare=False)
+    parent: "Level | None" = field(default=None, compare=False, repr=False)
     depth: int = 0
-    made_by: Call | None = None
+    made_by: Call | None = field(default=None, compare=False, repr=False)
     """The call of the parent that made it."""
     started: SubagentStarted | None = None
     config: TurnConfig | None = None

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wakeful.contracts.compaction_policy import CompactionPolicy
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.transcript import Message, originals, text
+from wakeful.contracts.transcript_compaction import TranscriptCompactionPolicy
 from wakeful.decisions.compaction_items import (
     CompactionItem,
     byte_count,
@@ -71,7 +71,7 @@ class Skipped:
 
     messages: tuple[Message, ...]
     reason: str
-    policy: CompactionPolicy
+    policy: TranscriptCompactionPolicy
 
 
 @dataclass(slots=True, frozen=True)
@@ -80,7 +80,7 @@ class Cut:
 
     messages: tuple[Message, ...]
     at: int
-    policy: CompactionPolicy
+    policy: TranscriptCompactionPolicy
     context: dict[str, Any] = field(init=False)
     """What whoever summarises is told."""
 
@@ -112,7 +112,7 @@ class Overflow(Cut):
 
 
 def plan(
-    messages: Sequence[Message], policy: CompactionPolicy, *, summarises: bool = True
+    messages: Sequence[Message], policy: TranscriptCompactionPolicy, *, summarises: bool = True
 ) -> Skipped | Fold | Overflow:
     """What is to be done with a transcript. `summarises`: there is somebody who would write the summary."""
     given = tuple(messages)
@@ -228,13 +228,13 @@ def archived(cut: Overflow) -> Compaction:
 # --- where to cut ----------------------------------------------------------------------------------------------------
 
 
-def _overflows(messages: tuple[Message, ...], policy: CompactionPolicy) -> bool:
+def _overflows(messages: tuple[Message, ...], policy: TranscriptCompactionPolicy) -> bool:
     if not policy.overflow_archive_enabled or not policy.overflow_threshold_bytes:
         return False
     return byte_count(items_of(messages)) > policy.overflow_threshold_bytes
 
 
-def _overflow_from(messages: tuple[Message, ...], policy: CompactionPolicy) -> int:
+def _overflow_from(messages: tuple[Message, ...], policy: TranscriptCompactionPolicy) -> int:
     """The first message that stays, as far as numbers and bytes say."""
     at = max(0, len(messages) - (policy.overflow_retained_messages or policy.recent_messages))
     if policy.overflow_retained_bytes:
@@ -246,7 +246,7 @@ def _overflow_from(messages: tuple[Message, ...], policy: CompactionPolicy) -> i
     return at
 
 
-def _safe(messages: tuple[Message, ...], at: int, policy: CompactionPolicy) -> int:
+def _safe(messages: tuple[Message, ...], at: int, policy: TranscriptCompactionPolicy) -> int:
     """The cut, moved back until nothing that belongs together is on both sides, and nothing open is in the part that
     goes."""
     called: dict[str, int] = {}

@@ -15,7 +15,13 @@ MAX_DETAILS_CHARS = 4_000
 MAX_MESSAGE_CHARS = 4_000
 MAX_HINT_CHARS = 1_000
 MAX_FIELD_CHARS = 512
-_SUBTASK_ERRORS = {"invalid_arguments": "invalid_input", "skipped": "cancelled"}
+_SUBTASK_ERRORS = {
+    "invalid_arguments": "invalid_input",
+    "missing_required_parameters": "invalid_input",
+    "invalid_parameters": "invalid_input",
+    "skipped": "cancelled",
+}
+"""A subtask's own words for what the gate turned down."""
 
 
 def receipt(error: ToolError, tool_name: str | None = None) -> str:

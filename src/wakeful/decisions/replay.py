@@ -36,12 +36,14 @@ from wakeful.contracts.events import (
     PlanningStarted,
     RoutingFallbackApplied,
     SandboxApplied,
+    ScratchWritten,
     SubagentCompleted,
     SubagentFailed,
     SubagentStarted,
     ToolCatalogResolved,
     ToolDispatched,
     ToolFailed,
+    ToolResult,
     ToolStarted,
     TurnCompleted,
     TurnConfigChanged,
@@ -70,7 +72,7 @@ from wakeful.decisions.recovery import (
     settle,
 )
 from wakeful.decisions.retries import NO_BACKOFF, dispose
-from wakeful.decisions.runtime_answers import DELEGATING, SPAWN_PARALLEL
+from wakeful.decisions.runtime_answers import ANSWERED_HERE, DELEGATING, SPAWN_PARALLEL
 from wakeful.decisions.state import TurnState, evolve
 from wakeful.decisions.turn import (
     DEPENDENCY_FAILED,
@@ -175,6 +177,8 @@ class Replay:
                     event.cancelled_children,
                 )
                 return self._one_of(fact, stop) or self._same_interrupt(event)
+            case AnswerRejected() if fact.level is not None:
+                return self._one_of(fact, EndLevel(fact.level))  # what is wrong with it is judged by code
             case AnswerAccepted() | AnswerRejected():
                 return self._one_of(fact, CheckAnswer()) or self._same_patience(event)
             case ContinuationDecided():
@@ -206,6 +210,10 @@ class Replay:
                 return self._lost(fact, event)
             case RoutingFallbackApplied() | CostEstimated():
                 return None  # the request it explains follows, and is held to the decision
+            case ScratchWritten():
+                return None
+            case ToolResult() | ToolFailed() if event.tool_name in ANSWERED_HERE:
+                return None  # in the commit of a decision: what was decided together with it still follows
         self._decided = []  # an outcome: what is decided from here on is decided anew
         return None
 

@@ -164,7 +164,7 @@ class TurnState(Level):
     """Calls of every level's newest round, by id."""
     waiting: dict[str, Call] = field(default_factory=dict)
     """Those that wait for somebody outside."""
-    able: dict[str | None, Level] = field(default_factory=dict)
+    able: dict[str | None, Level] = field(default_factory=dict, compare=False, repr=False)
     """Levels that may have something to do (`Level.can_step`)."""
     in_flight: int = 0
     """Calls that run and requests that are under way, in the whole tree. A call that waits for children is none."""
@@ -627,7 +627,9 @@ def _recorded(state: TurnState, level: Level, fact: Fact, event: AssistantRecord
     if text:
         level.last_text = text
     level.final_text = text
-    measured(level, level.last_usage)
+    window = level.config.context_window if level.config is not None else None
+    if window is not None or state.limits.history_tokens is not None:
+        measured(level, level.last_usage)  # nobody asks how long it is where nothing is held to it
     _advise(level)
     level.continuation = event.continuation
     for call in level.batch:

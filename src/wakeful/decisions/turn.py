@@ -192,6 +192,7 @@ def decide(state: TurnState) -> list[Step]:
     if state.paused:
         return [] if state.in_flight else [Suspend("paused", ("pause",))]
     steps: list[Step] = []
+    passed: HitLimit | None = None
     able = state.able
     if able:
         room = _Room(state)
@@ -201,8 +202,11 @@ def decide(state: TurnState) -> list[Step]:
         for level in levels:
             found = _of_level(state, level, room)
             if found and isinstance(found[-1], HitLimit):
-                return steps or found  # what may still begin begins; then nothing else does
-            steps.extend(found)
+                passed = passed or found[-1]
+            elif passed is None or (found and isinstance(found[0], EndLevel)):
+                steps.extend(found)  # after a limit that is passed nothing begins; what is at its end still ends
+        if passed is not None and not steps:
+            return [passed]
     if not steps and state.waiting and not state.in_flight:
         return [_suspend([call.pending for call in state.waiting.values() if call.pending is not None])]
     return steps
@@ -359,7 +363,8 @@ def _acting(state: TurnState, level: Level, room: _Room) -> list[Step]:
 
     A call that waits for somebody outside holds nobody up. When only such calls are left, the turn rests.
     """
-    if level is state and any(call.call_id == state.completed_by for call in level.batch):
+    completed = state.completed_by
+    if completed is not None and level is state and any(call.call_id == completed for call in level.batch):
         return [SkipCall(call.call_id, "completed") for call in level.open_calls() if not call.running]
     steps: list[Step] = []
     running = level.running
@@ -457,7 +462,8 @@ def _stopping(state: TurnState) -> list[Step]:
     for level in below:
         if level.phase == "asking" or any(call.answer is None for call in level.batch):
             continue
-        return [_stopped(level, stop)]
+        # One that came to its result has it, whatever stops the others.
+        return [EndLevel(level.id) if level.phase == "answered" and level.id else _stopped(level, stop)]
     if below or state.phase == "asking" or open_calls:
         return []
     return [Finish(stop.status, stop.reason, stop.message)]

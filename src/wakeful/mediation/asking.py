@@ -93,6 +93,7 @@ def asked_from_inside(
     if dispatch.record.injected_args:
         more["injected_args"] = dispatch.record.injected_args
     return ActionRequired(
+        run_kind=parts.run_kind,
         action_id=parts.new_id("appr"),
         tool_name=declaration.name,
         prompt=clean(wants.message)[:MAX_PROMPT_CHARS] or _words(declaration.name, safe),
@@ -361,6 +362,7 @@ def _approval(
     if elsewhere is not None:
         more["elsewhere"] = elsewhere
     return ActionRequired(
+        run_kind=parts.run_kind,
         action_id=parts.new_id("appr"),
         tool_name=declaration.name,
         prompt=_words(declaration.name, safe),
@@ -381,6 +383,7 @@ def _question(gate: "Mediator", proposal: Proposal) -> ActionRequired:
     parts, arguments = gate.parts, proposal.arguments
     choices = arguments.get("choices")
     return ActionRequired(
+        run_kind=parts.run_kind,
         action_id=parts.new_id("ask"),
         action_type="question",
         tool_name=proposal.declaration.name,

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
 from wakeful.contracts.events import AnyEvent, PermissionEvaluated
+from wakeful.contracts.events.gate import RunKind
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import Confinement, Principal, ToolDeclaration, ToolError
 from wakeful.contracts.verdicts import Verdict
@@ -145,6 +146,7 @@ class GateParts:
     agent: str = ""
     thread: str = ""
     turn_id: str = ""
+    run_kind: RunKind = "agent"
     context: Mapping[str, Any] = field(default_factory=dict)
     principal: Principal | None = None
     keys: Callable[[], SecretValues] = field(default=lambda: NO_SECRETS)

@@ -72,6 +72,8 @@ def allowed(runtime: Runtime, request: RunRequest) -> Limits:
 
 
 async def _what_it_runs(store: Store, request: RunRequest) -> dict[str, Any]:
+    if request.editing is not None:
+        return {"editing": request.editing}
     if request.workflow is None:
         return {}
     return {"workflow_ref": await store.put_blob(request.workflow.model_dump_json().encode(), "application/json")}

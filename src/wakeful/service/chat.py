@@ -42,11 +42,10 @@ async def run_chat_agent(
     """Answer a message of a thread, and send what happens as it happens.
 
     `user_id` is who the connection was authenticated as. `registry` is what the server can do and `chat_context` where
-    the user is: neither is guessed from the other. Raises InvalidValue for a context that cannot be read and
+    the user is: neither is guessed from the other. `collections` are searched wherever the user is; an empty list means
+    none. Raises InvalidValue for a context that cannot be read and
     NotEntitled for a thread of somebody else, before anything is stored.
     """
-    if collections:
-        raise NotBuiltYet(f"collections={list(collections)}", "leave it empty: nothing is retrieved")
     if memory_enabled:
         raise NotBuiltYet("memory_enabled=True", "give False")
     kind = context_kind(chat_context)
@@ -63,6 +62,7 @@ async def run_chat_agent(
             watcher=sender,
             on_turn=sender.begun,
             model_from="user",
+            collections=tuple(collections),
         )
         return await run_turn(runtime, request)
 

@@ -40,7 +40,6 @@ from wakeful.decisions.skills import activated, active_skills
 from wakeful.guidance import GuidanceFile, LoadedGuidance, load_guidance
 from wakeful.mediation.gate import Dispatch
 from wakeful.mediation.running import AfterCall
-from wakeful.ports import Model
 from wakeful.settings.home import home
 from wakeful.skills import discover
 from wakeful.tools.source import Surroundings
@@ -216,7 +215,7 @@ def resolved(
         history_refs=(history,),
         omissions=(*found.omissions, *omitted),
         missing=tuple(missing),
-        token_limit=_window(work.models),
+        token_limit=config.context_window,
         tokens_used=sum(item.tokens or 0 for item in instructions) + (history.tokens or 0) + knowledge_tokens,
         tokens_are_estimate=True,
         compaction_id=found.compaction_id,
@@ -259,13 +258,6 @@ def _policy(config: TurnConfig, derived_from: str) -> tuple[ContextItem, ...]:
         ContextItem(ref="policy:gate", kind="policy", digest=digest),
         ContextItem(ref=f"derived_from:{derived_from}", kind="policy", trust=derived_from),
     )
-
-
-def _window(models: Sequence[Model]) -> int | None:
-    """How many tokens the first model takes; None when nobody says."""
-    profile = getattr(models[0], "profile", None) if models else None
-    window = getattr(profile, "context_window", None)
-    return window if isinstance(window, int) else None
 
 
 # --- skills in use -------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
 from wakeful.agents.runner import TurnRunner
-from wakeful.agents.work import CheckAnswer, OtherAgent, TurnWork
+from wakeful.agents.work import CheckAnswer, OtherAgent, TurnWork, WorkflowDesk
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import Limits
@@ -37,7 +37,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
-from wakeful.contracts.workflows import WorkflowRun
+from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph, WorkflowRun
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.policy.catalog import kept_apart, referring
 from wakeful.decisions.prompting import own_instructions
@@ -56,6 +56,7 @@ from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.retrieving import retrieve
 from wakeful.service.routing import RECENT, Routed, Turn, choices_of, routed_models
 from wakeful.service.toolbelt import Belt, toolbelt
+from wakeful.service.workflows import EDITOR, WorkflowRegistry, editor_tools, workflow_registry
 from wakeful.tools.answered_here import AnsweredHere
 from wakeful.tools.context import RunContext
 from wakeful.tools.person import ask_person
@@ -88,6 +89,10 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     workflow = await _workflow(store, admitted)
     if workflow is not None and any(node.kind == "approval" for node in workflow.graph.nodes):
         agent = _with_person(agent)
+    registry = await workflow_registry(runtime, agent, request.agents) if admitted.editing is not None else None
+    added = editor_tools("thread" if admitted.editing is None else EDITOR, registry)
+    if added:
+        agent = agent.changed(tools=(*agent.tools, *agent.given_sources, *map(AnsweredHere, added)))
     context = admitted.context
     principal = _principal(request, admitted.principal)
     deps = request.deps
@@ -132,6 +137,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         planner=planner,
         tools=tools,
         others=others,
+        desk=_desk(registry, admitted.editing) if registry is not None else None,
         summariser=summariser,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
@@ -166,6 +172,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         agent=agent.name,
         thread=row.thread_id,
         turn_id=row.turn_id,
+        run_kind="agent" if workflow is None else "workflow",
         context=context,
         principal=principal,
         keys=runtime.keys,
@@ -342,6 +349,13 @@ def _with_person(agent: Agent[Any, Any]) -> Agent[Any, Any]:
     if any(tool.name == ask_person.name for tool in agent.tools):
         return agent
     return agent.changed(tools=(*agent.tools, *agent.given_sources, ask_person))
+
+
+def _desk(registry: WorkflowRegistry, editing: str | None) -> WorkflowDesk:
+    async def keep(graph: WorkflowGraph, key: str) -> SavedWorkflow:
+        return await registry.keep_built(graph, editing=editing, key=key)
+
+    return WorkflowDesk(registry.types, keep)
 
 
 def _taken_on(work: TurnWork) -> list[Fact]:

@@ -15,7 +15,9 @@ from wakeful.agents.gating import tools_of_the_runtime
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.errors import AgentMissing, KeyMissing, ToolMissing, WakefulError
 from wakeful.contracts.policies import GatePolicy
+from wakeful.contracts.workflows import AGENT_CALL
 from wakeful.decisions.prompting import own_instructions
+from wakeful.decisions.workflows.children import agent_names
 from wakeful.ports import Store, TurnRow
 from wakeful.service.requests import Runtime
 from wakeful.tools.client import ClientTool
@@ -140,7 +142,8 @@ def _tools(who: str, config: TurnConfig, supplied: Sequence[Tool[Any]]) -> list[
 
 def _wanted(config: TurnConfig) -> list[str]:
     given = tools_of_the_runtime(subtasks=config.subtasks, allow_parallel_subagents=config.allow_parallel_subagents)
-    built_in = {*_built_in(config.profile), ask_person.name, *given}
+    agents = agent_names(config.workflow.graph) if config.workflow is not None else ()
+    built_in = {*_built_in(config.profile), ask_person.name, *given, *(AGENT_CALL + name for name in agents)}
     return [
         declared.name for declared in config.tools if declared.name not in built_in and declared.answered_by != "client"
     ]

@@ -17,6 +17,7 @@ from wakeful.contracts.events import (
     TurnStarted,
     WorkflowNodeResolved,
 )
+from wakeful.contracts.events.gate import RunKind
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.levels import Call
@@ -87,7 +88,9 @@ class _StoredGate:
             tools = {tool.name: _OnlyDeclared(tool) for tool in config.tools}
             # The turn's own configuration judges, also for an agent that works in it with another one.
             policy = TurnPolicy(lambda: self._state, lambda: self._state.config or config, self._secret)
-            parts = GateParts(policy, secret=self._secret, turn_id=self._turn_id, now=lambda: 0.0)
+            runs_workflow = state.config is not None and state.config.workflow is not None
+            kind: RunKind = "workflow" if runs_workflow else "agent"
+            parts = GateParts(policy, run_kind=kind, secret=self._secret, turn_id=self._turn_id, now=lambda: 0.0)
             known = self._mediators[call.level.id] = config, Mediator(config, tools, self._turn_id, parts)
         arguments = call.part.arguments if call.part.arguments is not None else self.arguments.get(call.call_id)
         batch = step_id(self._turn_id, call.step, call.level.id)

@@ -75,6 +75,8 @@ class RunRequest:
     """Whose word the prompt is. Nothing public sets it: whoever takes messages in from outside does."""
     agents: "tuple[Agent[Any, Any], ...]" = ()
     """Others that the turn may run: those that a workflow's nodes name."""
+    editing: str | None = None
+    """The workflow that is open where this is said: an editor. Its turn may build workflows."""
     workflow: WorkflowRun | None = None
     """What the turn is to run, when it is no conversation. It is kept with the message."""
     derived_from: Authority | None = None

@@ -75,7 +75,8 @@ def test_the_list_of_demos_says_which_are_not_there_yet(wakeful: Wakeful) -> Non
     assert listed.code == 0
     assert "wakeful demo crash" in listed.out
     assert "wakeful demo approve" in listed.out
-    for later in ("budget", "wake", "replay"):
+    assert "wakeful demo budget" in listed.out
+    for later in ("wake", "replay"):
         assert later in listed.out
         refused = wakeful("demo", later)
         assert refused.code == 2
@@ -93,3 +94,27 @@ def test_the_demo_cleans_up_when_it_is_told_to(folder: Path) -> None:
         check=True,
     )
     assert list((folder / "temporary").iterdir()) == []
+
+
+def test_the_budget_demo_is_killed_among_its_subtasks_and_keeps_to_its_limit(folder: Path) -> None:
+    (folder / "temporary").mkdir()
+    done = subprocess.run(
+        command_line("demo", "budget"),
+        cwd=folder,
+        env={**os.environ, "TMPDIR": str(folder / "temporary")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert [line for line in lines if line.startswith("$ ")] == [
+        "$ CRASH=1 python report.py 12",
+        "$ python report.py 12",
+        "$ wakeful tree --store runs.db",
+    ]
+    assert lines.count("killed (signal 9)") == 1
+    assert "completed (natural): 12 of 12 model calls" in lines
+    assert sum("run_subtask" in line for line in lines) == 3

@@ -80,3 +80,66 @@ def test_a_file_that_is_no_graph_is_told_without_a_traceback(
 def test_two_forms_at_once_are_refused(wakeful: Wakeful, example: Path) -> None:
     wakeful("workflow", "save", str(example), *CODE)
     assert wakeful("workflow", "show", "refund", "--json", "--mermaid").code == 2
+
+
+def test_the_example_runs_waits_for_a_person_and_goes_on_in_another_process(
+    wakeful: Wakeful, process: Wakeful, example: Path
+) -> None:
+    wakeful("workflow", "save", str(example), *CODE)
+    done = process("workflow", "run", "refund", "--input", "order=A17", *CODE, "--no-input")
+    assert (done.code, done.out) == (3, "")
+    assert "Pay this order back?" in done.err
+    waiting = json.loads(wakeful("approvals", "--json").out)
+    assert wakeful("approvals", "answer", waiting[0]["approval_id"], "yes, Ada").code == 0
+    # The saved workflow may be gone: the run has its own copy.
+    wakeful("workflow", "delete", "refund")
+    resumed = process("resume", waiting[0]["run_id"], *CODE)
+    assert resumed.code == 0, resumed.err
+    assert resumed.out == "refund: 4 of 4 nodes succeeded\n"
+    assert wakeful("replay", waiting[0]["run_id"]).code == 0
+
+
+def test_a_run_prints_its_outputs_and_a_key_gives_them_again(wakeful: Wakeful, example: Path) -> None:
+    graph = json.loads(example.read_text())
+    graph["nodes"] = [node for node in graph["nodes"] if node["id"] != "agreed"]
+    graph["edges"] = [edge for edge in graph["edges"] if "agreed" not in (edge["source"], edge["target"])]
+    graph["nodes"][-1]["inputs"]["agreed"] = "always"
+    example.write_text(json.dumps(graph))
+    wakeful("workflow", "save", str(example), *CODE)
+    run = ("workflow", "run", "refund", "-i", "order=A17", *CODE, "--key", "a17")
+    done = wakeful(*run)
+    assert done.code == 0, done.err
+    assert json.loads(done.out) == {
+        "letter": "Dear Ada, we are sorry. Your money is on its way back.",
+        "receipt": "42.00 for A17 paid back",
+    }
+    assert wakeful(*run).out == done.out
+    document = json.loads(wakeful(*run, "--json").out)
+    assert document["result"]["status"] == "succeeded" and document["run"]["status"] == "completed"
+
+
+def test_a_run_that_fails_says_which_node_and_ends_with_1(wakeful: Wakeful, example: Path) -> None:
+    wakeful("workflow", "save", str(example), *CODE)
+    done = wakeful("workflow", "run", "refund", "--input", "order=B2", *CODE, "--no-input")
+    assert (done.code, done.out) == (1, "")
+    assert "look_up failed" in done.err and "refund skipped" in done.err
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ((), "invalid_workflow_input: order: is required"),
+        (("--input", "order"), "--input order is not NAME=VALUE"),
+        (("--input", "order=1", "--input", "order=2"), "--input order is given twice"),
+        (("--input", "order=1", "--input", "day=2"), "the workflow has no such input"),
+        (("--input", "order=1", "--revision", "9"), "has no revision 9"),
+    ],
+)
+def test_wrong_inputs_are_refused_and_nothing_runs(
+    wakeful: Wakeful, example: Path, given: tuple[str, ...], complaint: str
+) -> None:
+    wakeful("workflow", "save", str(example), *CODE)
+    done = wakeful("workflow", "run", "refund", *given, *CODE)
+    assert (done.code, done.out) == (2, "")
+    assert complaint in done.err
+    assert wakeful("resume", "--list").out == "no turn is unfinished\n"

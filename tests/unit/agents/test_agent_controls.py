@@ -260,7 +260,7 @@ async def test_a_turn_is_begun_with_them(tmp_path: Path, monkeypatch: pytest.Mon
     settings.write_text('[collections.handbook]\nfolder = "."\n')
     monkeypatch.setenv("WAKEFUL_CONFIG", str(settings))
     store = MemoryStore()
-    result = await run(Agent("ops", scripted(["done"]), **CARRIED), "go", store=store)
+    result = await run(Agent("ops", scripted(["done"], context_window=100_000), **CARRIED), "go", store=store)
     facts = [entry.fact.event for entry in await store.read(result.agent_id)]
     started = next(event for event in facts if isinstance(event, TurnStarted))
     config = TurnConfig.model_validate_json(await store.get_blob(started.config_ref.digest))

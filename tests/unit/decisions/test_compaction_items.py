@@ -72,7 +72,6 @@ def test_a_message_becomes_an_item_with_its_role_and_payload() -> None:
     assert item_of(transcript.text("user", "hello"), 1).type == "message:text"
 
 
-@pytest.mark.spec("API-CNS-03")
 def test_conservation_counts_items_and_bytes_of_everything_that_took_part() -> None:
     before = (made("t", "ää", 0), made("t", "bcd", 1), made("t", "e", 2))
     counted = provenance(before, (made("t", "S", 0),), before[2:], before[:1])

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from wakeful.contracts import transcript
-from wakeful.contracts.compaction_policy import CompactionPolicy
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.transcript import Message, check_pairing
+from wakeful.contracts.transcript_compaction import TranscriptCompactionPolicy
 from wakeful.decisions.message_compaction import (
     Fold,
     Overflow,
@@ -31,8 +31,8 @@ def answered(call_id: str) -> Message:
     return transcript.tool_result("a/b", {"success": True}, tool_call_id=call_id, content="ok")
 
 
-def policy(**more: Any) -> CompactionPolicy:
-    return CompactionPolicy.normalise({"enabled": True, "max_messages": 6, "recent_messages": 2, **more})
+def policy(**more: Any) -> TranscriptCompactionPolicy:
+    return TranscriptCompactionPolicy.normalise({"enabled": True, "max_messages": 6, "recent_messages": 2, **more})
 
 
 def fold(messages: tuple[Message, ...], **more: Any) -> Fold:
@@ -43,7 +43,7 @@ def fold(messages: tuple[Message, ...], **more: Any) -> Fold:
 
 @pytest.mark.spec("API-CMP-03")
 def test_the_policy_has_its_fields_and_defaults_and_keeps_fewer_than_there_may_be() -> None:
-    default = CompactionPolicy().model_dump()
+    default = TranscriptCompactionPolicy().model_dump()
     assert default.pop("summary_prefix") and default.pop("overflow_stub_prefix")
     assert default == {
         "enabled": False,
@@ -63,11 +63,11 @@ def test_the_policy_has_its_fields_and_defaults_and_keeps_fewer_than_there_may_b
         "overflow_archive_pointer": {},
         "overflow_stub_role": "system",
     }
-    assert CompactionPolicy.normalise({"max_messages": 5, "recent_messages": 5}).recent_messages == 4
-    assert CompactionPolicy.normalise({"max_messages": 5}).recent_messages == 4
-    assert CompactionPolicy.normalise({"max_messages": 5, "recent_messages": 3}).recent_messages == 3
+    assert TranscriptCompactionPolicy.normalise({"max_messages": 5, "recent_messages": 5}).recent_messages == 4
+    assert TranscriptCompactionPolicy.normalise({"max_messages": 5}).recent_messages == 4
+    assert TranscriptCompactionPolicy.normalise({"max_messages": 5, "recent_messages": 3}).recent_messages == 3
     with pytest.raises(InvalidValue, match=r"^invalid_compaction_policy: max_message: "):
-        CompactionPolicy.normalise({"max_message": 5})
+        TranscriptCompactionPolicy.normalise({"max_message": 5})
 
 
 def test_a_transcript_that_is_short_or_not_to_be_folded_is_left_alone() -> None:
@@ -148,6 +148,31 @@ def test_an_answer_that_is_no_summary_leaves_the_transcript_as_it_was(answer: An
     assert (done.status, done.messages) == ("failed", said(8))
     assert [event["type"] for event in done.events] == ["compaction_started", "compaction_failed"]
     assert done.events[-1]["metadata"]["error"]
+
+
+@pytest.mark.spec("API-CNS-03")
+def test_what_a_compaction_says_about_itself_is_counted_and_names_its_summarizer() -> None:
+    planned = fold(said(8), summary_prefix="", summary_model="m", summary_provider="p", conservation_enabled=True)
+    item = {"type": "note", "content": "x" * 1_000}
+    about = folded(planned, {"summary": "short", "archived_items": [item]}).metadata["compaction"]
+    each = len('{"role":"user","payload":{}}') + len("000x")
+    assert about["provenance"] == {
+        "original": {"item_count": 8, "byte_count": 8 * each},
+        "compacted": {"item_count": 1, "byte_count": 5},
+        "retained": {"item_count": 2, "byte_count": 2 * each},
+        "archived": {"item_count": 1, "byte_count": 1_000},
+    }
+    assert about["summarizer"] == {"provider": "p", "model": "m"}
+    conserved = 5 + 2 * each + 1_000
+    assert about["conservation"] == {
+        "enabled": True,
+        "minimum_conserved_byte_ratio": 1.0,
+        "required_byte_count": 8 * each,
+        "conserved_byte_count": conserved,
+        "conserved_byte_ratio": round(conserved / (8 * each), 6),
+        "passed": True,
+        "failed_closed": False,
+    }
 
 
 @pytest.mark.spec("API-CNS-04")

@@ -3,8 +3,8 @@
 import pytest
 
 from wakeful.contracts import transcript
-from wakeful.contracts.compaction_policy import CompactionPolicy
 from wakeful.contracts.transcript import check_pairing
+from wakeful.contracts.transcript_compaction import TranscriptCompactionPolicy
 from wakeful.decisions.compaction_items import conservation, items_of, normalise_item, provenance
 from wakeful.decisions.markdown_sections import join, split, split_overflow, summarised
 from wakeful.decisions.message_compaction import Fold, folded, plan
@@ -18,7 +18,7 @@ def test_a_conversation_and_a_document_are_folded_without_losing_what_has_to_be_
             transcript.tool_call("a/find", {"q": turn}, tool_call_id=f"c{turn}", turn=turn),
             transcript.tool_result("a/find", {"result": "x" * 50}, tool_call_id=f"c{turn}", content="x" * 50),
         )
-    policy = CompactionPolicy(enabled=True, max_messages=6, recent_messages=3, conservation_enabled=True)
+    policy = TranscriptCompactionPolicy(enabled=True, max_messages=6, recent_messages=3, conservation_enabled=True)
     planned = plan(conversation, policy)
     assert isinstance(planned, Fold)
     kept = [item.to_wire() for item in items_of(planned.older)]

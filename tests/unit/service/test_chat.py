@@ -11,7 +11,7 @@ from wakeful import Agent, RunResult, tool
 from wakeful.agents.folding import load_config
 from wakeful.bootstrap import runtime
 from wakeful.contracts.costs import CostSummary
-from wakeful.contracts.errors import InvalidValue, NotBuiltYet, NotEntitled
+from wakeful.contracts.errors import InvalidConfig, InvalidValue, NotBuiltYet, NotEntitled
 from wakeful.contracts.events import MessageAdmitted, ModelRequested, TurnStarted
 from wakeful.contracts.wire import Chunk, ToolCallUpdate, WireMessage
 from wakeful.decisions.chat_routing import ToChat, route
@@ -135,9 +135,10 @@ async def test_a_context_that_cannot_be_read_stores_nothing(tmp_path: Path, cont
 
 async def test_what_is_not_there_yet_is_refused_and_not_ignored(tmp_path: Path) -> None:
     chat = Chat(tmp_path, "- Hello.\n")
-    for given in ({"collections": ["docs"]}, {"memory_enabled": True}):
-        with pytest.raises(NotBuiltYet):
-            await chat.say("hi", **given)
+    with pytest.raises(NotBuiltYet):
+        await chat.say("hi", memory_enabled=True)
+    with pytest.raises(InvalidConfig, match="docs"):
+        await chat.say("hi", collections=["docs"])
     assert await chat.store.turns() == []
 
 

@@ -27,9 +27,10 @@ from wakeful.contracts.knowledge import Passage
 from wakeful.contracts.prompts import ExecutionRoots
 from wakeful.decisions.skills import active_skills
 from wakeful.guidance import load_guidance
-from wakeful.ports import ModelRequest
+from wakeful.ports import ModelRequest, TurnRow
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.prompt_reports import loaded_agents_md, prompt_of_agent, prompt_of_turn
+from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest
 from wakeful.service.turns import run_turn
 from wakeful.store.memory import Memory, MemoryStore
@@ -479,6 +480,72 @@ async def test_passages_that_anybody_may_have_written_count_as_untrusted_input(u
     await run(agent, "go", store=store)
     (row,) = await store.turns()
     assert (await folded(store, row)).exposure.untrusted == ("web" if untrusted else "")
+
+
+# --- children, crashes and replay -----------------------------------------------------------------------------------
+
+
+async def test_a_child_is_told_the_projects_guidance_and_its_use_of_a_skill_is_the_turns(place: Place) -> None:
+    prompts: dict[int, str] = {}
+
+    def answer(request: ModelRequest) -> Any:
+        prompts[request.depth] = request.instructions
+        if request.answered:
+            return "done"
+        if request.depth == 0:
+            return calls(("run_subtask", {"title": "look", "instructions": "Look at the notes."}))
+        return calls(("wakeful/read_file", {"path": str(place.skill / "SKILL.md")}))
+
+    agent = Agent("coder", scripted(answer), "Be brief.", workspace=place.repo, subtasks=True)
+    store = MemoryStore()
+    result = await run(agent, "go", store=store, thread="t")
+    assert "Use run_subtask for work of several steps." in prompts[0] and "Be brief." in prompts[0]
+    assert "You carry out one step" in prompts[1] and "Use tabs." in prompts[1] and "- notes: " in prompts[1]
+    assert "Be brief." not in prompts[1] and "You are this product's assistant" not in prompts[1]
+    (used,) = [entry.fact for entry in result.facts() if isinstance(entry.fact.event, SkillActivated)]
+    assert used.depth == 1 and used.level is not None
+    assert [skill.state for skill in active_skills(result.facts())] == ["session_active"]
+    assert (await replay_turn(store, await found(store, result.turn_id))).divergence is None
+
+
+async def test_a_turn_with_passages_is_decided_the_same_again(place: Place) -> None:
+    store = MemoryStore()
+    rounds = (calls(("wakeful/read_file", {"path": "AGENTS.md"})), "done")
+    for message in ("one", "two"):
+        agent = Agent("coder", Told(*rounds).model, workspace=place.repo, collections=[Fixed("web", message)])
+        result = await run(agent, message, store=store, thread="t")
+        assert (await replay_turn(store, await found(store, result.turn_id))).divergence is None
+
+
+async def test_wherever_a_turn_is_cut_off_it_ends_with_one_set_of_passages_and_one_use_of_a_skill(place: Place) -> None:
+    def agent(requests: list[ModelRequest]) -> Agent[Any, Any]:
+        def answer(request: ModelRequest) -> Any:
+            requests.append(request)
+            read = ("wakeful/read_file", {"path": ".agents/skills/notes/SKILL.md"})
+            return "done" if any(item.role == "tool" for item in request.history) else calls(read)
+
+        return Agent("coder", scripted(answer), workspace=place.repo, collections=[Fixed("web", "passage")])
+
+    memory, whole = Memory(), list[ModelRequest]()
+    result = await run(agent(whole), "go", store=MemoryStore(memory), thread="t")
+    (agent_id,) = memory.agents
+    places = {entry.fact.event.kind: entry.seq for entry in reversed(result.facts())}
+    # A turn's first facts are one commit: there is no log that ends among them.
+    apart = range(places["turn.started"], places["tool.catalog.resolved"])
+    for upto in (entry.seq for entry in result.facts()[:-1] if entry.seq not in apart):
+        rest: list[ModelRequest] = []
+        again = await resume(MemoryStore(cut(memory, agent_id, upto)), result.turn_id, [agent(rest)])
+        assert again.output == "done", upto
+        assert len(of_kind(again, KnowledgeRetrieved)) == len(of_kind(again, SkillActivated)) == 1, upto
+        for request in rest[-1:]:
+            assert [item.text for item in request.history] == [item.text for item in whole[-1].history]
+            assert request.instructions == whole[-1].instructions
+
+
+async def found(store: MemoryStore, turn_id: str) -> TurnRow:
+    row = await store.turn(turn_id)
+    assert row is not None
+    return row
 
 
 # --- who asks what an agent is told ---------------------------------------------------------------------------------

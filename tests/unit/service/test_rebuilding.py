@@ -70,8 +70,11 @@ async def test_the_folder_the_profile_and_what_needs_a_person_come_back_with_the
     assert (elsewhere.workspace, elsewhere.profile) == (tmp_path.parent, "coding")
 
 
-async def test_the_controls_come_back_with_the_agent() -> None:
+async def test_the_controls_come_back_with_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also on a machine that has nothing but the store: what a turn was begun with is what it goes on with."""
+    settings = tmp_path / "wakeful.toml"
+    settings.write_text('[collections.handbook]\nfolder = "."\n')
+    monkeypatch.setenv("WAKEFUL_CONFIG", str(settings))
     store = MemoryStore()
     given = Agent(
         "clerk",
@@ -80,7 +83,7 @@ async def test_the_controls_come_back_with_the_agent() -> None:
         injected_tool_args={"reason": "Why."},
         planning_model="scripted:planner",
         planning_instructions="Plan.",
-        budget_awareness="limit:100",
+        budget_awareness="per-message",
         max_parallel_subagents=5,
         collections=["handbook"],
         compaction=CompactionPolicy(keep_user_turns=2),

@@ -11,8 +11,8 @@ import pytest
 from engine_runs import cut, kinds, of_kind
 from wakeful import Agent, Budget, run, tool
 from wakeful.bootstrap import runtime
-from wakeful.contracts.content import Image, Text
-from wakeful.contracts.conversation import AssistantItem
+from wakeful.contracts.content import Image, Prompt, Text
+from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.errors import InvalidConfig, KeyMissing, ModelFailure
 from wakeful.contracts.events import (
     CostEstimated,
@@ -41,7 +41,7 @@ from wakeful.testing import FixedClock, scripted
 
 ABLE = ModelProfile(tools=True, images=True, structured_output=True, context_window=100_000)
 BLIND = ModelProfile(tools=True)
-PICTURE = [Text("What is this?"), Image(data=b"png")]
+PICTURE: Prompt = [Text("What is this?"), Image(data=b"png")]
 CHEAP, DEAR = Price(Decimal(1), Decimal(1)), Price(Decimal(1_000_000), Decimal(1))
 
 
@@ -384,3 +384,32 @@ async def test_a_prompt_that_no_summary_could_shorten_rules_a_small_window_out()
     (resolved,) = of_kind(result, RoutingCandidatesResolved)
     assert [(each.model_ref, each.reason) for each in resolved.excluded] == [("small:m", "capability_gap")]
     assert (await run(Agent("a", small, fallbacks=[large]), "x" * 100)).output == "from small:m"
+
+
+async def test_children_ask_the_models_that_were_decided_on_for_the_turn() -> None:
+    class Splits(Answers):
+        """Hands its task to a child, which answers."""
+
+        async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
+            items = list(request.history)
+            if len(items) > 1 or "child" in items[0].text:
+                async for said in super().respond(request):
+                    yield said
+                return
+            asked = {"title": "part", "instructions": "child"}
+            yield Reply(
+                item=AssistantItem(parts=(CallPart(call_id="c1", name="run_subtask", arguments=asked),)),
+                stop_reason="tool_calls",
+            )
+
+    store = MemoryStore()
+    down = ModelFailure("no", kind="auth_error", stage="headers", status=401)
+    barred, splits, last = Unspoken("pigeon:m"), Splits("two:m", down), Answers("three:m")
+    agent: Agent[Any, Any] = Agent("a", barred, fallbacks=[splits, last], subtasks=True)
+    result = await run(agent, "go", store=store)
+    assert result.output == "from two:m"
+    asked = [(entry.fact.depth, entry.fact.event) for entry in result.facts()]
+    assert [
+        (depth, event.model_ref, event.candidate) for depth, event in asked if isinstance(event, ModelRequested)
+    ] == [(0, "two:m", 0), (1, "two:m", 0), (1, "three:m", 1), (0, "two:m", 0)]
+    assert await identical(store)

@@ -19,6 +19,7 @@ from wakeful.decisions.transcript import transcript
 from wakeful.decisions.views.mapping import TURN_STATUS
 from wakeful.decisions.views.tree import execution_tree
 from wakeful.decisions.views.wire import wire_messages
+from wakeful.ports import ModelRequest
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 
@@ -129,6 +130,30 @@ async def test_a_turn_that_was_run_is_the_same_in_every_view(what: str) -> None:
     agree(done.turn_id, facts)
     assert done.usage.input_tokens == 11 * done.model_calls
     assert done.cost_summary.total.input_tokens == done.usage.input_tokens
+
+
+def split(request: ModelRequest) -> dict[str, Any]:
+    """The root has a part of its task done by a child, and that by another; each adds something up, too."""
+    depth = len([item for item in request.history if item.role == "user" and "deeper" in item.text])
+    answered = any(item.role == "tool" for item in request.history)
+    task = "deeper" if not depth else "deepest"
+    if answered or not any(tool.name == "run_subtask" for tool in request.tools):
+        return {"text": "Done.", **USAGE}
+    below = ("run_subtask", {"title": task, "instructions": task, "tools": ["add"]})
+    return {"text": "I split it.", **calls(below, ("add", {"a": 1, "b": 2})), **USAGE}
+
+
+@pytest.mark.spec("STD-MAP-06")
+async def test_a_turn_that_made_children_is_the_same_in_every_view() -> None:
+    agent = Agent("adder", scripted(split), tools=[add], subtasks=True)
+    done = await run(agent, "go", store=MemoryStore())
+    assert done.completed
+    facts = list(done.facts())
+    agree(done.turn_id, facts)
+    assert {entry.fact.depth for entry in facts} >= {0, 1}
+    titles = [node.title for node in done.execution_tree.nodes if node.name == "run_subtask"]
+    assert titles[0] == "deeper"
+    assert done.usage.input_tokens == done.cost_summary.total.input_tokens == 11 * done.model_calls
 
 
 @pytest.mark.spec("STD-MAP-06")

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import BaseModel
@@ -11,14 +11,17 @@ from wakeful import Agent, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.errors import InvalidConfig, InvalidWorkflow, WorkflowNotFound
 from wakeful.contracts.policies import GatePolicy, Rule
-from wakeful.contracts.workflows import WorkflowReference
+from wakeful.contracts.workflows import GraphCode, WorkflowReference
+from wakeful.decisions.workflows.planning import Correct, judged
 from wakeful.providers.scripted import ScriptedModel
+from wakeful.service.requests import RunRequest
+from wakeful.service.workflow_runs import run_workflow
 from wakeful.service.workflows import WorkflowRegistry, editor_tools, workflow_registry
 from wakeful.store.memory import MemoryStore
 from wakeful.system import UniqueIds
 from wakeful.testing.fixed import FixedClock
 from wakeful.tools.workflows import BUILD_WORKFLOW
-from workflow_graphs import PUBLISH, SEARCH, TYPES, graph
+from workflow_graphs import PROBLEMS, PUBLISH, SEARCH, TYPES, edge, edges, graph
 
 
 class Verdict(BaseModel):
@@ -101,6 +104,29 @@ async def test_a_graph_that_is_invalid_is_not_saved_and_every_problem_is_told() 
     assert refused.value.problems == kept.problems(wrong)
     assert "unknown_output at outputs.text.node" in refused.value.hint
     assert await kept.list() == []
+
+
+@pytest.mark.spec("LOOP-WF-09")
+async def test_whatever_is_wrong_with_a_graph_it_is_neither_saved_nor_given_back_nor_run() -> None:
+    store = MemoryStore()
+    real, kept = runtime_of(store), registry(store)
+    found = set()
+    too_large = ({"nodes": [{"id": f"n{at}", "kind": "approval"} for at in range(65)]}, ("too_large", "nodes"))
+    for changes, problem in (*PROBLEMS, too_large):
+        wrong = graph(**changes)
+        with pytest.raises(InvalidWorkflow) as refused:
+            await kept.save(wrong)
+        assert [(each.code, each.path) for each in refused.value.problems] == [problem]
+        found.add(problem[0])
+        built = judged(wrong.model_dump_json(), TYPES, 0)
+        assert isinstance(built, Correct) and built.problems == refused.value.problems
+        with pytest.raises(InvalidWorkflow) as not_run:
+            await run_workflow(real, kept, wrong, RunRequest(shop(), ""), {"topic": "snow"})
+        assert not_run.value.problems == refused.value.problems
+    assert found == set(get_args(GraphCode)) - {"invalid_graph"}
+    cycle = kept.problems(graph(edges=edges(edge("publish", "write", "instructions"))))
+    assert set(cycle[0].nodes) == {"write", "ask", "publish"}
+    assert (await store.workflows(), await store.turns()) == ([], [])
 
 
 async def test_without_the_check_it_would_be() -> None:

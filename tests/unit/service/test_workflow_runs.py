@@ -13,7 +13,7 @@ from wakeful import Agent, Budget, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.approvals import Answer, Reject
 from wakeful.contracts.errors import AgentMissing, InvalidValue, InvalidWorkflow, NotBuiltYet, TurnNotFound
-from wakeful.contracts.events import SubagentStarted, TurnCompleted, TurnFailed
+from wakeful.contracts.events import SubagentStarted, ToolStarted, TurnCompleted, TurnFailed
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.ports import Store
@@ -76,7 +76,7 @@ class Shop:
             """How long a text is."""
             return len(text)
 
-        self.tools = [look_up, refund, fail, meet, long, count]
+        self.tools: list[Any] = [look_up, refund, fail, meet, long, count]
 
     def agent(self, **options: Any) -> Agent[Any, Any]:
         return Agent("shop", ScriptedModel(["nobody asks"]), tools=self.tools, **options)
@@ -202,6 +202,7 @@ async def test_an_approval_waits_over_a_restart_and_its_answer_goes_on(tmp_path:
     assert (first.run.status, first.result) == ("approval_required", None)
     (question,) = first.run.questions
     assert question.prompt.startswith("Pay back?\n\n") and "4200" in question.prompt
+    assert question.run_kind == "workflow"
     await store.close()
     store = await SqliteStore.open(tmp_path / "runs.db")
     await say(store, question, Answer(", yes"))
@@ -275,6 +276,48 @@ async def test_what_an_edge_brings_is_held_to_the_tools_schema_by_the_gate() -> 
     assert shop.did == []
 
 
+@pytest.mark.spec("LOOP-WF-13")
+async def test_a_run_keeps_order_runs_side_by_side_and_is_held_to_what_calls_are_held_to(tmp_path: Path) -> None:
+    shop = Shop()
+    clerk = Agent("clerk", ScriptedModel(["Dear Ada"]))
+    graph = drawn(
+        [
+            node("pay", "refund", order="A1"),
+            node("letter", "clerk", "agent"),
+            node("b", "meet", who="b"),
+            node("a", "meet", who="a"),
+            node("find", "look_up", order="A1"),
+            node("agreed", "", "approval", question="?"),
+            node("count", "count"),
+        ],
+        [
+            edge("find", "letter", "input"),
+            edge("find", "pay", "cents", "result.cents"),
+            edge("a", "agreed", "show"),
+            edge("agreed", "count", "text"),
+        ],
+    )
+    store = await SqliteStore.open(tmp_path / "runs.db")
+    agent = shop.agent(policy=NO_MONEY, budget=Budget(tool_calls=20))
+    first = await ran(store, graph, agent, (clerk,), key="k")
+    # `a` and `b` end only when both run; the approval waits and holds up nothing but what depends on it.
+    assert first.run.status == "approval_required"
+    await say(store, first.run.questions[0], Answer("yes"))
+    done = await ran(store, graph, agent, (clerk,), key="k")
+    assert statuses(done) == {name: "failed" if name == "pay" else "succeeded" for name in statuses(done)}
+    assert shop.did == []  # the session's policy forbids it
+    began = [e.fact.call_id for e in done.run.facts() if isinstance(e.fact.event, ToolStarted) and e.fact.level is None]
+    for each in graph.edges:
+        assert began.index(each.source) < began.index(each.target)
+    (child,) = [e.fact for e in done.run.facts() if isinstance(e.fact.event, SubagentStarted)]
+    assert (child.call_id, child.event.depth) == ("letter", 1)  # type: ignore[union-attr]
+    # The budget of the run is the budget of its nodes.
+    few = await ran(MemoryStore(), drawn([node(f"n{at}", "look_up", order="A") for at in range(3)]), shop.agent(),
+                    budget=Budget(tool_calls=2))  # fmt: skip
+    assert (few.run.stop_reason, few.run.tool_calls) == ("tool_calls", 2)
+    await store.close()
+
+
 class Verdict(BaseModel):
     score: int
 
@@ -313,6 +356,13 @@ async def test_an_agent_node_is_a_child_of_the_run_with_its_own_model_tools_and_
         ("letter", "agent/writer", 1),
         ("mark", "agent/judge", 1),
     ]
+
+
+async def test_an_agent_is_not_handed_more_than_a_fact_can_hold() -> None:
+    shop = Shop()
+    graph = drawn([node("long", "long", order="A1"), node("read", "clerk", "agent")], [edge("long", "read", "input")])
+    done = await ran(MemoryStore(), graph, shop.agent(), (Agent("clerk", ScriptedModel(["never"])),))
+    assert errors(done) == {"read": "input_too_long"}
 
 
 @pytest.mark.parametrize("strict", ["session", "agent"])

@@ -6,6 +6,7 @@ from wakeful import Agent, Budget, run
 from wakeful.contracts import budgets
 from wakeful.contracts.budgets import PROFILES, Limits
 from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.events import TurnStarted
 from wakeful.settings.limit_overrides import OVERRIDABLE, limit_overrides
 from wakeful.testing import scripted
 
@@ -73,3 +74,18 @@ async def test_a_run_is_held_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
         await run(agent, "go")
     monkeypatch.delenv("WAKEFUL_MAX_TOTAL_LLM_CALLS")
     assert (await run(Agent("any", scripted(steps)), "go")).status == "completed"
+
+
+@pytest.mark.spec("LOOP-BUD-13")
+@pytest.mark.parametrize("name", SAID)
+async def test_each_constant_that_is_overridden_is_what_a_run_is_held_to(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, field, value = SAID[name]
+    assert set(SAID) == set(OVERRIDABLE)
+    plain = await run(Agent("any", scripted(["done"])), "go", budget=Budget(profile="interactive"))
+    monkeypatch.setenv(f"WAKEFUL_{name}", text)
+    held = await run(Agent("any", scripted(["done"])), "go", budget=Budget(profile="interactive"))
+    for result, wanted in ((plain, getattr(PROFILES["interactive"], field)), (held, value)):
+        (started,) = [entry.fact.event for entry in result.facts() if isinstance(entry.fact.event, TurnStarted)]
+        assert getattr(started.limits, field) == wanted

@@ -16,6 +16,7 @@ ApprovalStatus: TypeAlias = Literal["approved", "rejected", "timed_out"]
 Decision: TypeAlias = Literal["approve", "reject", "edit", "answer", "always", "expire", "cancel"]
 """What was done about it. expire and cancel are the runtime's own."""
 
+RunKind: TypeAlias = Literal["agent", "workflow"]
 StagedType: TypeAlias = Literal["pending_action", "client_tool"]
 
 ACTION: tuple[Need, ...] = (*CALL, "action_id")
@@ -45,6 +46,8 @@ class ActionRequired(Event):
 
     action_id: str
     action_type: ActionType = "approval"
+    run_kind: RunKind = "agent"
+    """What asks: an agent's turn, or one that runs a workflow."""
     tool_name: str
     prompt: str
     """What the person is asked, in words."""

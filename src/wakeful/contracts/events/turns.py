@@ -94,6 +94,8 @@ class MessageAdmitted(Event):
     """What the caller allowed the turn; None: whatever holds where it is run."""
     workflow_ref: BlobRef | None = None
     """A workflow and its inputs, as JSON, when that is what the turn is to run."""
+    editing: str | None = None
+    """The workflow that is open in the editor this was said in; None: it was said elsewhere."""
     collections: tuple[str, ...] | None = None
     """Which of the agent's collections are searched for it; None: all of them."""
 

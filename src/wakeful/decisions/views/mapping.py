@@ -7,7 +7,7 @@ views share (how a call or a turn ended) are read here too, so that no two of th
 from typing import Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import AnyEvent, LimitChanged, ToolFailed, ToolResult, TurnStatus
+from wakeful.contracts.events import EVENTS, AnyEvent, LimitChanged, LoopFact, ToolFailed, ToolResult, TurnStatus
 from wakeful.contracts.tools import PREVIEW_CHARS, FailedStatus
 
 WireStatus: TypeAlias = Literal["completed", "incomplete", "error", "cancelled"]
@@ -50,28 +50,8 @@ VIEWS: dict[str, Shown] = {
     "cost.recorded": Shown(wire="cost_summary"),
     "action.required": Shown(loop="approval_required"),
     "runtime_tool.requested": Shown(loop="runtime_tool_pending"),
-    "tool.declarations.rejected": Shown(loop="tool_declarations_rejected"),
-    "tool.mediation.disabled": Shown(loop="tool_mediation_disabled"),
-    "tool.mediation.failed": Shown(loop="pre_tool_mediation_error"),
-    "turn.completion.blocked": Shown(loop="tool_call_gate_completion_blocked"),
-    "observer.failed": Shown(loop="observer_failed"),
-    "transcript.persist.failed": Shown(loop="transcript_persist_failed"),
-    "transcript.lock.contended": Shown(loop="transcript_lock_contention"),
-    "transcript.lock.release_failed": Shown(loop="transcript_lock_release_failed"),
-    "transcript.budget.exceeded": Shown(loop="budget_exceeded"),
-    "transcript.stalled": Shown(loop="loop_stalled"),
-    "transcript.failure.nudged": Shown(loop="identical_failure_nudged"),
-    "transcript.completion.stopped": Shown(loop="completion_policy_stop"),
-    "transcript.completion.continued": Shown(loop="completion_policy_continue"),
-    "transcript.interrupt.received": Shown(loop="interrupt_received"),
-    "transcript.interrupt.ignored": Shown(loop="interrupt_ignored"),
-    "tool.result.truncated": Shown(loop="tool_result_truncated"),
-    "tool.result.diagnosed": Shown(loop="tool_result_diagnostics"),
-    "transcript.compaction.started": Shown(loop="compaction_started"),
-    "transcript.compaction.completed": Shown(loop="compaction_completed"),
-    "transcript.compaction.failed": Shown(loop="compaction_failed"),
-    "transcript.overflow.archived": Shown(loop="compaction_overflow_archived"),
-    "transcript.closed": Shown(loop="completed"),
+    # What the loop notes about itself has the name that hosts know as its first alias.
+    **{event.kind: Shown(loop=event.aliases[0]) for event in EVENTS if issubclass(event, LoopFact)},
 }
 
 TURN_STATUS: dict[TurnStatus, WireStatus] = {

@@ -15,8 +15,12 @@ from wakeful.decisions.workflows.validation import APPROVAL, Types, by_ref, vali
 
 MAX_CORRECTIONS = 3
 """How often the model hears what is wrong before `build_workflow` gives up."""
-MAX_TYPES_CHARS = 60_000
-"""How much of the prompt describes node types; the rest is named."""
+MAX_TYPES_CHARS = 24_000
+"""How much of the prompt describes node types; the rest is named. The prompt stands in a fact, which has its limit."""
+MAX_NAMED = 300
+"""How many are named."""
+MAX_TOLD = 30
+"""How many problems the model hears of at once."""
 
 _FORM = {
     "schema": "wakeful.workflow",
@@ -109,7 +113,8 @@ def correction(problems: Sequence[GraphProblem]) -> str:
     return "\n".join(
         [
             "The graph was not accepted:",
-            *(f"- {problem}" for problem in problems),
+            *(f"- {problem}" for problem in problems[:MAX_TOLD]),
+            *([f"- and {len(problems) - MAX_TOLD} more"] if len(problems) > MAX_TOLD else []),
             "Answer with the whole graph again, as one JSON object, with these mended and nothing else changed.",
         ]
     )
@@ -133,5 +138,5 @@ def _described(types: Sequence[NodeType]) -> list[str]:
         else:
             named.append(f"{each.kind} {each.ref}")
     if named:
-        lines.append(f"- and, too long to describe here: {', '.join(named)}")
+        lines.append(f"- and, too long to describe here: {', '.join(named[:MAX_NAMED])}")
     return lines

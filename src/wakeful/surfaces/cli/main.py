@@ -25,6 +25,7 @@ _DECIDE = "approvals_decide"
 COMMANDS = {
     "demo": Command("demo", "demo [NAME]", "what can be tried offline"),
     "demo crash": Command("demo_crash", "demo crash", "a run is killed in the middle of a payment, and pays once"),
+    "demo budget": Command("demo_budget", "demo budget", "a tree of subtasks keeps to one budget, over a kill"),
     "demo approve": Command("demo_approve", "demo approve", "a call waits for a person, over a kill, and runs once"),
     "run": Command("run", "run PROMPT", "run an agent on a prompt, in this process"),
     "resume": Command("resume", "resume [TURN]", "go on with what was cut off"),
@@ -46,6 +47,7 @@ COMMANDS = {
     "workflow show": Command("workflow_list", "workflow show NAME", "one of them, drawn", "show"),
     "workflow validate": Command("workflow_save", "workflow validate FILE", "does a graph hold together?", "validate"),
     "workflow save": Command("workflow_save", "workflow save FILE", "keep a graph as a new revision", "save"),
+    "workflow run": Command("workflow_run", "workflow run NAME", "run one, through the gate, as a turn of its own"),
     "workflow delete": Command("workflow_list", "workflow delete NAME", "forget one, with all revisions", "delete"),
     "unknown": Command("unknown", "unknown", "calls of which nobody knows whether they happened"),
     "resolve": Command("resolve", "resolve CALL", "say whether such a call happened"),
@@ -77,7 +79,9 @@ COMMANDS = {
     "schema": Command("schema", "schema [NAME]", "the published JSON Schemas"),
 }  # fmt: skip
 GROUPS = {
-    "Begin": ("demo crash", "demo approve", "run", "resume", "pause", "interject", "cancel"),
+    "Begin": (
+        "demo crash", "demo approve", "demo budget", "run", "resume", "pause", "interject", "cancel",
+    ),
     "What needs a person": (
         "approvals", "approvals show", "approvals approve", "approvals reject", "approvals edit", "approvals answer",
         "approvals always", "approvals rules", "approvals revoke", "unknown", "resolve",
@@ -85,7 +89,9 @@ GROUPS = {
     "What a client has to do": (
         "requests", "requests show", "requests submit", "requests timeout", "requests cancel",
     ),
-    "Workflows": ("workflow list", "workflow show", "workflow validate", "workflow save", "workflow delete"),
+    "Workflows": (
+        "workflow list", "workflow show", "workflow validate", "workflow save", "workflow run", "workflow delete",
+    ),
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (

@@ -157,6 +157,7 @@ async def _one(system: Runtime, row: TurnRow, place: Place, supplied: Supplied, 
         agents = supplied.agents
         if row.is_open and not any(agent.name == row.agent_name for agent in agents):
             agents = [
+                *agents,  # a workflow's nodes may name them
                 await rebuilt_agent(
                     system,
                     row,
@@ -164,7 +165,7 @@ async def _one(system: Runtime, row: TurnRow, place: Place, supplied: Supplied, 
                     supplied.model,
                     workspace=supplied.workspace,
                     profile=supplied.profile,
-                )
+                ),
             ]
         approver = approver_for(progress, supplied.approve, no_input=supplied.no_input)
         with contextlib.redirect_stdout(sys.stderr), progress:

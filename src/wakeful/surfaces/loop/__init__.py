@@ -7,7 +7,6 @@ event the host sees is a fact of the log. Here live the options, the adapters an
 sequenced (`decisions`, `agents`), how a call is let through (`mediation`).
 """
 
-from wakeful.contracts.compaction_policy import CompactionPolicy
 from wakeful.contracts.completion import CompletionDecision
 from wakeful.contracts.conversation_result import ConversationResult
 from wakeful.contracts.iteration_budgets import IterationBudget
@@ -15,6 +14,7 @@ from wakeful.contracts.policies import ActionPolicy, ActionPolicyProvider, ToolA
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.requests import ConversationRequest
 from wakeful.contracts.transcript import Message, normalise, normalise_all
+from wakeful.contracts.transcript_compaction import TranscriptCompactionPolicy
 from wakeful.decisions.compaction_items import CompactionItem
 from wakeful.decisions.guards import IdenticalFailureTracker, SpinDetector
 from wakeful.decisions.message_compaction import Compaction
@@ -37,7 +37,7 @@ __all__ = [
     "ActionPolicyResolver",
     "Compaction",
     "CompactionItem",
-    "CompactionPolicy",
+    "TranscriptCompactionPolicy",
     "CompletionDecision",
     "CompletionPolicy",
     "ConversationLock",

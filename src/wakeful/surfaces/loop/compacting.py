@@ -5,7 +5,6 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from wakeful.contracts.compaction_policy import CompactionPolicy
 from wakeful.contracts.events import (
     TranscriptCompactionCompleted,
     TranscriptCompactionFailed,
@@ -14,6 +13,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.transcript import Message, normalise_all
+from wakeful.contracts.transcript_compaction import TranscriptCompactionPolicy
 from wakeful.decisions.compaction_items import CompactionItem
 from wakeful.decisions.message_compaction import (
     ARCHIVED,
@@ -55,17 +55,17 @@ FACTS: dict[str, type[CompactionFact]] = {
 
 async def compact(
     messages: Iterable[Message | Mapping[str, Any]],
-    policy: CompactionPolicy | Mapping[str, Any] | None,
+    policy: TranscriptCompactionPolicy | Mapping[str, Any] | None,
     summarizer: Summarizer | None = None,
 ) -> Compaction:
     """Fold a transcript. Without a policy that says so, and somebody who summarises, it is left as it was."""
     given = normalise_all(messages)
-    return await carry_out(given, CompactionPolicy.normalise(policy), summarizer)
+    return await carry_out(given, TranscriptCompactionPolicy.normalise(policy), summarizer)
 
 
 async def carry_out(
     messages: tuple[Message, ...],
-    policy: CompactionPolicy,
+    policy: TranscriptCompactionPolicy,
     summarizer: Summarizer | None,
     *,
     show: Show = lambda message: message,
@@ -109,7 +109,7 @@ class Compactor:
 
     def __init__(
         self,
-        policy: CompactionPolicy | None,
+        policy: TranscriptCompactionPolicy | None,
         summarizer: Summarizer | None,
         view: LoopView,
         sources: Sources,

@@ -96,7 +96,7 @@ def budget_exceeded(event: LimitChanged, budgets: RunBudgets) -> LoopEvent:
 
 
 def noted(event: LoopFact) -> LoopEvent:
-    """What the loop itself noted: under its alias, with what it holds. What a payload need not have is absent."""
+    """What the loop itself noted, with what it holds. What a payload need not have is absent."""
     payload = event.model_dump(mode="json", exclude_none=True)
     match event:
         case TranscriptLockContended():

@@ -22,7 +22,8 @@ async def mediate_turn(
 ) -> dict[str, Any]:
     """Run the calls of a turn that the host has taken: `turn` is what a turn runner returns. Raises like the loop.
 
-    `conversation_complete`: nothing was called, or a mediator said that with this turn the run is complete.
+    `conversation_complete`: nothing was called, or a mediator or the completion policy said that with this turn the run
+    is complete.
     """
     given = {name: value for name, value in (options or {}).items() if name not in OWN}
     ran = await (loop or ConversationLoop()).run(
@@ -30,13 +31,14 @@ async def mediate_turn(
     )
     result = ran.to_wire()
     called = bool(turn.get("tool_calls"))
+    said_so = "completed_by" in ran.metadata or any(event.type == "completion_policy_stop" for event in ran.events)
     return {
         "messages": result["messages"],
         "tool_execution_results": result["tool_execution_results"],
         "tool_events": result["tool_events"],
         "tool_audit_events": result["tool_audit_events"],
         "events": result["events"],
-        "conversation_complete": ran.completed and (not called or "completed_by" in ran.metadata),
+        "conversation_complete": ran.completed and (not called or said_so),
         "exceeded_budget": ran.budget,
         "approval_required": result.get("approval_required"),
         "runtime_tool_pending": result.get("runtime_tool_pending"),

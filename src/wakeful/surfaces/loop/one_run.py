@@ -249,7 +249,13 @@ class OneRun:
         ]
         prompt, history = self._opening()
         return RunRequest(
-            agent=Agent(self._agent_id, self._model, tools=tools, max_steps=self._budgets.turns_allowed),
+            agent=Agent(
+                self._agent_id,
+                self._model,
+                tools=tools,
+                max_steps=self._budgets.turns_allowed,
+                compaction={"enabled": False},  # a loop folds its transcript when its host asks for that
+            ),
             prompt=prompt,
             thread=MAIN_THREAD,
             key=key,

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from wakeful.contracts.compaction_policy import CompactionPolicy
 from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.declaring import normalize_for_conversation_request
 from wakeful.contracts.errors import InvalidConfig, InvalidValue
 from wakeful.contracts.events import RejectedDeclaration
 from wakeful.contracts.iteration_budgets import IterationBudget, by_name
 from wakeful.contracts.requests import ConversationRequest
+from wakeful.contracts.transcript_compaction import TranscriptCompactionPolicy
 from wakeful.decisions.guards import IdenticalFailureTracker, SpinDetector
 from wakeful.decisions.policy.call_gates import CallRule, read_call_rules
 from wakeful.decisions.truncation import ToolResultTruncator
@@ -90,7 +90,7 @@ class LoopOptions:
     pre_tool_mediator: Callable[..., Any] | None = None
     tool_call_rules: tuple[CallRule, ...] = ()
     completion_policy: CompletionPolicy | None = None
-    compaction_policy: CompactionPolicy | None = None
+    compaction_policy: TranscriptCompactionPolicy | None = None
     summarizer: Callable[..., Any] | None = None
     interrupt_source: Callable[..., Any] | None = None
     spin_detector: SpinDetector | None = None
@@ -156,7 +156,7 @@ def read_options(options: Mapping[str, Any] | None) -> LoopOptions:
         tool_call_rules=_rules(given.get("tool_call_rules")),
         completion_policy=_with_method("completion_policy", given.get("completion_policy"), "record_tool_result"),
         compaction_policy=(
-            CompactionPolicy.normalise(given["compaction_policy"])
+            TranscriptCompactionPolicy.normalise(given["compaction_policy"])
             if given.get("compaction_policy") is not None
             else None
         ),

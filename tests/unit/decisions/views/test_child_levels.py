@@ -15,6 +15,7 @@ from wakeful.decisions.latency import turn_latency
 from wakeful.decisions.run_stream import RunStream, run_stream
 from wakeful.decisions.transcript import transcript
 from wakeful.decisions.turn_record import terminal_record
+from wakeful.surfaces.loop.budgeting import RunBudgets
 from wakeful.surfaces.loop.loop_events import HostIds
 from wakeful.surfaces.loop.view import LoopView, Sources
 
@@ -65,7 +66,7 @@ def test_the_audit_and_the_events_are_of_everything_that_ran() -> None:
 
 def test_a_host_of_the_loop_sees_its_own_calls() -> None:
     def events(facts: list[Recorded]) -> list[object]:
-        view = LoopView((), Sources(), 5, HostIds())
+        view = LoopView((), Sources(), RunBudgets({}, 5), HostIds())
         return [event for one in facts for event in view.take(one)]
 
     assert events(NESTED) == events(FLAT)

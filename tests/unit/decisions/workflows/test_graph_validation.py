@@ -19,24 +19,11 @@ from wakeful.contracts.workflows import (
 from wakeful.decisions.workflows.order import cycles, dependencies, topological
 from wakeful.decisions.workflows.reading import read_graph
 from wakeful.decisions.workflows.validation import by_ref, validate
-from workflow_graphs import TYPES, data, graph, line
+from workflow_graphs import PROBLEMS, TYPES, data, edge, edges, graph, line, nodes
 
 
 def found(**changes: Any) -> list[tuple[str, str]]:
     return [(problem.code, problem.path) for problem in validate(graph(**changes), TYPES)]
-
-
-def nodes(*more: dict[str, Any], **changed: dict[str, Any]) -> list[dict[str, Any]]:
-    """The sample's nodes, some of them changed, and more."""
-    return [*({**node, **changed.get(node["id"], {})} for node in data()["nodes"]), *more]
-
-
-def edges(*more: dict[str, Any], without: int | None = None) -> list[dict[str, Any]]:
-    return [*(edge for at, edge in enumerate(data()["edges"]) if at != without), *more]
-
-
-def edge(source: str, target: str, target_input: str, source_output: str = "result") -> dict[str, Any]:
-    return {"source": source, "source_output": source_output, "target": target, "target_input": target_input}
 
 
 @pytest.mark.spec("LOOP-WF-07")
@@ -57,41 +44,9 @@ def test_a_graph_of_tools_agents_and_approvals_is_read_from_json_and_written_as_
 
 @pytest.mark.parametrize(
     ("changes", "problem"),
-    [
-        (
-            {"nodes": nodes({"id": "search", "kind": "tool", "ref": "search"})},
-            ("duplicate_node_id", "nodes[5].id"),
-        ),
-        ({"nodes": nodes(write={"ref": "poet"})}, ("unknown_ref", "nodes[2].ref")),
-        ({"edges": edges(edge("searhc", "write", "instructions"))}, ("unknown_node", "edges[6].source")),
-        ({"edges": edges(edge("search", "wriet", "input"))}, ("unknown_node", "edges[6].target")),
-        ({"edges": edges(edge("search", "review", "prompt"))}, ("unknown_input", "edges[6].target_input")),
-        ({"nodes": nodes(search={"inputs": {"page": 1}})}, ("unknown_input", "nodes[1].inputs.page")),
-        ({"required_inputs": ["topic", "day"]}, ("unknown_input", "required_inputs[1]")),
-        ({"edges": edges(edge("review", "write", "input"))}, ("duplicate_target_input", "edges[6].target_input")),
-        (
-            {"nodes": nodes(search={"inputs": {"query": "snow"}})},
-            ("duplicate_target_input", "edges[0].target_input"),
-        ),
-        ({"edges": edges(without=0)}, ("missing_required_input", "nodes[1].inputs.query")),
-        ({"required_inputs": []}, ("missing_required_input", "nodes[1].inputs.query")),
-        ({"nodes": nodes(search={"inputs": {"limit": "ten"}}), "edges": edges(without=1)},
-         ("type_mismatch", "nodes[1].inputs.limit")),
-        ({"nodes": nodes(publish={"inputs": {"copies": 0}})}, ("type_mismatch", "nodes[0].inputs.copies")),
-        ({"edges": edges(edge("review", "publish", "draft", "result.score"))}, ("type_mismatch", "edges[6]")),
-        ({"inputs": {**data()["inputs"], "topic": {"type": "boolean"}}}, ("type_mismatch", "edges[0]")),
-        ({"inputs": {**data()["inputs"], "odd": {"type": 7}}}, ("type_mismatch", "inputs.odd")),
-        ({"edges": edges(edge("publish", "write", "instructions"))}, ("cycle", "edges[6]")),
-        ({"edges": edges(edge("search", "write", "instructions", "pages"))},
-         ("unknown_output", "edges[6].source_output")),
-        ({"edges": edges(edge("$input", "write", "instructions", "day"))},
-         ("unknown_output", "edges[6].source_output")),
-        ({"outputs": {"text": {"node": "wriet"}}}, ("unknown_output", "outputs.text.node")),
-        ({"outputs": {"text": {"node": "write", "path": "result.title"}}}, ("unknown_output", "outputs.text.path")),
-        ({"outputs": {"text": {"node": "review", "path": "result.grade"}}}, ("unknown_output", "outputs.text.path")),
-    ],
+    PROBLEMS,
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
-)  # fmt: skip
+)
 def test_a_problem_has_its_code_and_its_path(changes: dict[str, Any], problem: tuple[str, str]) -> None:
     assert found() == []
     assert found(**changes) == [problem]

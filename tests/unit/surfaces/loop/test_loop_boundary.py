@@ -13,11 +13,12 @@ MECHANICS = {
     "message-envelope normalisation": {"Message", "normalise", "normalise_all"},
     "conversation request and result models": {"ConversationRequest", "ConversationResult"},
     "execution-principal context": {"ExecutionPrincipal"},
-    "optional transcript compaction": {"compact", "Compaction", "CompactionItem", "CompactionPolicy"},
+    "optional transcript compaction": {"compact", "Compaction", "CompactionItem", "TranscriptCompactionPolicy"},
     "multi-turn loop sequencing": {"ConversationLoop"},
     "tool-call validation and mediation": {
         *("ToolExecutionCore", "ToolExecutor", "ToolResultTruncator", "mediate_turn"),
-        *("ToolPolicy", "ToolPolicyFilter", "ToolAccessPolicy"),
+        *("ToolPolicy", "ToolPolicyFilter", "ToolAccessPolicy", "Tiers", "tiered"),
+        *("runtime_tool_policy", "runtime_local_declarations", "resolve_principal"),
         *("ActionPolicy", "ActionPolicyProvider", "ActionPolicyResolver"),
     },
     "completion-policy and iteration-budget stops": {

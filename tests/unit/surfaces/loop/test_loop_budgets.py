@@ -69,7 +69,7 @@ async def test_a_ceiling_of_n_allows_n_and_refuses_the_one_after_before_it_happe
     assert (stopped.status, stopped.turn_count, len(over.seen)) == ("budget_exceeded", 2, 2)
 
 
-@pytest.mark.spec("API-BUD-05", "API-MED-05")
+@pytest.mark.spec("API-BUD-05")
 async def test_the_refused_call_says_so_its_siblings_are_skipped_and_the_loop_stops() -> None:
     host = Host(calling(search("a"), search("b"), TIME, search("c")), {"content": "never"})
     result = await host.mediated(budgets=[IterationBudget("tool_calls_search", 1)])

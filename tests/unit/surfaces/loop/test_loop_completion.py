@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from loop_host import Host, calling, search
+from loop_host import SEARCH, Host, calling, search
 from wakeful.contracts.declarations import RuntimeToolDeclaration
+from wakeful.surfaces.loop import IterationBudget, mediate_turn
 
 
 class Policy:
@@ -56,6 +57,9 @@ async def test_a_policy_hears_of_a_result_and_its_word_completes_the_run() -> No
             interrupt_source=lambda *_: {"content": "stop", "metadata": {"action": "cancel"}}
         ),
         "approval_required": await waiting.mediated(),
+        "runtime_tool_pending": await Host(calling({"name": "client/pick", "parameters": {}})).run(
+            tool_declarations={"client/pick": {"name": "client/pick", "description": "Pick.", "parameters": {}}}
+        ),
         "transcript_lock_contention": await Host().run(transcript_lock=_Taken(), session_id="s"),
         "failed": await Host(RuntimeError("no")).run(),
     }
@@ -172,3 +176,16 @@ async def test_results_of_a_turn_runner_that_runs_its_own_tools_are_seen_by_the_
     ]
     assert (result.completed, result.turn_count) == (True, 1)
     assert host.payloads("completion_policy_stop")[0]["message"] == "enough"
+
+
+async def test_a_single_turn_that_the_policy_completes_is_complete() -> None:
+    host = Host()
+    tools = {"tool_executor": host, "tool_declarations": {"ability/search": SEARCH}}
+    hello = [{"role": "user", "content": "x"}]
+    for policy, complete in ((Policy(n1={"complete": True}), True), (Policy(), False)):
+        ran = await mediate_turn(hello, calling(search("a")), {**tools, "completion_policy": policy})
+        assert (ran["conversation_complete"], len(ran["tool_execution_results"])) == (complete, 1)
+    cut = await mediate_turn(
+        hello, calling(search("a"), search("b")), {**tools, "budgets": [IterationBudget("tool_calls", 1)]}
+    )
+    assert (cut["conversation_complete"], cut["exceeded_budget"]) == (False, "tool_calls")

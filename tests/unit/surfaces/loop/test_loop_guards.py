@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from loop_host import SEARCH, Host, calling, search
+from wakeful.contracts.errors import InvalidValue
 from wakeful.decisions.redaction import call_envelope, stable_hash
 from wakeful.surfaces.loop import IdenticalFailureTracker, SpinDetector, ToolResultTruncator
 
@@ -34,6 +35,8 @@ async def test_the_same_call_again_and_again_stalls_the_run() -> None:
     assert (await twice.mediated(max_turns=9, spin_detector=SpinDetector(2))).turn_count == 2
     unguarded = Host(*[calling(search("same"))] * 4, {"content": "done"})
     assert (await unguarded.mediated(max_turns=9)).completed, "without a detector nothing stops it"
+    with pytest.raises(InvalidValue, match="threshold: is a whole number, at least 2"):
+        await Host().mediated(spin_detector={"threshold": 1})
 
 
 async def test_a_batch_that_repeats_itself_stalls_too() -> None:
@@ -67,6 +70,8 @@ async def test_a_call_that_fails_the_same_way_again_earns_a_word_to_the_model() 
     different.answers = {"x": BROKEN, "y": BROKEN}
     await different.mediated(identical_failure_tracker=IdenticalFailureTracker(2))
     assert not different.payloads("identical_failure_nudged")
+    with pytest.raises(InvalidValue, match="threshold: is a whole number, at least 2"):
+        await Host().mediated(identical_failure_tracker={"threshold": 1})
 
 
 @pytest.mark.spec("API-GRD-03")

@@ -12,7 +12,7 @@ from wakeful.contracts.values import Value
 INVALID = "invalid_compaction_policy"
 
 
-class CompactionPolicy(Value):
+class TranscriptCompactionPolicy(Value):
     """The rules of one compaction."""
 
     enabled: bool = False
@@ -54,6 +54,6 @@ class CompactionPolicy(Value):
         return fields
 
     @classmethod
-    def normalise(cls, raw: "CompactionPolicy | Mapping[str, Any] | None") -> "CompactionPolicy":
+    def normalise(cls, raw: "TranscriptCompactionPolicy | Mapping[str, Any] | None") -> "TranscriptCompactionPolicy":
         """A policy from outside; None is the default. Raises InvalidValue `invalid_compaction_policy`."""
         return validated(cls, {} if raw is None else raw, INVALID)

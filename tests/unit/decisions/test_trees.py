@@ -1,0 +1,102 @@
+"""Thousands of random trees under random budgets, decided without an engine.
+
+Whatever models say and in whatever order things come to an end: no dimension of the budget is ever exceeded, the tree
+ends once and says why, the ledger is what its facts add up to, and deciding again from the log gives the same. The same
+holds for a tree that was cut off somewhere, folded anew and gone on with.
+"""
+
+import asyncio
+import os
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tree_simulation import Simulation
+from trees import Ending, Node, check_tree, nodes
+from wakeful.contracts.budgets import Limits
+from wakeful.contracts.events import Terminal, TurnInterruptRequested
+
+TREES = int(os.environ.get("WAKEFUL_SIMULATED_TREES", "400"))
+"""How many are grown; the whole check grows 10,000."""
+ENDINGS: tuple[Ending, ...] = ("text", "text", "text", "unavailable", "no_key", "never")
+
+
+def some(*values: object) -> st.SearchStrategy[object]:
+    return st.none() | st.sampled_from(values)
+
+
+limits = st.builds(
+    Limits,
+    model_calls=some(1, 2, 3, 5, 8, 13),
+    tool_calls=some(0, 1, 2, 5, 9),
+    subtasks=some(0, 1, 3, 6),
+    depth=st.integers(0, 3),
+    width=st.integers(1, 8),
+    max_steps=st.integers(1, 5),
+    seconds=some(3.0, 20.0),
+    tokens=some(900, 3_000, 9_000),
+    output_tokens=some(50, 150),
+    usd=some("0", "0.002", "0.01"),
+    unpriced_token_ceiling=some(900, 4_000),
+    per_tool=st.sampled_from([{}, {"look": 1}, {"run_subtask": 1, "pay": 2}]),
+    result_bytes=st.just(50_000),
+    final_answer_reserve=st.booleans(),
+    schema_retries=st.integers(0, 3),
+)
+trees = nodes(3, endings=ENDINGS)
+
+
+@settings(max_examples=TREES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(trees, limits, st.randoms(use_true_random=False), st.booleans(), st.booleans(), st.booleans())
+def test_no_tree_exceeds_its_budget_and_every_one_ends_once(
+    root: Node, held_to: Limits, luck: Random, priced: bool, planned: bool, cut: bool
+) -> None:
+    async def play() -> None:
+        played = Simulation(root, held_to, luck, priced=priced, planned=planned)
+        played.play()
+        check_tree(played.facts, played.state, held_to)
+        assert played.replayed() is None
+        if cut:
+            played.cut_off(luck.choice(played.commits[:-1]))
+            played.play()
+            check_tree(played.facts, played.state, held_to)
+            assert played.replayed() is None
+
+    asyncio.run(play())
+
+
+@settings(max_examples=TREES // 4, deadline=None, suppress_health_check=list(HealthCheck))
+@given(trees, st.integers(0, 20), st.randoms(use_true_random=False), st.booleans())
+def test_a_tree_that_somebody_stops_is_over_at_every_depth(root: Node, after: int, luck: Random, cut: bool) -> None:
+    async def play() -> None:
+        free = Limits(depth=3, width=4, max_steps=8, result_bytes=50_000, subtasks=50)
+        played = Simulation(root, free, luck)
+        played.play(stop_after=after)
+        if cut:
+            played.cut_off(luck.choice(played.commits[:-1]))
+            played.play()
+        check_tree(played.facts, played.state, free)
+        assert played.replayed() is None
+        asked = [entry.fact.event for entry in played.facts if isinstance(entry.fact.event, TurnInterruptRequested)]
+        end = played.facts[-1].fact.event
+        assert isinstance(end, Terminal)
+        if asked:  # a limit, or a key that fits nowhere, may have stopped it before
+            assert end.status != "completed"
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("limit", ["model_calls", "tool_calls", "subtasks", "tokens", "usd", "width", "depth"])
+async def test_without_a_limit_the_same_check_finds_it_exceeded(limit: str) -> None:
+    """The inversion: a tree that is not held to what it is checked against."""
+    below = Node([[("run", Node([[("look",), ("look",)]]))]])
+    root = Node([[("run", below), ("run", below), ("look",)]])
+    least = {"model_calls": 2, "tool_calls": 1, "subtasks": 1, "tokens": 100, "usd": "0.0001", "width": 1, "depth": 1}
+    free = Limits(depth=3, width=8, result_bytes=50_000)
+    played = Simulation(root, free, Random(1))
+    played.play()
+    check_tree(played.facts, played.state, free)
+    with pytest.raises(AssertionError):
+        check_tree(played.facts, played.state, free.model_copy(update={limit: least[limit]}))
