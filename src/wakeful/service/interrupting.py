@@ -98,9 +98,10 @@ async def _targets(runtime: Runtime, turn_id: str | None, thread_id: str | None,
     if turn_id is not None:
         row = await runtime.store.turn(turn_id)
         return [row] if row is not None else []
-    rows = [
-        row for row in await runtime.store.turns() if row.thread_id == thread_id and agent in (None, row.agent_name)
-    ]
+    assert thread_id is not None
+    if agent is not None:
+        return await runtime.store.turns_of_thread(agent, thread_id)
+    rows = [row for row in await runtime.store.turns() if row.thread_id == thread_id]
     owners = sorted({row.agent_id for row in rows})
     if len(owners) > 1:
         named = ", ".join(sorted({row.agent_name for row in rows}))

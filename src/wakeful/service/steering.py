@@ -4,9 +4,11 @@ All three are facts that somebody outside writes; whoever runs the turn sees the
 end or rest without having seen them. What is said to a turn is safe before it is acknowledged.
 """
 
+from collections.abc import Sequence
+
 from wakeful.contracts.content import Prompt, parts_of
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Fact
+from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import TurnNotFound, TurnOver
 from wakeful.contracts.events import Terminal, TurnInterjected, TurnPauseLifted, TurnPauseRequested
 from wakeful.mediation.offloading import offload
@@ -18,7 +20,7 @@ from wakeful.service.requests import Runtime
 async def pause_turn(runtime: Runtime, turn_id: str, *, requested_by: str = "caller") -> bool:
     """Ask a turn to rest once nothing of it is under way. False when it is over, or was asked already."""
     row = await _turn(runtime, turn_id)
-    if not row.is_open or await is_paused(runtime, row):
+    if not row.is_open or is_paused(await runtime.store.read(row.agent_id, turn_id=turn_id)):
         return False
     await _write(runtime, row, TurnPauseRequested(requested_by=requested_by))
     return True
@@ -27,7 +29,7 @@ async def pause_turn(runtime: Runtime, turn_id: str, *, requested_by: str = "cal
 async def unpause_turn(runtime: Runtime, turn_id: str, *, requested_by: str = "caller") -> bool:
     """Let a turn go on. One that rests already has to be taken up by somebody. False when it was not paused."""
     row = await _turn(runtime, turn_id)
-    if not row.is_open or not await is_paused(runtime, row):
+    if not row.is_open or not is_paused(await runtime.store.read(row.agent_id, turn_id=turn_id)):
         return False
     await _write(runtime, row, TurnPauseLifted(requested_by=requested_by))
     return True
@@ -51,10 +53,10 @@ async def interject(runtime: Runtime, turn_id: str, prompt: Prompt, *, said_by: 
     return message_id
 
 
-async def is_paused(runtime: Runtime, row: TurnRow) -> bool:
-    """Did somebody ask the turn to rest, and nobody since that it may go on?"""
+def is_paused(facts: Sequence[Recorded]) -> bool:
+    """Did somebody ask the turn of these facts to rest, and nobody since that it may go on?"""
     paused = False
-    for one in await runtime.store.read(row.agent_id, turn_id=row.turn_id):
+    for one in facts:
         if isinstance(one.fact.event, TurnPauseRequested | TurnPauseLifted):
             paused = isinstance(one.fact.event, TurnPauseRequested)
     return paused

@@ -157,7 +157,7 @@ async def _still_waits(runtime: Runtime, row: TurnRow, request: RunRequest) -> b
     recorded = await runtime.store.read(row.agent_id, turn_id=row.turn_id)
     if any(isinstance(entry.fact.event, TurnInterruptRequested) for entry in recorded):
         return False
-    if await is_paused(runtime, row):
+    if is_paused(recorded):
         return True
     if request.approver is not None:
         return False

@@ -110,6 +110,6 @@ def test_a_number_of_repeats_is_two_or_more() -> None:
     for name in ("stall_repeats", "failure_repeats"):
         for wrong in (1, 0, True, "3"):
             with pytest.raises(InvalidBudget, match=name):
-                Budget(**{name: wrong})
+                Budget(**{name: wrong})  # type: ignore[arg-type]
     assert Budget(stall_repeats=4).limits().stall_repeats == 4
     assert Budget().limits().failure_repeats is None

@@ -125,10 +125,16 @@ async def test_what_waits_behind_the_turn_is_kept_or_cleared_with_it(queue: Any)
 async def test_a_target_that_is_not_there_is_told_so_and_one_that_is_ambiguous_refused() -> None:
     hanging = Hanging()
     row = await hanging.start()
-    for where in ({"turn_id": "turn_none"}, {"thread_id": "none"}, {"thread_id": "t", "agent": "nobody"}):
+    nowhere: list[dict[str, Any]] = [
+        {"turn_id": "turn_none"},
+        {"thread_id": "none"},
+        {"thread_id": "t", "agent": "nobody"},
+    ]
+    for where in nowhere:
         answer = await interrupt_turn(runtime(hanging.store), **where)
         assert (answer.answer, answer.ignore_reason) == ("no_op", "unknown_target")
-    for both in ({}, {"turn_id": row.turn_id, "thread_id": "t"}):
+    neither_or_both: list[dict[str, Any]] = [{}, {"turn_id": row.turn_id, "thread_id": "t"}]
+    for both in neither_or_both:
         with pytest.raises(InvalidValue, match="a turn or a thread"):
             await interrupt_turn(runtime(hanging.store), **both)
     with pytest.raises(TurnNotFound):
