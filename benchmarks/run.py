@@ -16,6 +16,7 @@ from pathlib import Path
 import confined
 import crowd
 import gate
+import long_conversations
 import mediating
 import reporting
 import rounds
@@ -70,6 +71,7 @@ def report(
     mediated: mediating.Costs,
     wires: wire.Results,
     held: confined.Cost,
+    long: long_conversations.Costs,
     facts: list[tuple[str, str]],
     profile: str,
 ) -> str:
@@ -88,6 +90,7 @@ def report(
         mediating.markdown(mediated),
         wire.markdown(wires),
         confined.markdown(held),
+        long_conversations.markdown(long),
     ]
     if profile:
         parts.append(
@@ -113,6 +116,7 @@ SECTIONS = {
     "mediating": lambda profile: mediating.markdown(mediating.run_parts()),
     "wire": lambda profile: wire.markdown(wire.run(profile=profile)),
     "confined": lambda profile: confined.markdown(confined.run()),
+    "long": lambda profile: long_conversations.markdown(long_conversations.run()),
 }
 """Parts of the report that can be measured by themselves."""
 
@@ -139,10 +143,11 @@ def main() -> None:
     mediated = mediating.run_parts()
     wires = wire.run(profile=args.profile)
     held = confined.run()
+    long = long_conversations.run()
     cells = rounds.run(list(CONTESTANTS), list(rounds.ROUNDS), rounds.LIMIT)
     missed = any(aim.verdict == "missed" for aim in rounds.aims(cells))
     profile = _profile() if args.profile or missed else ""
-    text = report(cells, starts, many, verdicts, mediated, wires, held, facts, profile)
+    text = report(cells, starts, many, verdicts, mediated, wires, held, long, facts, profile)
     args.output.parent.mkdir(exist_ok=True)
     args.output.write_text(text)
     print(text)

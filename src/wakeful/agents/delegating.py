@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from wakeful.agents.context_facts import resolved_again
 from wakeful.agents.work import OtherAgent, TurnWork
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
@@ -232,7 +233,7 @@ class Delegating:
         """The end of a level; with the last child of a call, the call's own end in the same commit."""
         level = self._work.state.levels[step.level]
         if level.kind == "planner":
-            return [self._planned(level, step)]
+            return self._planned(level, step)
         call, parent = level.made_by, level.parent
         assert call is not None and parent is not None
         if step.level in self._ending:
@@ -341,7 +342,7 @@ class Delegating:
         started = PlanningStarted(level_id=PLANNER, model_ref=model.ref, task=UserItem(parts=(Text(words),)))
         return [work.fact(started)]
 
-    def _planned(self, level: Level, step: EndLevel) -> Fact:
+    def _planned(self, level: Level, step: EndLevel) -> list[Fact]:
         work = self._work
         assert level.id is not None and level.config is not None
         model_ref = work.models_of(level)[0].ref
@@ -352,16 +353,16 @@ class Delegating:
                 level.final_text, run_id=work.row.turn_id, model_ref=model_ref, at=work.now(), tool_calls=calls
             )
         if plan is not None:
-            return work.fact(PlanningCompleted(level_id=level.id, plan=plan))
+            completed = work.fact(PlanningCompleted(level_id=level.id, plan=plan))
+            return [completed, *resolved_again(work, "plan", plan=plan)]
         error, message = step.error or "no_plan", step.message or "the planner's answer holds no plan"
-        return work.fact(
-            PlanningFailed(
-                level_id=level.id,
-                error=error,
-                message=message[:2000],
-                text_preview=level.final_text[:PREVIEW_CHARS],
-            )
+        failed = PlanningFailed(
+            level_id=level.id,
+            error=error,
+            message=message[:2000],
+            text_preview=level.final_text[:PREVIEW_CHARS],
         )
+        return [work.fact(failed)]
 
 
 def _no_result(record: CallRecord, refusal: Refusal, now: float, words: str | None = None) -> ToolFailed:

@@ -2,25 +2,35 @@
 
 The conversation begins at the turn's window (the first event it rests on) and holds the thread's earlier turns. Turns
 of a thread never overlap, so they are folded one after another, each handing its conversation to the next.
+
+Once a summary stands in the place of the thread's beginning, nobody has to read that beginning again: the window of
+later turns begins with the oldest turn of which something is shown word for word. Until the fold comes to the summary,
+what lies before is there by its length alone (`UNREAD`), so that places and counts in the facts hold.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.conversation import ITEM, AssistantItem
+from wakeful.contracts.conversation import ITEM, AssistantItem, UserItem
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import (
     AssistantRecorded,
+    CompactionCompleted,
     HistoryImported,
+    MessageAdmitted,
     SubagentStarted,
     TurnConfigChanged,
     TurnStarted,
 )
+from wakeful.contracts.events.context import WindowStart
 from wakeful.decisions.state import TurnState, after, evolve
 from wakeful.ports import Store, TurnRow
+
+UNREAD = UserItem(parts=(), origin="runtime")
+"""An item that is not read any more: a summary will take its place before anybody looks at it."""
 
 
 class Folded(NamedTuple):
@@ -32,7 +42,6 @@ class Folded(NamedTuple):
     """The newest event that was read."""
     call_ids: set[str]
     """Every call id the conversation has seen."""
-    turns_before: int
 
 
 async def load_config(store: Store, digest: str) -> TurnConfig:
@@ -51,23 +60,61 @@ async def hydrated(store: Store, fact: Fact) -> Fact:
 
 def turn_after_turn(recorded: Iterable[Recorded]) -> list[Recorded]:
     """A thread's facts, each turn's together. The next message may be admitted while a turn still runs; in the
-    conversation it comes after that turn's end all the same."""
+    conversation it comes after that turn's end all the same. A turn that began before the window is no part of it."""
     turns: dict[str, list[Recorded]] = {}
     for entry in recorded:
-        if entry.fact.turn_id is not None:
-            turns.setdefault(entry.fact.turn_id, []).append(entry)
+        turn_id = entry.fact.turn_id
+        if turn_id in turns:
+            turns[turn_id].append(entry)
+        elif turn_id is not None and isinstance(entry.fact.event, MessageAdmitted):
+            turns[turn_id] = [entry]
     return [entry for entries in turns.values() for entry in entries]
 
 
-async def fold(store: Store, row: TurnRow, recorded: list[Recorded]) -> Folded:
-    """Fold a thread's events up to and including this turn's."""
+def start_of_window(row: TurnRow, thread: Sequence[TurnRow], recorded: Sequence[Recorded]) -> int:
+    """The first event that a turn which has not begun rests on, given what its predecessor rested on."""
+    firsts = {turn.turn_id: turn.first_seq for turn in thread}
+    for entry in reversed(recorded):
+        window = _window(entry)
+        if window is not None and entry.fact.turn_id != row.turn_id and window.from_turn in firsts:
+            return firsts[window.from_turn]
+    return recorded[0].seq if recorded else row.first_seq
+
+
+def predecessor(row: TurnRow, thread: Sequence[TurnRow]) -> TurnRow | None:
+    """The turn of the thread before this one that has begun."""
+    earlier = [turn for turn in thread if turn.first_seq < row.first_seq and turn.turn_index]
+    return max(earlier, key=lambda turn: turn.first_seq, default=None)
+
+
+def begun_unread(recorded: Sequence[Recorded], configs: dict[str, TurnConfig]) -> TurnState:
+    """What a thread's fold begins with: nothing, or so many items as lie before the window."""
+    first = recorded[0].fact.turn_id if recorded else None
+    windows = (window for entry in recorded if (window := _window(entry)) is not None)
+    unread = next((window.items for window in windows if window.from_turn == first), 0)
+    return TurnState(configs=configs, items=[UNREAD] * unread)
+
+
+def _window(entry: Recorded) -> WindowStart | None:
+    event = entry.fact.event
+    return event.window if isinstance(event, CompactionCompleted) else None
+
+
+async def fold(
+    store: Store,
+    row: TurnRow,
+    recorded: list[Recorded],
+    before: Callable[[Recorded, TurnState], None] | None = None,
+) -> Folded:
+    """Fold a thread's events up to and including this turn's. `before` is shown each of them with the state before."""
     configs: dict[str, TurnConfig] = {}
     states: dict[str, TurnState] = {}
-    newest = TurnState(configs=configs)
+    ordered = turn_after_turn(recorded)
+    newest = begun_unread(ordered, configs)
     started: TurnStarted | None = None
     below: set[str] = set()
     last = recorded[-1].seq if recorded else 0
-    for entry in turn_after_turn(recorded):
+    for entry in ordered:
         fact = entry.fact
         assert fact.turn_id is not None
         state = states.get(fact.turn_id)
@@ -88,7 +135,9 @@ async def fold(store: Store, row: TurnRow, recorded: list[Recorded]) -> Folded:
                 configs[event.config_ref.digest] = await load_config(store, event.config_ref.digest)
         elif isinstance(event, AssistantRecorded) and fact.level is not None:
             below.update(asked.call_id for asked in event.calls)
+        if before is not None:
+            before(entry, state)
         evolve(state, await hydrated(store, fact))
     ids = {part.call_id for item in newest.items if isinstance(item, AssistantItem) for part in item.calls}
     ids |= below
-    return Folded(states.get(row.turn_id, newest), started, last, ids, sum(1 for turn in states if turn != row.turn_id))
+    return Folded(states.get(row.turn_id, newest), started, last, ids)

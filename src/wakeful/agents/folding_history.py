@@ -1,9 +1,10 @@
 """Folding the beginning of a conversation that has grown too long: its intent, and its end."""
 
+from wakeful.agents.context_facts import resolved_again
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact, before
-from wakeful.contracts.events import CompactionStarted
-from wakeful.decisions.folding import settled_fold
+from wakeful.contracts.events import CompactionCompleted, CompactionStarted
+from wakeful.decisions.folding import settled_fold, turns_before
 from wakeful.decisions.levels import Level
 from wakeful.decisions.turn import EndLevel, Fold
 
@@ -21,7 +22,7 @@ class Folding:
         event = CompactionStarted(
             compaction_id=f"cmp_{work.row.turn_id}_{level.step + 1}_{step.level or 'root'}",
             trigger=step.trigger,
-            affected_turn_ids=tuple(dict.fromkeys(heard.turn_id for heard in level.heard if heard.place < step.cut)),
+            affected_turn_ids=turns_before(level, step.cut),
             tokens_before=step.tokens_before,
             cut=step.cut,
             level_id=f"{step.level or ''}~compaction:{number}.{level.step + 1}",
@@ -32,4 +33,7 @@ class Folding:
         work, level = self._work, writer.parent
         assert level is not None
         event = settled_fold(work.state, level, writer, step, work.clock.now(), before(0))
-        return [work.fact(event, None, None, level)]
+        facts = [work.fact(event, None, None, level)]
+        if level.id is None and isinstance(event, CompactionCompleted):
+            facts += resolved_again(work, "compaction", folded=event)
+        return facts

@@ -7,7 +7,7 @@ agent's stream. `RuntimeEvent` is the same for readers outside: plain JSON with 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from wakeful.contracts.events import AnyEvent, ModelCompleted, Unrecognised
 from wakeful.contracts.values import Value
@@ -72,6 +72,8 @@ class RuntimeEvent(Value):
     subagent_id: str | None = None
     parent_tool_call_id: str | None = None
     depth: int | None = None
+    phase: Literal["planner", "compaction"] | None = None
+    """Of a fact that belongs to a phase of the runtime's own and not to the conversation."""
     trace_id: str | None = None
     span_id: str | None = None
     payload: dict[str, Any]
@@ -86,6 +88,14 @@ def event_id(agent_id: str, seq: int) -> str:
 def step_id(turn_id: str, step: int, level: str | None = None) -> str:
     """The name of a round; rounds of a level below the root are numbered by themselves."""
     return f"{turn_id}/{step}" if level is None else f"{turn_id}/{level}/{step}"
+
+
+def phase_of(level: str | None) -> Literal["planner", "compaction"] | None:
+    """Which phase of the runtime's own a level is; None: it is the turn's, or a child's."""
+    if level is None or "~" not in level:
+        return None
+    newest = level.rpartition("~")[2]
+    return "planner" if newest == "plan" else "compaction" if newest.startswith("compaction:") else None
 
 
 def iso(at: int) -> str:
@@ -144,5 +154,6 @@ def published(recorded: Recorded, runtime_id: str) -> RuntimeEvent:
         subagent_id=fact.level,
         parent_tool_call_id=fact.parent_call_id,
         depth=fact.depth,
+        phase=phase_of(fact.level),
         payload=payload,
     )

@@ -4,13 +4,37 @@ Pure, so that replaying a turn comes to the same end: from the state and the sum
 """
 
 from wakeful.contracts.events import CompactionCompleted, CompactionFailed
-from wakeful.contracts.events.context import CompactionError
+from wakeful.contracts.events.context import CompactionError, WindowStart
 from wakeful.contracts.tools import PREVIEW_CHARS
-from wakeful.decisions.compaction import context_tokens, kept_by, lost_by, summary_item
+from wakeful.decisions.compaction import context_tokens, kept_by, lost_by, named, summary_item
 from wakeful.decisions.levels import Level
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import EndLevel
+
+MAX_EVENT_BYTES = 44_000
+"""Of the summary and the references; names of turns and messages need the rest of what an event may have."""
+REF_BYTES = 80
+
+
+def turns_before(level: Level, cut: int) -> tuple[str, ...]:
+    """The turns whose messages are folded, as an event names them."""
+    return named(list(dict.fromkeys(heard.turn_id for heard in level.heard if heard.place < cut)))
+
+
+def _window(state: TurnState, cut: int) -> WindowStart | None:
+    """Where later turns begin to read: with the oldest turn of which something stays word for word."""
+    begun = next((each for each in reversed(state.begins) if each.place <= cut), None)
+    if begun is None:
+        return None
+    return WindowStart(
+        from_turn=begun.turn_id,
+        items=begun.items,
+        untrusted=state.exposure.untrusted,
+        private=state.exposure.private,
+        skills=tuple(state.skills.values()),
+        advised={place - cut + 1: used for place, used in state.advised.items() if place >= cut},
+    )
 
 
 def settled_fold(
@@ -20,7 +44,7 @@ def settled_fold(
     trigger = writer.trigger
     assert trigger is not None
     cut, before = writer.cut, context_tokens(level)
-    turns = tuple(dict.fromkeys(heard.turn_id for heard in level.heard if heard.place < cut))
+    turns = turns_before(level, cut)
 
     def failed(category: CompactionError, message: str) -> CompactionFailed:
         return CompactionFailed(
@@ -42,13 +66,17 @@ def settled_fold(
     open_actions = {call.pending.action_id for call in state.waiting.values() if call.pending is not None}
     kept = kept_by(level, cut, open_actions, state.unknown)
     model_ref = writer.config.model_ref if writer.config is not None else None
-    item = summary_item(words, level.items[:cut], kept, model_ref)
+    rests_on = state.compaction_id if level is state else None
+    window = level.config.context_window if level.config is not None else None
+    item = summary_item(words, level.items[:cut], kept, model_ref, rests_on, window)
     lost = lost_by(kept, item.text)
     if lost:
         return failed("conservation_violated", f"the summary lost {', '.join(lost[:5])}")
     after = tokens(characters([item, *level.items[cut:]]))
     if after >= tokens(characters(level.items)):
         return failed("still_too_large", "the summary is not shorter than what it stands for")
+    if len(item.model_dump_json().encode()) + REF_BYTES * len(kept.refs) > MAX_EVENT_BYTES:
+        return failed("still_too_large", f"what has to be kept ({len(kept.refs)} references) leaves no room for it")
     return CompactionCompleted(
         compaction_id=writer.fold_id,
         trigger=trigger,
@@ -62,7 +90,10 @@ def settled_fold(
         preserved_incident_refs=tuple(sorted(kept.incidents)),
         preserved_evidence_refs=tuple(sorted(kept.evidence)),
         preserved_artifact_refs=tuple(sorted(kept.artifacts)),
-        folded_message_ids=tuple(message_id for message_id, _ in kept.messages),
+        folded_message_ids=named([message_id for message_id, _ in kept.messages]),
+        folded_messages=len(kept.messages),
+        rests_on=rests_on,
+        window=_window(state, cut) if level is state else None,
         model_ref=model_ref,
         duration_ms=max(0, now - writer.began_at) // 1000,
         cut=cut,

@@ -176,6 +176,16 @@ class Heard(NamedTuple):
     turn_id: str
 
 
+class Begun(NamedTuple):
+    """Where the items of one turn of the thread begin."""
+
+    turn_id: str
+    items: int
+    """How many there were when it began; stays as it was, whatever is folded later."""
+    place: int
+    """Where its own begin now."""
+
+
 @dataclass(slots=True)
 class Kept:
     """What may not be lost when its place in the conversation is folded into a summary."""
@@ -186,7 +196,7 @@ class Kept:
     evidence: set[str] = field(default_factory=set)
     artifacts: set[str] = field(default_factory=set)
     messages: list[tuple[str, str]] = field(default_factory=list)
-    """Ids and authority of what was said, oldest first."""
+    """Ids and authority of what was said there, oldest first."""
 
     @property
     def refs(self) -> set[str]:

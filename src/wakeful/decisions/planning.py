@@ -8,11 +8,12 @@ import re
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.events import PlanArtifact, PlanStep
+from wakeful.decisions.prompt_size import within
 from wakeful.decisions.runtime_answers import DELEGATING
 
 PLANNER = "~plan"
 """The id of the planner's level."""
-MAX_PLAN_CHARS = 12_000
+MAX_PLAN_BYTES = 20_000
 INSTRUCTIONS = (
     "You plan a piece of work that somebody else will carry out with the same tools. Look things up where the plan "
     "depends on it, change nothing, and answer with a short numbered list: one step a line, in the order they are to "
@@ -34,7 +35,7 @@ def planner_config(config: TurnConfig) -> TurnConfig:
 
 def read_plan(text: str, *, run_id: str, model_ref: str, at: float, tool_calls: int) -> PlanArtifact | None:
     """The plan in an answer; None when there is nothing in it."""
-    text = text.strip()[:MAX_PLAN_CHARS]
+    text = within(text.strip(), MAX_PLAN_BYTES)
     if not text:
         return None
     found = [match.group(1) for line in text.splitlines() if (match := _STEP.match(line))]

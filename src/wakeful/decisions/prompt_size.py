@@ -1,5 +1,6 @@
 """How many tokens a prompt may have, from its length alone. A guess on the safe side, for estimates only."""
 
+import json
 from collections.abc import Iterable
 
 from wakeful.contracts.content import File, Image, Text, Thinking
@@ -16,6 +17,15 @@ _FRAME_CHARS = 12
 def tokens(characters: int) -> int:
     """Tokens of so many characters, rounded up."""
     return -(-characters // CHARS_A_TOKEN)
+
+
+def within(text: str, most: int) -> str:
+    """The beginning of a text that needs at most so many bytes where it is written down."""
+    while (
+        len(text) * 6 > most and (size := len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))) > most
+    ):
+        text = text[: min(len(text) - 1, len(text) * most // size)]
+    return text
 
 
 def characters(items: Iterable[UserItem | AssistantItem | ToolItem]) -> int:

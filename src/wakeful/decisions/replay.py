@@ -423,10 +423,11 @@ class Replay:
             return Difference(words(EndLevel(writer.id or "")), self._would())
         expected = settled_fold(self.state, level, writer, step)
         if isinstance(expected, CompactionCompleted) and isinstance(event, CompactionCompleted):
-            same = (expected.cut, expected.summary, expected.preserved_artifact_refs) == (
+            same = (expected.cut, expected.summary, expected.preserved_artifact_refs, expected.window) == (
                 event.cut,
                 event.summary,
                 event.preserved_artifact_refs,
+                event.window,
             )
             return self._same(fact) if same else Difference("a summary", "another summary")
         return self._same(fact) if expected.kind == event.kind else Difference(event.kind, expected.kind)

@@ -101,15 +101,17 @@ from wakeful.contracts.events import (
     WorkflowNodeResolved,
     WorkflowStarted,
 )
+from wakeful.contracts.events.context import WindowStart
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.models import ProviderAttemptRecord
-from wakeful.decisions.compaction import context_tokens, kept_by, measured, summary_config, transcript
+from wakeful.contracts.skills import ActiveSkill
+from wakeful.decisions.compaction import context_tokens, measured, summary_config, transcript
 from wakeful.decisions.delegation import REMINDER, TASK_KEY, child_config
 from wakeful.decisions.guards import CallSeen, IdenticalFailureTracker, SpinDetector
 from wakeful.decisions.ledger import Ledger
 from wakeful.decisions.level_ends import unsatisfied
-from wakeful.decisions.levels import Asked, Call, ChildEnd, Heard, Level, Pending, Phase
+from wakeful.decisions.levels import Asked, Begun, Call, ChildEnd, Heard, Kept, Level, Pending, Phase
 from wakeful.decisions.planning import planner_config
 from wakeful.decisions.policy.provenance import NOTHING_SEEN, Exposure, begun, exposed, merged, what_it_does
 from wakeful.decisions.retries import MAX_ATTEMPTS
@@ -205,6 +207,14 @@ class TurnState(Level):
     """Calls whose outcome nobody knows, and their tools."""
     compaction_id: str | None = None
     """The newest summary the conversation rests on."""
+    skills: dict[str, ActiveSkill] = field(default_factory=dict)
+    """Skills that completed turns of the thread used before, by their `SKILL.md`."""
+    opened: dict[str, ActiveSkill] = field(default_factory=dict)
+    """Those that this turn used: the next one's, if it completes."""
+    begins: list[Begun] = field(default_factory=list)
+    """Where the turns of the thread begin among the items."""
+    context: ContextResolved | None = None
+    """What the requests rest on, as it was last written down."""
     plan: PlanArtifact | None = None
     planned: bool = False
     """Planning is behind it, with a plan or without."""
@@ -266,6 +276,8 @@ def after(before: TurnState, configs: Mapping[str, TurnConfig]) -> TurnState:
         advised=before.advised,
         compactions=before.compactions,
         compaction_id=before.compaction_id,
+        begins=before.begins,
+        skills={**before.skills, **before.opened} if isinstance(before.terminal, TurnCompleted) else before.skills,
     )
 
 
@@ -299,7 +311,18 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case PermissionEvaluated():
             if event.said:
                 _heard(state, fact, event)
-        case ToolProgress() | ToolArgs() | ContextResolved() | CostEstimated():
+        case ContextResolved():
+            state.context = event
+            return
+        case SkillActivated():
+            skill = ActiveSkill(
+                name=event.skill,
+                entrypoint_path=event.entrypoint_path,
+                state="restored",
+                load_reason=event.load_reason,
+            )
+            state.opened.setdefault(event.entrypoint_path, skill)
+        case ToolProgress() | ToolArgs() | CostEstimated():
             return  # facts for readers: nothing is decided from them
         case ToolFailed():
             _failed_call(state, level, fact, event)
@@ -328,6 +351,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case ToolDispatched():
             _dispatched_again(state, level, fact, event)
         case MessageAdmitted():
+            if not state.begins or state.begins[-1].turn_id != fact.turn_id:
+                state.begins.append(Begun(fact.turn_id or "", len(state.items), len(state.items)))
             state.heard.append(Heard(len(state.items), event.message_id, event.authority_class, fact.turn_id or ""))
             state.items.append(event.item)
             state.derived_from = lowest((event.authority_class, event.derived_from or event.authority_class))
@@ -429,7 +454,6 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | OutputSpilled()
             | OutputTruncated()
             | WarningIssued()
-            | SkillActivated()
             | Unrecognised()
         ):
             pass
@@ -940,6 +964,10 @@ def _planning_started(state: TurnState, event: PlanningStarted) -> None:
         items=list(state.items),
         phase="ready",
         scratch=dict(state.scratch),
+        heard=list(state.heard),
+        references=dict(state.references),
+        conserved=state.conserved,
+        advised=dict(state.advised),
     )
     state.levels[event.level_id] = state.able[event.level_id] = planner
 
@@ -1010,7 +1038,7 @@ def _folded(state: TurnState, level: Level, event: CompactionCompleted | Compact
     if isinstance(event, CompactionFailed) or event.summary is None:
         return
     cut = event.cut
-    level.conserved = kept_by(level, cut, (), ())
+    level.conserved = Kept(evidence=set(event.preserved_evidence_refs), artifacts=set(event.preserved_artifact_refs))
     level.items[:cut] = [event.summary]
     level.heard = [heard._replace(place=heard.place - cut + 1) for heard in level.heard if heard.place >= cut]
     level.advised = {place - cut + 1: used for place, used in level.advised.items() if place >= cut}
@@ -1018,6 +1046,23 @@ def _folded(state: TurnState, level: Level, event: CompactionCompleted | Compact
     level.compactions += 1
     if level is state:
         state.compaction_id = event.compaction_id
+        _move_window(state, cut, event.window)
+
+
+def _move_window(state: TurnState, cut: int, window: WindowStart | None) -> None:
+    """What lies before the turn that is the first with words of its own is known from the fact alone.
+
+    So a later turn that never reads it comes to the same state as one that read everything.
+    """
+    first = next((place for place in reversed(range(len(state.begins))) if state.begins[place].place <= cut), 0)
+    state.begins = [begun._replace(place=max(1, begun.place - cut + 1)) for begun in state.begins[first:]]
+    if window is not None:
+        state.advised = dict(window.advised)
+        state.skills = {**{skill.entrypoint_path: skill for skill in window.skills}, **state.skills}
+        seen = state.exposure
+        state.exposure = replace(
+            seen, untrusted=window.untrusted or seen.untrusted, private=window.private or seen.private
+        )
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------

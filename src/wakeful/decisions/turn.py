@@ -343,7 +343,7 @@ def _lost(state: TurnState, level: Level, room: _Room) -> list[Step]:
     if failure.failure_kind == "context_length_exceeded" and level.folds_for != level.step and level.kind != "summary":
         window = level.config.context_window if level.config is not None else None
         used = context_tokens(level)
-        cut = cut_of(level, window or used)
+        cut = cut_of(level, min(window or used, used))  # whatever the window is, this did not fit
         if cut:
             return [Fold(level.id, "context_exceeded", cut, used)]
     tried = len(level.attempts)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from wakeful.agents.context_facts import history_refs, plan_ref, superseded
 from wakeful.agents.definition import Agent
 from wakeful.agents.folding import Folded
 from wakeful.agents.work import TurnWork
@@ -22,7 +23,6 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import (
     AnyEvent,
-    CompactionCompleted,
     ContextItem,
     ContextOmission,
     ContextResolved,
@@ -34,9 +34,9 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.prompts import ExecutionRoots
 from wakeful.contracts.skills import ActiveSkill, AgentKind, SkillEntry
-from wakeful.decisions.prompt_size import characters, tokens
+from wakeful.decisions.prompt_size import tokens
 from wakeful.decisions.prompting import Assembled, Guidance, PromptParts, assembled, changes, cut, root_blocks, taken_up
-from wakeful.decisions.skills import activated, active_skills
+from wakeful.decisions.skills import activated
 from wakeful.guidance import GuidanceFile, LoadedGuidance, load_guidance
 from wakeful.mediation.gate import Dispatch
 from wakeful.mediation.running import AfterCall
@@ -103,17 +103,16 @@ async def gather(
     """What there is for a turn. For one that was begun already nothing is read again."""
     began = time.perf_counter()
     before = folded.state.config
-    previous, compaction_id = _earlier(recorded, folded.state.configs, turn_id)
+    previous, compaction_id = _previous(recorded, folded.state.configs, turn_id), folded.state.compaction_id
     if before is not None:
         roots = ExecutionRoots(execution_root=before.workspace, cwd=before.workspace)
         return TurnContext(roots, skills=before.skills, previous=previous, compaction_id=compaction_id)
     if not looks_around(agent):
         return TurnContext(ExecutionRoots(), previous=previous, compaction_id=compaction_id)
     found = await asyncio.to_thread(look_around, agent, hide)
-    active = [skill for skill in active_skills(recorded, turn_id) if skill.state == "restored"]
     return replace(
         found,
-        active=tuple(active),
+        active=tuple(folded.state.skills.values()),
         previous=previous,
         compaction_id=compaction_id,
         took_ms=(time.perf_counter() - began) * 1000,
@@ -128,19 +127,14 @@ def look_around(agent: Agent[Any, Any], hide: Callable[[str], str]) -> TurnConte
     return TurnContext(roots, guidance, skills.skills, (*guidance.omissions, *skills.omissions))
 
 
-def _earlier(
-    recorded: Sequence[Recorded], configs: Mapping[str, TurnConfig], turn_id: str
-) -> tuple[TurnConfig | None, str | None]:
-    """The configuration of the turn before, and the newest summary that the conversation rests on."""
+def _previous(recorded: Sequence[Recorded], configs: Mapping[str, TurnConfig], turn_id: str) -> TurnConfig | None:
+    """The configuration of the turn before."""
     config: TurnConfig | None = None
-    compaction_id: str | None = None
     for entry in recorded:
         event = entry.fact.event
         if isinstance(event, TurnStarted | TurnConfigChanged) and entry.fact.turn_id != turn_id:
             config = configs.get(event.config_ref.digest, config)
-        elif isinstance(event, CompactionCompleted) and entry.fact.turn_id != turn_id:
-            compaction_id = event.compaction_id
-    return config, compaction_id
+    return config
 
 
 def around(surroundings: Surroundings, found: TurnContext) -> Surroundings:
@@ -197,9 +191,10 @@ def resolved(
     """What the turn rests on. `before` is what it rested on until now; None: it begins, and follows the turn before."""
     config, row, state = work.config, work.row, work.state
     instructions = tuple(_instruction(block, config_ref) for block in _blocks(config))
-    history = ContextItem(
-        ref=f"{row.agent_id}:{row.window_from}", kind="history", tokens=tokens(characters(state.items))
-    )
+    if state.plan is not None:  # it goes on after a crash, with the plan it has
+        instructions = (*instructions, plan_ref(state.plan))
+    history = history_refs(state.items, found.compaction_id, f"{row.agent_id}:{row.window_from}")
+    folded = (superseded(found.compaction_id),) if found.compaction_id is not None else ()
     compared = before if before is not None else found.previous
     said = changes(compared.prompt_blocks, config.prompt_blocks) if compared is not None else []
     if compared is not None and not said and compared.instructions != config.instructions:
@@ -212,11 +207,11 @@ def resolved(
         browser_refs=(ContextItem(ref=row.thread_id, kind="session"),),
         policy_facts=_policy(config, state.derived_from),
         instruction_refs=instructions,
-        history_refs=(history,),
-        omissions=(*found.omissions, *omitted),
+        history_refs=history,
+        omissions=(*found.omissions, *omitted, *folded),
         missing=tuple(missing),
         token_limit=config.context_window,
-        tokens_used=sum(item.tokens or 0 for item in instructions) + (history.tokens or 0) + knowledge_tokens,
+        tokens_used=sum(item.tokens or 0 for item in (*instructions, *history)) + knowledge_tokens,
         tokens_are_estimate=True,
         compaction_id=found.compaction_id,
         reason="; ".join(said),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_jsonable_python
 
 from wakeful.agents.definition import Agent
-from wakeful.agents.folding import Folded, fold
+from wakeful.agents.folding import Folded, fold, predecessor, start_of_window
 from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
@@ -20,10 +20,9 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef, Text
-from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, ToolMissing, WakefulError
+from wakeful.contracts.errors import ToolMissing
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
@@ -36,7 +35,7 @@ from wakeful.contracts.events import (
     WorkflowStarted,
 )
 from wakeful.contracts.tool_catalog import ToolCatalog
-from wakeful.contracts.tools import Principal
+from wakeful.contracts.tools import Principal, ToolDeclaration
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph, WorkflowRun
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.policy.catalog import kept_apart, referring
@@ -46,12 +45,13 @@ from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.mediation.consulting import Consulting
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.policing import TurnPolicy
-from wakeful.ports import Claim, Model, Store, TurnRow
+from wakeful.ports import Claim, Store, TurnRow
 from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
 from wakeful.service.configuring import config_of, window_of
 from wakeful.service.context import TurnContext, around, gather, prompt_of, resolved, watching_skills
 from wakeful.service.node_agents import other_agents
+from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.retrieving import retrieve
 from wakeful.service.routing import RECENT, Routed, Turn, choices_of, routed_models
@@ -61,6 +61,7 @@ from wakeful.tools.answered_here import AnsweredHere
 from wakeful.tools.context import RunContext
 from wakeful.tools.person import ask_person
 
+MAX_NODE_TITLE = 200
 MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
 
@@ -78,10 +79,16 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     """The turn, ready to be run. What was opened for it stays open until the stack is left."""
     store, agent = runtime.store, request.agent
     thread = await store.turns_of_thread(row.agent_id, row.thread_id)
-    # Until a turn has begun its row names itself alone; its conversation rests on the whole thread.
-    window_from = row.window_from if row.turn_index else min(turn.first_seq for turn in thread)
-    row = row._replace(window_from=window_from)
+    # Until a turn has begun its row names itself alone; its conversation rests on the thread, from where the turn
+    # before it began to read, or from the newest summary on.
+    before = predecessor(row, thread)
+    known_from = min(turn.first_seq for turn in thread) if before is None else before.window_from
+    window_from = row.window_from if row.turn_index else known_from
     recorded = await store.read(row.agent_id, after=window_from - 1, thread_id=row.thread_id)
+    if not row.turn_index:
+        window_from = start_of_window(row, thread, recorded)
+        recorded = [entry for entry in recorded if entry.seq >= window_from]
+    row = row._replace(window_from=window_from)
     folded = await fold(store, row, recorded)
     claim.seen = max(claim.seen, folded.last_seq)
     of_turn = turn_facts(recorded, row.turn_id)
@@ -89,10 +96,10 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     workflow = await _workflow(store, admitted)
     if workflow is not None and any(node.kind == "approval" for node in workflow.graph.nodes):
         agent = _with_person(agent)
-    registry = await workflow_registry(runtime, agent, request.agents) if admitted.editing is not None else None
-    added = editor_tools("thread" if admitted.editing is None else EDITOR, registry)
-    if added:
-        agent = agent.changed(tools=(*agent.tools, *agent.given_sources, *map(AnsweredHere, added)))
+    registry = None
+    if admitted.editing is not None:
+        registry = request.registry or await workflow_registry(runtime, agent, request.agents)
+        agent = _with_answered_here(agent, editor_tools(EDITOR, registry))
     context = admitted.context
     principal = _principal(request, admitted.principal)
     deps = request.deps
@@ -115,18 +122,12 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         called = [agent_declaration(other.config.agent_name) for other in others.values()]
         config = config.changed(workflow=workflow, tools=(*config.tools, *called))
         tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
-    planner = _apart(runtime, agent, "planning_model", agent.planning_model if agent.planning_enabled else None)
-    summariser = _apart(runtime, agent, "compaction.model", agent.compaction.model)
+    planner, summariser = phase_models(runtime, agent)
     await runtime.pricing.ready([*planner, *summariser])
     routed = await _routed(runtime, request, claim, config, folded, recorded, of_turn)
     models = routed.models
     config = config.changed(context_window=window_of(models[0]) if models else None)
-    if models and awareness_limit(config.budget_awareness) is not None and config.context_window is None:
-        raise ContextWindowUnknown(
-            f"Agent {agent.name!r}: budget_awareness={config.budget_awareness!r} needs the context window of "
-            f"{models[0].ref}, which nobody knows",
-            "name a model whose window is known, give its profile a context_window, or leave budget_awareness out",
-        )
+    check_window(agent, models[0] if models else None)
     work = TurnWork(
         store=store,
         claim=claim,
@@ -217,19 +218,6 @@ async def _routed(
     return routed_models(runtime, choices, turn)
 
 
-def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
-    """A model for one phase alone. Refused before anything is asked when there is no such model."""
-    if choice is None:
-        return []
-    try:
-        return [runtime.resolve_model(choice)]
-    except WakefulError as error:
-        raise InvalidConfig(
-            f"Agent {agent.name!r}: {field}={choice!r} cannot be used: {error.message}",
-            error.hint or f"name another model, or leave {field} out to use the agent's own",
-        ) from error
-
-
 def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
     """Who is heard about the calls of this turn. Where nobody is, nothing waits."""
     gate = work.gate
@@ -310,7 +298,7 @@ async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, run
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
         return [
-            *await _begun(runtime, request, work, folded, found, ref),
+            *await _begun(runtime, request, work, found, ref),
             *map(work.fact, routed.facts),
             *await _cataloged(work),
             *_taken_on(work),
@@ -351,6 +339,13 @@ def _with_person(agent: Agent[Any, Any]) -> Agent[Any, Any]:
     return agent.changed(tools=(*agent.tools, *agent.given_sources, ask_person))
 
 
+def _with_answered_here(agent: Agent[Any, Any], declared: Sequence[ToolDeclaration]) -> Agent[Any, Any]:
+    """The agent with tools that the runtime answers, unless it has them from whoever made its belt."""
+    there = {tool.name for tool in agent.tools if isinstance(tool, AnsweredHere)}
+    added = [AnsweredHere(each) for each in declared if each.name not in there]
+    return agent.changed(tools=(*agent.tools, *agent.given_sources, *added)) if added else agent
+
+
 def _desk(registry: WorkflowRegistry, editing: str | None) -> WorkflowDesk:
     async def keep(graph: WorkflowGraph, key: str) -> SavedWorkflow:
         return await registry.keep_built(graph, editing=editing, key=key)
@@ -364,7 +359,10 @@ def _taken_on(work: TurnWork) -> list[Fact]:
     if run is None:
         return []
     graph = run.graph
-    event = WorkflowStarted(name=graph.name, workflow_id=graph.id, revision=run.revision, nodes=len(graph.nodes))
+    titles = {node.id: node.title[:MAX_NODE_TITLE] for node in graph.nodes if node.title}
+    event = WorkflowStarted(
+        name=graph.name, workflow_id=graph.id, revision=run.revision, nodes=len(graph.nodes), titles=titles
+    )
     return [work.fact(event)]
 
 
@@ -418,14 +416,21 @@ def _resolved_again(work: TurnWork, found: TurnContext, before: TurnConfig, conf
     return [work.fact(resolved(work, found, config_ref, revision=earlier + 1, before=before))]
 
 
+async def _place(work: TurnWork) -> int:
+    """The turn's number in its thread, from 1."""
+    row = work.row
+    thread = await work.store.turns_of_thread(row.agent_id, row.thread_id)
+    return 1 + sum(turn.first_seq < row.first_seq for turn in thread)
+
+
 async def _begun(
-    runtime: Runtime, request: RunRequest, work: TurnWork, folded: Folded, found: TurnContext, config_ref: BlobRef
+    runtime: Runtime, request: RunRequest, work: TurnWork, found: TurnContext, config_ref: BlobRef
 ) -> list[Fact]:
     agent, config = request.agent, work.config
     began = time.perf_counter()
     messages = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, MessageAdmitted)]
     started = TurnStarted(
-        turn_index=folded.turns_before + 1,
+        turn_index=await _place(work),
         message_ids=tuple(message.message_id for message in messages),
         agent_name=agent.name,
         config_ref=config_ref,

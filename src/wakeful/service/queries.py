@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Sequence
 from difflib import get_close_matches
 from shlex import quote
+from typing import Any
 
 from wakeful.agents.folding import load_config
 from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
@@ -16,7 +17,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.turns import TurnLatency
 from wakeful.decisions.latency import turn_latency
-from wakeful.decisions.redaction import redact_event
+from wakeful.decisions.redaction import redact, redact_event
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.mediation.offloading import arguments_of
 from wakeful.ports import Store, TurnRow
@@ -107,6 +108,10 @@ class EventReader:
             return event
         await self._take(recorded)
         return redact_event(event, self._secrets.declarations, self._secrets)
+
+    def hide(self, value: Any) -> Any:
+        """A copy of JSON data without what was learned to be secret."""
+        return self._secrets.hide_in(redact(value))
 
     async def _take(self, recorded: Recorded) -> None:
         fact, secrets = recorded.fact.event, self._secrets

@@ -6,7 +6,7 @@ Tools stand in as their stored declarations: they can be let through or refused,
 import json
 from typing import Any, Literal, NamedTuple
 
-from wakeful.agents.folding import hydrated, load_config, turn_after_turn
+from wakeful.agents.folding import begun_unread, hydrated, load_config, turn_after_turn
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import Recorded, step_id
 from wakeful.contracts.events import (
@@ -108,11 +108,12 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
     """The same for facts that are at hand; earlier turns of the thread are what the conversation rests on."""
     configs: dict[str, TurnConfig] = {}
     earlier: dict[str, TurnState] = {}
-    newest = TurnState(configs=configs)
+    ordered = turn_after_turn(recorded)
+    newest = begun_unread(ordered, configs)
     replay: Replay | None = None
     gate = _StoredGate(row.turn_id, store.secret)
     count = 0
-    for entry in turn_after_turn(recorded):
+    for entry in ordered:
         fact = entry.fact
         assert fact.turn_id is not None
         event = fact.event

@@ -23,10 +23,12 @@ from wakeful.ports import TurnRow
 from wakeful.service.admission import admit, check_bound, check_deps, fingerprint_of, reused, storable
 from wakeful.service.client_requests import announce
 from wakeful.service.interrupting import supersede
+from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.preparing import opening, prepare
 from wakeful.service.reports import report
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
+from wakeful.service.retries import tell_retries
 from wakeful.service.retrieving import check_collections
 from wakeful.service.routing import choices_of
 from wakeful.service.steering import is_paused, unpause_turn
@@ -43,7 +45,9 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
         check_deps(agent, request.deps, "a new turn")
         check_bound(agent, request.context)
         check_collections(f"Agent {agent.name!r}", agent.collections, request.collections)
-        choices_of(runtime.resolve_model, agent)
+        choices = choices_of(runtime.resolve_model, agent)
+        phase_models(runtime, agent)
+        check_window(agent, choices[0].model if choices else None)
         history = items_from(request.history) if request.history is not None else ()
         if request.supersede and request.thread is not None:
             speaker = request.principal.id if request.principal is not None else "caller"
@@ -144,6 +148,8 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
             runtime.linger(runner.steps.calls.late_answers())
         if request.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):
             await announce(runtime, [entry for entry in work.known() if entry.seq > known])
+        if work.state.ledger.model_calls > work.state.answered:  # without a lost attempt there is nothing to look for
+            await tell_retries([entry for entry in work.known() if entry.seq > known])
         return await report(store, row, work.state, work.known, request.agent)
     finally:
         await stack.aclose()

@@ -31,6 +31,7 @@ from wakeful.store.leases import (
     fenced,
     take,
 )
+from wakeful.store.memory_runs import MemoryImportedAgents, MemoryTaskRuns, RunShelf
 from wakeful.store.rows import Book, changes, message_of, not_ours, summary
 from wakeful.store.watching import Watches
 from wakeful.store.workflow_shelf import by_name, next_revision
@@ -74,6 +75,7 @@ class Memory:
         self.blobs: dict[str, bytes] = {}
         self.workflows: dict[str, list[WorkflowRow]] = {}
         self.workflow_keys: dict[str, WorkflowRow] = {}
+        self.runs = RunShelf()
         self.owners: dict[str, Holder] = {}
         self.watches = Watches()
         self.runtime_id = f"rt_{secrets.token_hex(8)}"
@@ -90,6 +92,8 @@ class MemoryStore:
         self._clock = clock
         self._held: dict[str, Claim] = {}
         self._closed = False
+        self.task_runs = MemoryTaskRuns(self._memory.runs, self._check_open)
+        self.imported_agents = MemoryImportedAgents(self._memory.runs, self._check_open)
         since = datetime.now(UTC).isoformat(timespec="seconds")
         self._memory.owners[self._owner] = Holder(os.getpid(), gethostname(), since)
 

@@ -10,10 +10,11 @@ import pytest
 from engine_runs import cut, kinds, of_kind
 from wakeful import Agent, RunResult, cancel, resume, run
 from wakeful.contracts.content import Text
-from wakeful.contracts.conversation import AssistantItem
+from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.errors import ModelFailure, ResponseGone
 from wakeful.contracts.events import (
+    ModelCompleted,
     ModelFailed,
     ModelRequested,
     ModelResponseAccepted,
@@ -132,6 +133,42 @@ async def test_a_second_crash_asks_for_the_same_answer_again() -> None:
     result = await resume(store, turn_id, [agent(model)])
     assert model.asked == ["reattach resp_1"]
     assert (result.output, result.model_calls) == ("here it is", 1)
+    assert await is_identical(store)
+
+
+class Splitting(Working):
+    """Splits its work in two at the root; what the children are asked, it works at by itself."""
+
+    async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
+        if request.level is None and request.answered == 0:
+            asks = [
+                CallPart(call_id=name, name="run_subtask", arguments={"title": name, "instructions": name})
+                for name in ("c1", "c2")
+            ]
+            yield Reply(item=AssistantItem(parts=tuple(asks)), stop_reason="tool_calls")
+            return
+        if request.level is not None:
+            self.asked.append(f"respond {request.level}")
+            assert request.accepted is not None
+            await request.accepted(f"resp_{request.level}")
+        async for piece in self._answer():
+            yield piece
+
+
+async def test_each_child_that_was_cut_off_asks_for_its_own_answer() -> None:
+    memory = Memory()
+    result = await run(agent(Splitting(), subtasks=True), "go", store=MemoryStore(memory))
+    (agent_id,) = memory.agents
+    places = [entry.seq for entry in result.facts() if isinstance(entry.fact.event, ModelResponseAccepted)]
+    assert len(places) == 2
+    store = MemoryStore(cut(memory, agent_id, places[-1]))
+    before = [entry.fact for entry in await store.read(agent_id)]
+    answered = {fact.level for fact in before if isinstance(fact.event, ModelCompleted)}
+    model = Splitting()
+    resumed = await resume(store, result.turn_id, [agent(model, subtasks=True)])
+    open_ones = {"c1", "c2"} - answered
+    assert open_ones and set(model.asked) == {f"reattach resp_{level}" for level in open_ones}
+    assert (resumed.output, resumed.model_calls) == ("here it is", 4)
     assert await is_identical(store)
 
 

@@ -321,58 +321,76 @@ def of_level(facts: list[Recorded], level: str | None) -> list[str]:
 
 
 @pytest.mark.spec("STD-INT-10")
-async def test_an_interrupt_reaches_every_level_and_children_end_before_their_parents() -> None:
-    begun, store = asyncio.Event(), MemoryStore()
+async def test_an_interrupt_reaches_every_level_and_children_end_before_their_parents(tmp_path: Path) -> None:
+    """A child with a child of its own that runs a command; two jobs side by side, one of which asks its model."""
+    asking, acting, store = asyncio.Event(), asyncio.Event(), MemoryStore()
+    mark = tmp_path / "begun"
 
     @tool(effect="pure")
     async def act() -> str:
-        begun.set()
+        acting.set()
         await asyncio.sleep(60)
         return "never"
 
-    asking = asyncio.Event()
-
     async def answer(request: ModelRequest) -> Any:
         if request.depth == 0:
-            return calls(*(("run_subtask", {"title": name, "instructions": name}) for name in ("deep", "asks")))
+            jobs = {"tasks": [{"task": "asks"}, {"task": "acts"}]}
+            return calls(("run_subtask", {"title": "deep", "instructions": "deep"}), ("spawn_parallel", jobs))
         task = next(iter(request.history)).text
         if "asks" in task:
             asking.set()
             await asyncio.sleep(60)
+        if "acts" in task:
+            return calls("act")
         if request.depth == 1:
             return calls(("run_subtask", {"title": "deeper", "instructions": "deeper"}))
-        return calls("act")
+        command = f"sleep 62.03 & echo $! > {mark.name}; sleep 62.03"
+        return calls(("wakeful/exec_command", {"cmd": command, "login": False}))
 
-    agent = Agent("any", scripted(answer), tools=[act], subtasks=True)
-    task = asyncio.create_task(run(agent, "go", store=store, key="k"))
-    await begun.wait()
+    async def yes(_: Any) -> bool:
+        return True
+
+    agent = Agent(
+        *("any", scripted(answer)),
+        tools=[act],
+        subtasks=True,
+        allow_parallel_subagents=True,
+        workspace=tmp_path,
+        profile="coding",
+    )
+    task = asyncio.create_task(run(agent, "go", store=store, key="k", approver=yes))
     await asking.wait()
+    await acting.wait()
+    while not _read(mark).strip():
+        assert not task.done(), task.result().calls()
+        await asyncio.wait({task}, timeout=0.05)
     row = await store.turn_of_key("k")
     assert row is not None
     await cancel(store, row.turn_id)
     result = await task
     assert result.status == "cancelled"
+    assert not [each for each in Path("/proc").glob("[0-9]*/cmdline") if b"62.03" in _read(each)], "processes too"
     facts = list(result.facts())
     (applied,) = of_kind(result, TurnInterruptApplied)
     levels = {entry.fact.level for entry in facts if entry.fact.level is not None}
-    assert set(applied.cancelled_children) == levels and len(levels) == 3
+    assert set(applied.cancelled_children) == levels and len(levels) == 4
     ends = {
-        entry.fact.event.level_id: (entry.seq, entry.fact.depth, entry.fact.event.error)
+        entry.fact.event.level_id: (entry.seq, entry.fact.event.error)
         for entry in facts
         if isinstance(entry.fact.event, SubagentFailed)
     }
-    assert set(ends) == levels and {error for _, _, error in ends.values()} == {"cancelled"}
+    assert set(ends) == levels and {error for _, error in ends.values()} == {"cancelled"}
     made = {
         entry.fact.event.level_id: entry.fact.level for entry in facts if isinstance(entry.fact.event, SubagentStarted)
     }
     for level, parent in made.items():
         assert parent is None or ends[level][0] < ends[parent][0], "a child before its parent"
-    assert max(seq for seq, _, _ in ends.values()) < next(
-        entry.seq for entry in facts if isinstance(entry.fact.event, TurnFailed)
-    )
+    calls_ended = [entry.seq for entry in facts if isinstance(entry.fact.event, ToolFailed)]
+    end = next(entry.seq for entry in facts if isinstance(entry.fact.event, TurnFailed))
+    assert max(seq for seq, _ in ends.values()) < end and max(calls_ended) < end
     assert of_kind(result, ModelFailed)[0].failure_kind == "cancelled", "a request under way is given up"
     ended = outcomes(result)
-    assert {one.status for one in ended.values()} == {"cancelled"} and len(ended) == 4
+    assert {one.status for one in ended.values()} == {"cancelled"} and len(ended) == 5
     assert {one.abort_reason for one in ended.values()} == {"user_interrupt"}
     check_ends(facts)
     assert (await replay_turn(store, row)).identical

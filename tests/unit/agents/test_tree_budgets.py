@@ -125,7 +125,7 @@ VIOLATIONS: list[tuple[str, Budget, dict[str, Any], dict[str, Any]]] = [
     ("tokens", Budget(output_tokens=60), wide(3, [AGAIN]), {"most": 20, "spends": 20}),
     ("tokens", Budget(tokens=1_500), wide(3, [AGAIN]), {"most": 20, "spends": 20}),
     ("cost", Budget(usd="60"), wide(3, [AGAIN]), {"most": 20, "spends": 20, "priced": True}),
-    ("wall_clock", Budget(seconds=0.3), wide(3, [calls("sleep")]), {}),
+    ("wall_clock", Budget(seconds=1.0), wide(3, [calls("sleep")]), {}),
     (
         "bytes",
         Budget(),
@@ -158,7 +158,7 @@ async def test_each_limit_of_a_tree_ends_it_at_once_and_says_so(
     assert isinstance(end, TurnFailed) and end.stop_reason == reason
     assert {end.error for end in child_ends(result)} <= {"budget_exceeded"}  # type: ignore[union-attr]
     check_ends(result.facts())
-    if script["go"][0].get("text"):
+    if script["go"][0].get("text") and reason != "wall_clock":  # nobody knows how far a slow machine comes in a second
         assert result.final_content == "I split it.", "what was said before the end is there"
     assert len({child.level_id for child in children(result)}) == len(child_ends(result)), "the tree is stored"
 

@@ -7,7 +7,9 @@ holds for a tree that was cut off somewhere, folded anew and gone on with.
 
 import asyncio
 import os
+from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +18,14 @@ from hypothesis import strategies as st
 from tree_simulation import Simulation
 from trees import Ending, Node, check_tree, nodes
 from wakeful.contracts.budgets import Limits
-from wakeful.contracts.events import Terminal, TurnInterruptRequested
+from wakeful.contracts.events import (
+    LimitChanged,
+    ModelRequested,
+    SubagentFailed,
+    SubagentStarted,
+    Terminal,
+    TurnInterruptRequested,
+)
 
 TREES = int(os.environ.get("WAKEFUL_SIMULATED_TREES", "400"))
 """How many are grown; the whole check grows 10,000."""
@@ -100,3 +109,33 @@ async def test_without_a_limit_the_same_check_finds_it_exceeded(limit: str) -> N
     check_tree(played.facts, played.state, free)
     with pytest.raises(AssertionError):
         check_tree(played.facts, played.state, free.model_copy(update={limit: least[limit]}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed"),
+    [
+        (SubagentStarted, {"depth": 2}),
+        (SubagentStarted, {"level_id": "elsewhere"}),
+        (SubagentStarted, {"index": 1}),
+        (SubagentStarted, {"tools": ("look",)}),
+        (SubagentFailed, {"steps": 9}),
+        (SubagentFailed, {"error": "cancelled"}),
+        (ModelRequested, {"items": 7}),
+        (LimitChanged, {"limit": 3}),
+        (LimitChanged, {"observed": 1}),
+    ],
+)
+async def test_a_tree_whose_log_was_changed_does_not_come_out_the_same(
+    kind: type[Any], changed: dict[str, Any]
+) -> None:
+    """The inversion of the replay: a child that nobody asked for, a round too many, a limit that was none."""
+    child = Node([[("look",)]])
+    root = Node([[("run", child), ("run", child), ("run", child)]])
+    played = Simulation(root, Limits(depth=3, width=8, subtasks=2, result_bytes=50_000), Random(4))
+    played.play()
+    assert played.replayed() is None
+    place = max(place for place, entry in enumerate(played.facts) if isinstance(entry.fact.event, kind))
+    entry = played.facts[place]
+    event = entry.fact.event.model_copy(update=changed)
+    played.facts[place] = entry._replace(fact=replace(entry.fact, event=event))
+    assert played.replayed() is not None

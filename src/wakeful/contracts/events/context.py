@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events.base import Event, Preview
-from wakeful.contracts.skills import LoadReason, SkillScope
+from wakeful.contracts.skills import ActiveSkill, LoadReason, SkillScope
 from wakeful.contracts.values import Value
 
 OmissionReason: TypeAlias = Literal[
@@ -151,6 +151,22 @@ class CompactionStarted(Event):
     """The level that summarises; None where no model is asked."""
 
 
+class WindowStart(Value):
+    """Where a later turn of the thread begins to read, and what it has to know of everything before that."""
+
+    from_turn: str
+    """The oldest turn of which something is shown word for word."""
+    items: int
+    """How many items the conversation had when that turn began."""
+    untrusted: str = ""
+    private: str = ""
+    """What the conversation has seen so far, by its first cause."""
+    skills: tuple[ActiveSkill, ...] = ()
+    """Skills that completed turns before this one used."""
+    advised: dict[int, int] = {}
+    """Where the model was told how full its context is, among the items that stay."""
+
+
 class CompactionCompleted(Event):
     """From here on the model is shown the summary in the place of what it replaces. The log keeps everything."""
 
@@ -170,6 +186,12 @@ class CompactionCompleted(Event):
     preserved_evidence_refs: tuple[str, ...] = ()
     preserved_artifact_refs: tuple[str, ...] = ()
     folded_message_ids: tuple[str, ...] = ()
+    """Of the messages among what is folded; where there are very many, the oldest and the newest of them."""
+    folded_messages: int = 0
+    rests_on: str | None = None
+    """The compaction whose summary is folded in here: what it names is not named again."""
+    window: WindowStart | None = None
+    """Of the turn's own conversation; None where a child's was folded."""
     model_ref: str | None = None
     """Who summarised."""
     duration_ms: int
