@@ -334,7 +334,7 @@ async def test_an_interrupt_reaches_every_level_and_children_end_before_their_pa
 
     async def answer(request: ModelRequest) -> Any:
         if request.depth == 0:
-            jobs = {"tasks": [{"task": "asks"}, {"task": "acts"}]}
+            jobs = {"jobs": [{"task": "asks"}, {"task": "acts"}]}
             return calls(("run_subtask", {"title": "deep", "instructions": "deep"}), ("spawn_parallel", jobs))
         task = next(iter(request.history)).text
         if "asks" in task:
@@ -389,9 +389,12 @@ async def test_an_interrupt_reaches_every_level_and_children_end_before_their_pa
     end = next(entry.seq for entry in facts if isinstance(entry.fact.event, TurnFailed))
     assert max(seq for seq, _ in ends.values()) < end and max(calls_ended) < end
     assert of_kind(result, ModelFailed)[0].failure_kind == "cancelled", "a request under way is given up"
-    ended = outcomes(result)
-    assert {one.status for one in ended.values()} == {"cancelled"} and len(ended) == 5
-    assert {one.abort_reason for one in ended.values()} == {"user_interrupt"}
+    ended = list(outcomes(result).values())
+    assert len(ended) == 5
+    (jobs,) = (one for one in ended if isinstance(one, ToolResult))
+    assert jobs.tool_name == "spawn_parallel" and jobs.item.parts[0].text.count('"cancelled"') == 2, "a result a job"
+    stopped = [one for one in ended if one is not jobs]
+    assert {(one.status, one.abort_reason) for one in stopped} == {("cancelled", "user_interrupt")}
     check_ends(facts)
     assert (await replay_turn(store, row)).identical
 
