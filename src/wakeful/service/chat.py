@@ -17,7 +17,6 @@ from wakeful.contracts.events import MessageAdmitted
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.toolbelt import chat_context_of, compose_toolbelt
-from wakeful.service.cancelling import cancel_turn
 from wakeful.service.client_bridge import ClientBridge
 from wakeful.service.client_manifest import ClientManifest
 from wakeful.service.requests import RunRequest, Runtime
@@ -64,8 +63,6 @@ async def run_chat_agent(
     context = chat_context_of(chat_context)
     await check_owner(runtime, agent.name, thread_id, user_id)
     speaking = await _with_belt(agent, chat_context, registry, bridge, send_message)
-    if supersede:
-        await stop_earlier(runtime, agent.name, thread_id, user_id)
     async with WireSender(send_message, keys=tuple(runtime.surroundings.secrets())) as sender:
         request = RunRequest(
             speaking.changed(model=f"{provider}:{model}", fallbacks=()),
@@ -73,6 +70,7 @@ async def run_chat_agent(
             context={"request_seq": request_seq},
             principal=Principal(id=user_id),
             thread=thread_id,
+            supersede=supersede,
             budget=chat_budget(agent),
             watcher=sender,
             on_turn=sender.begun,
@@ -93,13 +91,6 @@ async def run_chat_agent(
 def chat_budget(agent: Agent[Any, Any]) -> Budget:
     """What a turn may use while somebody waits for it; the agent's own budget, where it has one."""
     return agent.budget or Budget(profile="interactive")
-
-
-async def stop_earlier(runtime: Runtime, agent_id: str, thread_id: str, user_id: str) -> None:
-    """Have the turns of a thread stopped that are not over: somebody does not want their answers any more."""
-    for row in await runtime.store.turns_of_thread(agent_id, thread_id):
-        if row.is_open:
-            await cancel_turn(runtime, row.turn_id, requested_by=user_id)
 
 
 async def check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: str | None) -> None:

@@ -69,6 +69,8 @@ class RunRequest:
     principal: Principal | None = None
     thread: str | None = None
     key: str | None = None
+    supersede: bool = False
+    """Have the open turns of the thread stopped first."""
     history: Any = None
     budget: Budget | None = None
     model_from: Source = "agent_config"

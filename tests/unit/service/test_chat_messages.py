@@ -31,8 +31,8 @@ from wakeful.contracts.wire import (
 )
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.cancelling import cancel_turn
 from wakeful.service.chat import run_chat_agent
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.views import thread_messages, wire_messages
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore

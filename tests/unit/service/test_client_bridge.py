@@ -16,8 +16,8 @@ from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.events import RuntimeToolRequested, RuntimeToolResolved, ToolFailed, ToolResult
 from wakeful.contracts.wire import ToolCallUpdate, TurnTerminal
 from wakeful.service import client_requests
-from wakeful.service.cancelling import cancel_turn
 from wakeful.service.client_manifest import TIMEOUT_SECONDS
+from wakeful.service.interrupting import cancel_turn
 from wakeful.store.sqlite import SqliteStore
 
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
