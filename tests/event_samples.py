@@ -18,6 +18,8 @@ from wakeful.contracts.events import (
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
     AssistantRecorded,
+    BudgetGranted,
+    BudgetNoticed,
     CallAsked,
     CompactionCompleted,
     CompactionFailed,
@@ -117,10 +119,12 @@ from wakeful.contracts.events import (
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderLimit, TokenUsage
 from wakeful.contracts.outcomes import RunOutcome
+from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.tools import ToolError, ToolResultMetadata
 
 AGENT, THREAD, TURN = "agent_1", "main", "turn_1"
 NOON = 1_800_000_000_000_000
+WINDOW = WindowRef(scope="agent:support", period="day", began=NOON - 1_000_000, turns=NOON + 1_000_000, usd="2")
 DECIDED: dict[str, Any] = {
     "routing_id": "route_1",
     "mode": "single_candidate",
@@ -390,6 +394,8 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         rule_id="rule_1", agent_name="support", rule={"match": "refund", "decision": "allow"}, added_by="operator"
     ),
     ApprovalRuleRevoked(rule_id="rule_1", revoked_by="operator"),
+    BudgetNoticed(window=WINDOW, percent=80, spent="1.5", held="0.1"),
+    BudgetGranted(window=WINDOW, usd="5", granted_by="operator", reason="a launch"),
     SandboxApplied(mode="bubblewrap", cwd="/srv/shop", write_roots=("/srv/shop",)),
     SandboxViolation(boundary="filesystem", target="/etc/passwd"),
     HookStarted(point="pre_tool_use", handler_ref="audit", timeout_ms=5_000),

@@ -13,6 +13,7 @@ rest because something arrived, the turn is folded again and the same outcomes a
 import asyncio
 
 from wakeful.agents.folding import fold
+from wakeful.agents.spending import TurnWindows
 from wakeful.agents.steps import Steps
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
@@ -69,16 +70,19 @@ class TurnRunner:
         work, steps = self._work, self.steps
         state = work.state
         facts = list(outcomes)
-        for fact in outcomes:
-            evolve(state, fact)
+        if work.windows is None:
+            for fact in outcomes:
+                evolve(state, fact)
+        else:
+            facts += await self._with_windows(work.windows, outcomes)
         starts = steps.repeated(outcomes) if outcomes and steps.expects_outcomes else []
         while decided := decide(state):
-            before, stop = len(facts), state.stop
+            before, stop, full = len(facts), state.stop, state.full_window
             for step in decided:
                 for fact in steps.begin(step, starts, len(facts)):
                     evolve(state, fact)
                     facts.append(fact)
-                if state.stop is not stop:
+                if state.stop is not stop or state.full_window is not full:
                     break  # a limit that only this step could see: nothing else begins
             if len(facts) == before:
                 break  # somebody was asked: the answer will be an outcome
@@ -93,7 +97,7 @@ class TurnRunner:
             # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
             kept = [fact for fact in outcomes if fact.action_id != faster.action_id or not fact.event.outsider]
             return await self._anew(kept)
-        except RestRefused:
+        except RestRefused:  # also: somebody else was faster with the rest of a spend window, or with a notice
             return await self._anew(outcomes)
         first = work.claim.seen - len(facts) + 1
         for other in others:
@@ -117,6 +121,19 @@ class TurnRunner:
         if others:
             self._look = bool(decide(state)) or self._look
         return self._take()
+
+    async def _with_windows(self, windows: TurnWindows, outcomes: list[Fact]) -> list[Fact]:
+        """Take the outcomes in, seeing what they mean for spend windows; returns what is to be said about those."""
+        state = self._work.state
+        await windows.look([level.asked for level in (state, *state.levels.values()) if level.asked is not None])
+        for fact in outcomes:
+            level = state if fact.level is None else state.levels.get(fact.level)
+            windows.settle(level.asked if level is not None else None, fact)
+            evolve(state, fact)
+        noticed = [self._work.fact(event) for event in windows.notices()] if outcomes else []
+        for fact in noticed:
+            evolve(state, fact)
+        return noticed
 
     async def _anew(self, outcomes: list[Fact]) -> list[Fact]:
         """Nothing was written: these outcomes are taken in again, on top of what the turn had not seen.

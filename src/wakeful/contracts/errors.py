@@ -31,7 +31,9 @@ WakefulError
 └── Ours                   a bug, or a guard against one
     ├── Fenced                 this owner was replaced and may not write
     ├── RestRefused            something arrived that the turn has not seen
-    │   └── AlreadyDecided         what is decided here was decided before
+    │   ├── AlreadyDecided         what is decided here was decided before
+    │   ├── WindowFull             a spend window has no room for what is to be held back
+    │   └── AlreadyNoticed         that a window is nearly used up was said before
     ├── EventRefused           an event that may not be written
     └── ReplayDiverged         the log and the decisions disagree
 """
@@ -287,6 +289,14 @@ class AlreadyDecided(RestRefused):
         self.action_id = action_id
         self.status = status
         self.decided_by = decided_by
+
+
+class WindowFull(RestRefused):
+    """Somebody else was faster with the rest of a spend window; nothing was written."""
+
+
+class AlreadyNoticed(RestRefused):
+    """That most of a spend window is used up is said once; somebody was faster."""
 
 
 class EventRefused(Ours):

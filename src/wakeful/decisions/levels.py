@@ -25,6 +25,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.events.context import CompactionTrigger
 from wakeful.contracts.models import ProviderAttemptRecord, TokenUsage
+from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.tools import Effect
 
 Phase: TypeAlias = Literal[
@@ -157,6 +158,8 @@ class Asked:
     priced: bool = False
     used_tokens: int = 0
     """What the provider says it took."""
+    windows: tuple[WindowRef, ...] = ()
+    """The spend windows it counts in."""
 
 
 class Heard(NamedTuple):

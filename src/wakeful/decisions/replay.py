@@ -55,11 +55,13 @@ from wakeful.contracts.events import (
     WorkflowNodeResolved,
 )
 from wakeful.contracts.events.tools import Said
+from wakeful.contracts.spending import WindowPassed
 from wakeful.contracts.tools import BY_DANGER
 from wakeful.decisions.delegation import Refusal, child_of, jobs_of
 from wakeful.decisions.differences import Difference, compared, spelled, words
 from wakeful.decisions.ending import ending
 from wakeful.decisions.folding import settled_fold
+from wakeful.decisions.ledger import UNPRICED
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.recovery import (
     CloseUnknown,
@@ -73,6 +75,7 @@ from wakeful.decisions.recovery import (
 )
 from wakeful.decisions.retries import NO_BACKOFF, dispose
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, DELEGATING, SPAWN_PARALLEL
+from wakeful.decisions.spend_windows import window_words
 from wakeful.decisions.state import TurnState, evolve
 from wakeful.decisions.turn import (
     DEPENDENCY_FAILED,
@@ -447,6 +450,11 @@ class Replay:
     def _weighed(self, fact: Fact, event: LimitChanged) -> Difference | None:
         """What a step would have taken is outside the log; that it would have been too much is not."""
         limits = self.state.limits
+        if event.window is not None:
+            return self._passed_window(fact, event, event.window)
+        if event.what == UNPRICED and event.limit_name == "cost" and event.limit == 0 and limits.usd is None:
+            self._decided = []  # under a spend window, which is the owner's and outside the log
+            return self._same(fact)
         allowed = {
             "tokens": (limits.tokens, limits.input_tokens, limits.output_tokens),
             "cost": (float(limits.usd) if limits.usd is not None else None, limits.unpriced_token_ceiling),
@@ -457,6 +465,13 @@ class Replay:
             return Difference(f"stop at {event.limit_name}={event.limit:g}", f"the limits are {allowed}")
         if event.observed <= event.limit and not event.what:
             return Difference(f"observed {event.observed:g}", f"not more than {event.limit:g}")
+        self._decided = []
+        return self._same(fact)
+
+    def _passed_window(self, fact: Fact, event: LimitChanged, window: WindowPassed) -> Difference | None:
+        """What others spent is outside the turn's log; that this was too much beside it is not."""
+        if event.observed <= event.limit or event.limit != float(window.allowed):
+            return Difference(f"rest: {window_words(window)}", f"{event.observed:g} of {event.limit:g} is no more")
         self._decided = []
         return self._same(fact)
 
@@ -486,7 +501,7 @@ class Replay:
     def _suspended(self, fact: Fact, event: TurnSuspended) -> Difference | None:
         """Which code was there is not in the log; what could not be settled without it is."""
         self._see_all()
-        if event.reason in ("approval_required", "runtime_tool_pending", "paused"):
+        if event.reason in ("approval_required", "runtime_tool_pending", "paused", "budget_window"):
             self._decided = []
             return self._one_of(fact, Suspend(event.reason, event.waiting_for))
         needed = sorted({self._tool_of(each) for each in settle(self.state) if isinstance(each, Rerun | Probe)})

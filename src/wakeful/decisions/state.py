@@ -28,6 +28,8 @@ from wakeful.contracts.events import (
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
     AssistantRecorded,
+    BudgetGranted,
+    BudgetNoticed,
     CompactionCompleted,
     CompactionFailed,
     CompactionStarted,
@@ -104,6 +106,7 @@ from wakeful.contracts.events.context import WindowStart
 from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.models import ProviderAttemptRecord
 from wakeful.contracts.skills import ActiveSkill
+from wakeful.contracts.spending import WindowPassed
 from wakeful.decisions.compaction import context_tokens, measured, summary_config, transcript
 from wakeful.decisions.delegation import REMINDER, TASK_KEY, child_config
 from wakeful.decisions.ledger import Ledger
@@ -206,6 +209,8 @@ class TurnState(Level):
     """Planning is behind it, with a plan or without."""
     paused: bool = False
     """Somebody asked the turn to rest, and nobody said since that it may go on."""
+    full_window: WindowPassed | None = None
+    """A spend window that had no room for a request: the turn comes to rest until it turns."""
     stop: Stop | None = None
     suspended_for: TurnSuspended | None = None
     rested_from: Phase = "ready"
@@ -430,6 +435,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | ActionStaged()
             | ActionSettled()
             | ApprovalRuleAdded()
+            | BudgetNoticed()
+            | BudgetGranted()
             | SandboxApplied()
             | SandboxViolation()
             | HookStarted()
@@ -475,6 +482,7 @@ def _started(state: TurnState, fact: Fact, event: TurnStarted) -> None:
 
 def _resumed(state: TurnState, fact: Fact) -> None:
     """A new stretch of work: what lay between the last fact and this one was downtime."""
+    state.full_window = None
     if state.phase == "suspended":
         state.suspended_for = None
         state.phase = state.rested_from
@@ -489,7 +497,9 @@ def _resumed(state: TurnState, fact: Fact) -> None:
 
 
 def _limited(state: TurnState, fact: Fact, event: LimitChanged) -> None:
-    if state.stop is None:
+    if event.window is not None and not event.window.is_hopeless:
+        state.full_window = event.window
+    elif state.stop is None:
         if event.limit_name == "context_budget":
             state.final_text = state.last_text = event.what  # a stop like this is a result, and says so in words
         state.stop = Stop(

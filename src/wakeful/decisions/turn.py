@@ -4,9 +4,9 @@
 every outcome, not every batch. A step's facts are folded as soon as it is decided, so that asking again gives only what
 is new; an empty answer means: wait, or it is over.
 
-The order of precedence: a stop (cancel, limit) first, then a pause, then whatever the levels of the turn can do: a lost
-attempt, open calls, the end of a round. The deepest come first, so that a tree is walked to its leaves before it is
-widened. What runs and what is asked, in the whole tree, never exceeds the turn's width.
+The order of precedence: a stop (cancel, limit) first, then a pause or a full spend window, then whatever the levels of
+the turn can do: a lost attempt, open calls, the end of a round. The deepest come first, so that a tree is walked to its
+leaves before it is widened. What runs and what is asked, in the whole tree, never exceeds the turn's width.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,7 @@ from wakeful.decisions.compaction import context_tokens, cut_of, due, stop_words
 from wakeful.decisions.level_ends import too_many_rounds
 from wakeful.decisions.levels import Call, Level, Pending
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
+from wakeful.decisions.spend_windows import window_words
 from wakeful.decisions.state import Stop, TurnState
 
 Because: TypeAlias = Literal["cancelled", "budget", "completed", "dependency"]
@@ -69,7 +70,7 @@ class ResolveNode:
 class Suspend:
     """Rest until somebody outside has said something. Costs nothing meanwhile."""
 
-    reason: Literal["approval_required", "runtime_tool_pending", "paused"]
+    reason: Literal["approval_required", "runtime_tool_pending", "paused", "budget_window"]
     waiting_for: tuple[str, ...]
 
 
@@ -178,6 +179,8 @@ def decide(state: TurnState) -> list[Step]:
         return _stopping(state)
     if state.paused:
         return [] if state.in_flight else [Suspend("paused", ("pause",))]
+    if state.full_window is not None:
+        return [] if state.in_flight else [Suspend("budget_window", (window_words(state.full_window),))]
     steps: list[Step] = []
     passed: HitLimit | None = None
     able = state.able
@@ -247,7 +250,7 @@ def _too_long(state: TurnState, level: Level) -> Fold | HitLimit | None:
         return None
     percent = awareness_limit(level.config.budget_awareness) if level.config is not None else None
     if level.folds_for != level.step + 1 and (percent is None or percent > 0):
-        cut = cut_of(level, found.window)
+        cut = cut_of(level, found.allowed)
         if cut:
             return Fold(level.id, found.trigger, cut, found.used)
     if found.trigger == "context_budget" and percent is not None:

@@ -15,6 +15,7 @@ from wakeful.contracts.content import Prompt
 from wakeful.contracts.errors import NotBuiltYet, NotEntitled
 from wakeful.contracts.events import MessageAdmitted
 from wakeful.contracts.tools import Principal
+from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.toolbelt import chat_context_of, compose_toolbelt
 from wakeful.service.cancelling import cancel_turn
 from wakeful.service.client_bridge import ClientBridge
@@ -77,6 +78,7 @@ async def run_chat_agent(
             on_turn=sender.begun,
             model_from="user",
             collections=tuple(collections),
+            policy_context=context.kind,
             editing=context.workflow_id if registry is not None else None,
             registry=registry,
             agents=agents,
@@ -121,7 +123,6 @@ async def _with_belt(
 ) -> Agent[Any, Any]:
     """The agent with the tools that this context unlocks. Sources are asked later; the same policy holds for theirs."""
     kind = chat_context_of(chat_context).kind
-    policy = stated_policy(agent, kind)
     built_here = editor_tools(kind, registry)
     candidates: tuple[Tool[Any], ...] = (*agent.tools, *map(AnsweredHere, built_here))
     belt = compose_toolbelt(
@@ -132,12 +133,22 @@ async def _with_belt(
         client_tools_manifest=await _proxies(candidates, registry, bridge) if built_here else (),
         tool_bridge=bridge,
         send_message=send_message,
-        policy=policy.tools,
+        policy=stated_policy(agent, kind).tools,
         declared=lambda tool: tool.declaration,
     )
-    # What needs a person goes on needing one where it is there; that it is not there is no mistake of the agent's.
-    policy = policy.model_copy(update={"hitl_tools": (*policy.hitl_tools, *agent.hitl_tools)})
-    return agent.changed(tools=(*belt, *agent.given_sources), hitl_tools=(), policy=policy)
+    return agent.changed(tools=(*belt, *agent.given_sources), hitl_tools=_still_asked(agent, candidates, belt))
+
+
+def _still_asked(agent: Agent[Any, Any], candidates: Sequence[Tool[Any]], belt: Sequence[Tool[Any]]) -> tuple[str, ...]:
+    """What needs a person, without what names nothing but tools that the context left out."""
+    offered = {tool.name for tool in belt}
+    locked = [tool.name for tool in candidates if tool.name not in offered]
+
+    def is_locked(pattern: str) -> bool:
+        is_there = any(any_named((pattern,), name) for name in offered)
+        return not is_there and any(any_named((pattern,), name) for name in locked)
+
+    return tuple(pattern for pattern in agent.hitl_tools if not is_locked(pattern))
 
 
 async def _proxies(

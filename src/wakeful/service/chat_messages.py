@@ -20,7 +20,6 @@ from wakeful.service.client_bridge import ClientBridge
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
 from wakeful.service.sending import SendMessage, WireSender
-from wakeful.service.toolbelt import stated_policy
 from wakeful.service.workflow_runs import run_workflow
 from wakeful.service.workflows import WorkflowRegistry
 
@@ -103,7 +102,7 @@ async def _run_saved(
         await stop_earlier(runtime, agent.name, message.thread_id, user_id)
     async with WireSender(send_message, keys=tuple(runtime.surroundings.secrets())) as sender:
         request = RunRequest(
-            agent.changed(policy=stated_policy(agent, "thread")),
+            agent,
             message.content,
             context={"request_seq": message.request_seq},
             principal=Principal(id=user_id),
@@ -112,6 +111,7 @@ async def _run_saved(
             watcher=sender,
             on_turn=sender.begun,
             agents=agents,
+            policy_context="thread",
         )
         result = (await run_workflow(runtime, registry, saved, request, message.workflow_inputs)).run
         sender.facts(result.facts())

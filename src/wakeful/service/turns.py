@@ -30,6 +30,7 @@ from wakeful.service.results import RunResult
 from wakeful.service.retries import tell_retries
 from wakeful.service.retrieving import check_collections
 from wakeful.service.routing import choices_of
+from wakeful.service.spending import still_full
 
 
 async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
@@ -147,7 +148,14 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
 
 async def _still_waits(runtime: Runtime, row: TurnRow, request: RunRequest) -> bool:
     """Does everything it rests on still rest with somebody outside? Then taking it up would change nothing."""
-    if row.state != "suspended" or request.approver is not None:
+    if row.state != "suspended":
+        return False
+    events = await runtime.store.read(row.agent_id, turn_id=row.turn_id)
+    if any(isinstance(entry.fact.event, TurnInterruptRequested) for entry in events):
+        return False
+    if await still_full(runtime, request.agent, events):
+        return True
+    if request.approver is not None:
         return False
     now = runtime.clock.now()
     pending = {
@@ -155,10 +163,7 @@ async def _still_waits(runtime: Runtime, row: TurnRow, request: RunRequest) -> b
         for action in await runtime.store.actions(pending_only=True, turn_id=row.turn_id)
         if action.expires_at > now
     }
-    if not row.waiting_for or not pending.issuperset(row.waiting_for):
-        return False
-    asked_to_stop = await runtime.store.read(row.agent_id, turn_id=row.turn_id)
-    return not any(isinstance(entry.fact.event, TurnInterruptRequested) for entry in asked_to_stop)
+    return bool(row.waiting_for) and pending.issuperset(row.waiting_for)
 
 
 async def _wait_for(runtime: Runtime, row: TurnRow) -> TurnRow | None:

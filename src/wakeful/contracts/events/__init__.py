@@ -7,6 +7,7 @@ in `contracts.history`, and what an event means for a turn is in `decisions.stat
 from typing import TypeAlias
 
 from wakeful.contracts.events.base import Event
+from wakeful.contracts.events.budgets import BudgetGranted, BudgetNoticed
 from wakeful.contracts.events.context import (
     CompactionCompleted,
     CompactionFailed,
@@ -189,6 +190,8 @@ AnyEvent: TypeAlias = (
     | ActionSettled
     | ApprovalRuleAdded
     | ApprovalRuleRevoked
+    | BudgetNoticed
+    | BudgetGranted
     | SandboxApplied
     | SandboxViolation
     | HookStarted
@@ -263,6 +266,8 @@ __all__ = [
     "ApprovalRuleRevoked",
     "AssistantRecorded",
     "BY_KIND",
+    "BudgetGranted",
+    "BudgetNoticed",
     "CallAsked",
     "CompactionCompleted",
     "CompactionFailed",

@@ -9,6 +9,8 @@ from wakeful.contracts.conversation import Item, UserItem
 from wakeful.contracts.events.base import TURN, Event, Need, Preview
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderAttemptTimeline, TokenUsage
+from wakeful.contracts.spending import WindowPassed
+from wakeful.contracts.policies import PolicyContext
 
 TurnStatus: TypeAlias = Literal["completed", "incomplete", "failed", "cancelled"]
 StopCause: TypeAlias = Literal[
@@ -94,6 +96,8 @@ class MessageAdmitted(Event):
     """The workflow that is open in the editor this was said in; None: it was said elsewhere."""
     collections: tuple[str, ...] | None = None
     """Which of the agent's collections are searched for it; None: all of them."""
+    policy_context: PolicyContext = "library"
+    """Where it was said. An agent without a policy of its own is held to what is the default there, whoever runs it."""
 
 
 class HistoryImported(Event):
@@ -183,6 +187,8 @@ class LimitChanged(Event):
     """The ordinal that was refused, or the seconds that have passed."""
     what: str = ""
     """What it is a limit of, where the name does not say it all."""
+    window: WindowPassed | None = None
+    """A spend window that is used up: the turn does not end, it rests until the window turns."""
 
 
 class AnswerAccepted(Event):
@@ -218,9 +224,11 @@ class TurnSuspended(Event):
 
     kind: ClassVar[str] = "turn.suspended"
 
-    reason: Literal["tool_missing", "agent_missing", "approval_required", "runtime_tool_pending", "paused"]
+    reason: Literal[
+        "tool_missing", "agent_missing", "approval_required", "runtime_tool_pending", "paused", "budget_window"
+    ]
     waiting_for: tuple[str, ...]
-    """Names: the tools that are missing, the approvals that are pending."""
+    """Names: the tools that are missing, the approvals that are pending, the window that has to turn."""
 
 
 class TurnResumed(Event):
@@ -228,7 +236,7 @@ class TurnResumed(Event):
 
     kind: ClassVar[str] = "turn.resumed"
 
-    cause: Literal["recovery", "supplied", "decision"] = "recovery"
+    cause: Literal["recovery", "supplied", "decision", "window"] = "recovery"
 
 
 class Terminal(Event):

@@ -73,6 +73,8 @@ COMMANDS = {
     "context": Command("context", "context [TURN]", "what the model was shown in a turn, and why"),
     "debug prompt": Command("debug_prompt", "debug prompt", "what an agent is told, and where each part is from"),
     "cost": Command("cost", "cost", "what requests to models cost, by model, agent, day or depth"),
+    "budget": Command("budget", "budget", "what is spent in which window of time, and what may be"),
+    "budget grant": Command("budget", "budget grant --usd AMOUNT", "more for a window that is under way", "more"),
     "debug latency": Command("debug_latency", "debug latency [TURN]", "where a turn's time went"),
     "models": Command("models_list", "models", "the same as models list"),
     "models list": Command("models_list", "models list", "providers and models, with keys, capabilities and prices"),
@@ -104,7 +106,8 @@ GROUPS = {
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (
-        "events", "events validate", "tree", "tools", "why", "context", "replay", "cost", "debug prompt",
+        "events", "events validate", "tree", "tools", "why", "context", "replay", "cost", "budget", "budget grant",
+        "debug prompt",
         "debug latency", "doctor", "schema",
     ),
 }  # fmt: skip
