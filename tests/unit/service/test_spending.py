@@ -10,7 +10,7 @@ import pytest
 
 from engine_runs import facts_of, kinds, of_kind
 from store_facts import NOON, claimed
-from wakeful import Agent, Budget, SpendWindow, run
+from wakeful import Agent, Budget, SpendWindow, resume_all, run
 from wakeful.bootstrap import runtime
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
@@ -388,3 +388,17 @@ async def test_a_sibling_that_settles_makes_room_and_is_waited_for(system: Runti
     (row,) = await system.store.spending()
     assert (row.spent, row.held) == (nanodollars("0.4"), 0)
     await agrees(system.store, result.turn_id)
+
+
+async def test_the_same_line_and_resume_all_go_on_once_there_is_money(memory: Memory) -> None:
+    store = MemoryStore(memory)
+    ops = agent(Paid(rounds=2), SpendWindow("month", "0.25"))
+    first = await run(ops, "go", store=store, key="a")
+    second = await run(ops, "go", store=store, key="b", thread="queue")
+    third = await run(ops, "go on", store=store, key="c", thread="queue")
+    assert {each.stop_reason for each in (first, second, third)} == {"cost"}, "what was admitted waits in its order"
+    assert {each.stop_reason for each in await resume_all(store, [ops])} == {"cost"}
+    await grant(runtime(store), "agent:ops", 5)
+    assert (await run(ops, "go", store=store, key="a")).completed
+    rest = await resume_all(store, [ops])
+    assert [(each.turn_id, each.completed) for each in rest] == [(second.turn_id, True), (third.turn_id, True)]
