@@ -484,7 +484,7 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     TurnInterjected(message_id="msg_2", item=UserItem(parts=(Text("Also B."),)), said_by="operator"),
     TurnPauseRequested(requested_by="operator"),
     TurnPauseLifted(requested_by="operator"),
-    WorkflowStarted(name="digest", workflow_id="wf_1", revision=2, nodes=3),
+    WorkflowStarted(name="digest", workflow_id="wf_1", revision=2, nodes=3, titles={"pay": "Pay it back"}),
     WorkflowNodeResolved(arguments={"order": "A17"}),
     ObserverFailed(surface="on_event", error="ValueError: no"),
     TranscriptPersistFailed(surface="persister", error="OSError: no"),

@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from wakeful.surfaces.library.client_requests import pending_requests as pending_requests
     from wakeful.surfaces.library.client_requests import submit_result as submit_result
     from wakeful.surfaces.library.client_requests import timeout_request as timeout_request
+    from wakeful.surfaces.library.packages import dispatch_ability as dispatch_ability
+    from wakeful.surfaces.library.packages import import_runtime_bundles as import_runtime_bundles
+    from wakeful.surfaces.library.packages import register_ability as register_ability
+    from wakeful.surfaces.library.packages import run_runtime_package as run_runtime_package
     from wakeful.surfaces.library.report import doctor as doctor
     from wakeful.surfaces.library.runs import cancel as cancel
     from wakeful.surfaces.library.runs import resume as resume
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
     from wakeful.surfaces.library.runs import run as run
     from wakeful.surfaces.library.runs import run_sync as run_sync
     from wakeful.surfaces.library.streams import stream as stream
+    from wakeful.surfaces.library.workflows import run_workflow as run_workflow
     from wakeful.tools.context import RunContext as RunContext
     from wakeful.tools.function import Tool as Tool
     from wakeful.tools.function import tool as tool
@@ -98,15 +103,20 @@ _WHERE = {
     "ask_person": "wakeful.tools.person",
     "cancel": "wakeful.surfaces.library.runs",
     "cancel_request": "wakeful.surfaces.library.client_requests",
+    "dispatch_ability": "wakeful.surfaces.library.packages",
     "doctor": "wakeful.surfaces.library.report",
     "hook": "wakeful.tools.hooks",
     "from_mcp": "wakeful.tools.mcp.source",
+    "import_runtime_bundles": "wakeful.surfaces.library.packages",
     "mcp_servers": "wakeful.tools.mcp.config",
     "pending_requests": "wakeful.surfaces.library.client_requests",
+    "register_ability": "wakeful.surfaces.library.packages",
     "resume": "wakeful.surfaces.library.runs",
     "resume_all": "wakeful.surfaces.library.runs",
     "run": "wakeful.surfaces.library.runs",
+    "run_runtime_package": "wakeful.surfaces.library.packages",
     "run_sync": "wakeful.surfaces.library.runs",
+    "run_workflow": "wakeful.surfaces.library.workflows",
     "stream": "wakeful.surfaces.library.streams",
     "submit_result": "wakeful.surfaces.library.client_requests",
     "timeout_request": "wakeful.surfaces.library.client_requests",

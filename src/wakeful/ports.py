@@ -152,6 +152,43 @@ class WorkflowRow(NamedTuple):
     created_at: int
 
 
+RunKind: TypeAlias = Literal["task", "package"]
+
+
+class TaskRunRow(NamedTuple):
+    """A run that was handed to an executor or to a host: a task, or a package. Claimed once."""
+
+    run_id: str
+    kind: RunKind
+    session_id: str
+    status: str
+    record: str
+    """JSON, as it was given: the store does not read it."""
+    revision: int
+    """From 1; each change adds one, and has to name the one it is based on."""
+    created_at: int
+    updated_at: int
+
+
+class TaskRunEvent(NamedTuple):
+    """Something that happened to a run, numbered from 1 within it."""
+
+    seq: int
+    at: int
+    name: str
+    payload: str
+    """JSON."""
+
+
+class ImportedAgent(NamedTuple):
+    """An agent that came in a bundle."""
+
+    slug: str
+    definition: str
+    """JSON, as it was given: the store does not read it."""
+    imported_at: int
+
+
 @dataclass(slots=True)
 class Claim:
     """The right to append to a turn: the agent's lease and the turn's own epoch. Stale ones are refused."""
@@ -191,6 +228,59 @@ class Watch(Protocol):
     def close(self) -> None: ...
 
 
+class TaskRunStore(Protocol):
+    """Runs of tasks and packages, and what happened to each. All writing is done with a barrier."""
+
+    async def claim(
+        self,
+        run_id: str,
+        kind: RunKind,
+        session_id: str,
+        status: str,
+        record: str,
+        *,
+        at: int,
+        event: str,
+        payload: str,
+    ) -> bool:
+        """Begin a run, with its first event. False, and nothing is written, when the id was claimed before."""
+        ...
+
+    async def get(self, run_id: str) -> TaskRunRow | None: ...
+
+    async def all(self, kind: RunKind, *, limit: int | None = None) -> list[TaskRunRow]:
+        """Newest first."""
+        ...
+
+    async def change(
+        self, run_id: str, revision: int, status: str, record: str, *, at: int, event: str, payload: str
+    ) -> bool:
+        """The next revision, with its event. False, and nothing is written, unless `revision` is the newest."""
+        ...
+
+    async def note(self, run_id: str, *, at: int, event: str, payload: str) -> bool:
+        """Add an event and change nothing else. False when there is no such run."""
+        ...
+
+    async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> list[TaskRunEvent]:
+        """In order."""
+        ...
+
+
+class ImportedAgents(Protocol):
+    """Agents that came in bundles, by slug. All writing is done with a barrier."""
+
+    async def put(self, slug: str, definition: str, *, at: int, replace: bool) -> bool:
+        """False, and nothing is written, when one is there and is not to be replaced."""
+        ...
+
+    async def get(self, slug: str) -> ImportedAgent | None: ...
+
+    async def all(self) -> list[ImportedAgent]:
+        """By slug."""
+        ...
+
+
 class Store(Protocol):
     """The log and the rows that follow from it. One interface, several backends, one contract suite.
 
@@ -212,6 +302,12 @@ class Store(Protocol):
     def secret(self) -> bytes:
         """Known to this store alone: what approvals are bound with. Never shown, logged or handed on."""
         ...
+
+    @property
+    def task_runs(self) -> TaskRunStore: ...
+
+    @property
+    def imported_agents(self) -> ImportedAgents: ...
 
     async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
         """Append outsider facts, with a barrier: what returns survives a power cut.

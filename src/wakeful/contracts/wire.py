@@ -2,8 +2,8 @@
 
 A message that stands for a stored fact carries that fact's `event_seq`; a client that returns says the last one it has.
 What has none was shown while it came (`chunk`), or follows from the message after it (`cost_summary`, which a client
-gets again together with the end). `parent_id` and `depth` tell where inside the turn it happened; a client may ignore
-them and show everything flat.
+gets again together with the end). A fact that is told in several messages has its number on the last of them.
+`parent_id` and `depth` tell where inside the turn it happened; a client may ignore them and show everything flat.
 """
 
 from typing import Annotated, Any, Literal, TypeAlias
@@ -11,10 +11,35 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from wakeful.contracts.costs import CostSummary
-from wakeful.contracts.events.turns import StopCause
 from wakeful.contracts.values import Value
 
 BudgetReason: TypeAlias = Literal["subtasks", "llm_calls", "tool_calls", "wall_clock", "tokens", "bytes", "cost"]
+WireStop: TypeAlias = Literal[
+    "natural",
+    "max_steps",
+    "iterations",
+    "subtasks",
+    "llm_calls",
+    "tool_calls",
+    "wall_clock",
+    "tokens",
+    "bytes",
+    "cost",
+    "context_budget",
+    "stalled",
+    "provider_error",
+    "planner_error",
+    "routing_not_possible",
+    "cancelled",
+    "superseded",
+    "interrupted",
+]
+"""Why a turn ended, in words that clients know. The log has more: `decisions/views/mapping` says which is which."""
+PlanningPhase: TypeAlias = Literal["drafting", "validating", "saving"]
+PlanningStatus: TypeAlias = Literal["running", "completed", "failed"]
+TaskEvent: TypeAlias = Literal[
+    "task_planned", "task_created", "step_started", "step_completed", "step_failed", "task_completed", "task_failed"
+]
 
 
 class _WireMessage(Value):
@@ -57,6 +82,39 @@ class ToolCallUpdate(_WireMessage):
     status: Literal["start", "end"]
 
 
+class PlanningUpdate(_WireMessage):
+    """How far the planning of a workflow is."""
+
+    type: Literal["planning_update"] = "planning_update"
+    phase: PlanningPhase
+    status: PlanningStatus
+    content: str | None = None
+    tool_call_id: str
+    """The call of `build_workflow`."""
+    parent_id: str | None = None
+    depth: int = 0
+
+
+class Titled(Value):
+    """A task or a step, by id, with words for people."""
+
+    id: str
+    title: str
+
+
+class TaskUpdate(_WireMessage):
+    """What became of a workflow that is built or run, or of one of its nodes."""
+
+    type: Literal["task_update"] = "task_update"
+    task: Titled
+    event: TaskEvent
+    step: Titled | None = None
+    tool_call_id: str | None = None
+    """The call that builds it, or the node's own; None: the run as a whole."""
+    parent_id: str | None = None
+    depth: int = 0
+
+
 class BudgetExceeded(_WireMessage):
     """A limit of the whole turn was reached, and the turn ends."""
 
@@ -72,17 +130,16 @@ class TurnTerminal(_WireMessage):
 
     type: Literal["turn_terminal"] = "turn_terminal"
     status: Literal["completed", "incomplete", "error", "cancelled"]
-    stop_reason: StopCause
+    stop_reason: WireStop
     retryable: bool
     message: str | None = None
 
 
-WireMessage: TypeAlias = Annotated[
-    Chunk | ToolCallUpdate | BudgetExceeded | CostSummary | TurnTerminal, Field(discriminator="type")
-]
-WIRE_MESSAGE: TypeAdapter[Chunk | ToolCallUpdate | BudgetExceeded | CostSummary | TurnTerminal] = TypeAdapter(
-    WireMessage, config={"defer_build": True}
+_AnyMessage: TypeAlias = (
+    Chunk | ToolCallUpdate | PlanningUpdate | TaskUpdate | BudgetExceeded | CostSummary | TurnTerminal
 )
+WireMessage: TypeAlias = Annotated[_AnyMessage, Field(discriminator="type")]
+WIRE_MESSAGE: TypeAdapter[_AnyMessage] = TypeAdapter(WireMessage, config={"defer_build": True})
 
 
 class WireReplay(Value):

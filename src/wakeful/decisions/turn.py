@@ -250,7 +250,7 @@ def _too_long(state: TurnState, level: Level) -> Fold | HitLimit | None:
         return None
     percent = awareness_limit(level.config.budget_awareness) if level.config is not None else None
     if level.folds_for != level.step + 1 and (percent is None or percent > 0):
-        cut = cut_of(level, found.window)
+        cut = cut_of(level, found.allowed)
         if cut:
             return Fold(level.id, found.trigger, cut, found.used)
     if found.trigger == "context_budget" and percent is not None:

@@ -2,25 +2,33 @@
 
 A thread belongs to whoever began it. Its turns run one after the other: a new message waits for the one before, and
 only one that says so (`supersede`) has it stopped first. What the client sends chooses no tools: the belt follows from
-the context, from what the server has, and from the policy.
+the context, from what the server has, and from the policy. Somebody waits for the answer: the budget is `interactive`.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wakeful.agents.definition import Agent
+from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.errors import NotBuiltYet, NotEntitled
 from wakeful.contracts.events import MessageAdmitted
-from wakeful.contracts.policies import PolicyContext
 from wakeful.contracts.tools import Principal
-from wakeful.decisions.policy.toolbelt import compose_toolbelt, context_kind
+from wakeful.decisions.policy.toolbelt import chat_context_of, compose_toolbelt
 from wakeful.service.cancelling import cancel_turn
+from wakeful.service.client_bridge import ClientBridge
+from wakeful.service.client_manifest import ClientManifest
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
 from wakeful.service.sending import SendMessage, WireSender
 from wakeful.service.toolbelt import stated_policy
-from wakeful.service.turns import run_turn
+from wakeful.service.turns import continue_turn, run_turn
+from wakeful.service.workflows import WorkflowRegistry, editor_tools
+from wakeful.tools.answered_here import AnsweredHere
+from wakeful.tools.function import Tool
+
+_log = logging.getLogger("wakeful.chat")
 
 
 async def run_chat_agent(
@@ -32,47 +40,68 @@ async def run_chat_agent(
     provider: str,
     model: str,
     chat_context: Mapping[str, Any] | None,
-    registry: object | None,
+    registry: WorkflowRegistry | None,
     content: Prompt,
     collections: Sequence[str],
     memory_enabled: bool,
     request_seq: int,
     send_message: SendMessage,
     supersede: bool = False,
+    bridge: ClientBridge | None = None,
+    agents: tuple[Agent[Any, Any], ...] = (),
 ) -> RunResult[Any]:
     """Answer a message of a thread, and send what happens as it happens.
 
     `user_id` is who the connection was authenticated as. `registry` is what the server can do and `chat_context` where
     the user is: neither is guessed from the other. `collections` are searched wherever the user is; an empty list means
-    none. Raises InvalidValue for a context that cannot be read and
-    NotEntitled for a thread of somebody else, before anything is stored.
+    none. `bridge` leads to the client's own tools, which an editor may use; while the client runs one it is waited for.
+    Raises InvalidValue for a context that cannot be read and NotEntitled for a thread of somebody else, before anything
+    is stored.
     """
     if memory_enabled:
         raise NotBuiltYet("memory_enabled=True", "give False")
-    kind = context_kind(chat_context)
-    await _check_owner(runtime, agent.name, thread_id, user_id)
-    speaking = _with_belt(agent, kind, chat_context, registry, send_message)
+    context = chat_context_of(chat_context)
+    await check_owner(runtime, agent.name, thread_id, user_id)
+    speaking = await _with_belt(agent, chat_context, registry, bridge, send_message)
     if supersede:
-        for row in await runtime.store.turns_of_thread(agent.name, thread_id):
-            if row.is_open:
-                await cancel_turn(runtime, row.turn_id, requested_by=user_id)
-    async with WireSender(send_message) as sender:
+        await stop_earlier(runtime, agent.name, thread_id, user_id)
+    async with WireSender(send_message, keys=tuple(runtime.surroundings.secrets())) as sender:
         request = RunRequest(
             speaking.changed(model=f"{provider}:{model}", fallbacks=()),
             content,
             context={"request_seq": request_seq},
             principal=Principal(id=user_id),
             thread=thread_id,
+            budget=chat_budget(agent),
             watcher=sender,
             on_turn=sender.begun,
             model_from="user",
             collections=tuple(collections),
+            editing=context.workflow_id if registry is not None else None,
+            registry=registry,
+            agents=agents,
         )
-        return await run_turn(runtime, request)
+        result = await run_turn(runtime, request)
+        while bridge is not None and result.runtime_tools and await bridge.answered(result):
+            result = await continue_turn(runtime, result.turn_id, request)
+        sender.facts(result.facts())  # whatever somebody else did with the turn: a cancel that ended it at rest
+        return result
 
 
-async def _check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: str) -> None:
-    """A thread is its first speaker's. One that nobody began is anybody's to begin."""
+def chat_budget(agent: Agent[Any, Any]) -> Budget:
+    """What a turn may use while somebody waits for it; the agent's own budget, where it has one."""
+    return agent.budget or Budget(profile="interactive")
+
+
+async def stop_earlier(runtime: Runtime, agent_id: str, thread_id: str, user_id: str) -> None:
+    """Have the turns of a thread stopped that are not over: somebody does not want their answers any more."""
+    for row in await runtime.store.turns_of_thread(agent_id, thread_id):
+        if row.is_open:
+            await cancel_turn(runtime, row.turn_id, requested_by=user_id)
+
+
+async def check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: str | None) -> None:
+    """A thread is its first speaker's. One that nobody began is anybody's to begin. Raises NotEntitled."""
     for entry in await runtime.store.read(agent_id, thread_id=thread_id, limit=1):
         event = entry.fact.event
         owner = event.principal if isinstance(event, MessageAdmitted) else None
@@ -83,24 +112,43 @@ async def _check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id:
             )
 
 
-def _with_belt(
+async def _with_belt(
     agent: Agent[Any, Any],
-    kind: PolicyContext,
     chat_context: Mapping[str, Any] | None,
-    registry: object | None,
+    registry: WorkflowRegistry | None,
+    bridge: ClientBridge | None,
     send_message: object,
 ) -> Agent[Any, Any]:
     """The agent with the tools that this context unlocks. Sources are asked later; the same policy holds for theirs."""
+    kind = chat_context_of(chat_context).kind
     policy = stated_policy(agent, kind)
+    built_here = editor_tools(kind, registry)
+    candidates: tuple[Tool[Any], ...] = (*agent.tools, *map(AnsweredHere, built_here))
     belt = compose_toolbelt(
         chat_context=chat_context,
         registry=registry,
-        providers=agent.tools,
+        providers=candidates,
         memory_enabled=False,
-        client_tools_manifest=(),
-        tool_bridge=send_message,
+        client_tools_manifest=await _proxies(candidates, registry, bridge) if built_here else (),
+        tool_bridge=bridge,
         send_message=send_message,
         policy=policy.tools,
         declared=lambda tool: tool.declaration,
     )
-    return agent.changed(tools=(*belt, *agent.given_sources), policy=policy)
+    # What needs a person goes on needing one where it is there; that it is not there is no mistake of the agent's.
+    policy = policy.model_copy(update={"hitl_tools": (*policy.hitl_tools, *agent.hitl_tools)})
+    return agent.changed(tools=(*belt, *agent.given_sources), hitl_tools=(), policy=policy)
+
+
+async def _proxies(
+    candidates: Sequence[Tool[Any]], registry: WorkflowRegistry | None, bridge: ClientBridge | None
+) -> Sequence[Tool[Any]]:
+    """What the client says it can do, as tools. It takes no name of a tool that is there."""
+    if bridge is None:
+        return ()
+    nodes = registry.list_node_types() if registry is not None else ()
+    taken = [*(tool.name for tool in candidates), *(node.ref for node in nodes)]
+    manifest = ClientManifest(bridge.manifest, server_tools=taken, timeout=bridge.timeout)
+    for warning in manifest.warnings:
+        _log.warning(warning)
+    return (await manifest.offer()).tools

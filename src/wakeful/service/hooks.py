@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, TypeAlias
 
-from wakeful.contracts.errors import ForTheCaller, InvalidConfig, NotBuiltYet
+from wakeful.contracts.errors import ForTheCaller, InvalidConfig
 
 Kind: TypeAlias = Literal["observer", "value", "resolver"]
 Hook: TypeAlias = Callable[..., Any]
@@ -47,20 +47,16 @@ NAMES: Mapping[str, Kind] = {
     "write_capable_categories": "value",
     "action_policy_providers": "value",
     "tool_action_policy": "value",
+    "execution_targets": "value",
+    "task_handler": "resolver",
+    "task_dispatch_failed": "observer",
+    "chat_handler": "resolver",
+    "import_runtime_bundle": "resolver",
+    "runtime_package_run_handler": "resolver",
+    "runtime_package_run_dispatch_failed": "observer",
+    "provider_turn_retry": "observer",
 }
 """The hooks that exist: each is called by something."""
-LATER: frozenset[str] = frozenset(
-    {
-        "import_runtime_bundle",
-        "runtime_package_run_handler",
-        "execution_targets",
-        "task_handler",
-        "task_dispatch_failed",
-        "runtime_package_run_dispatch_failed",
-        "provider_turn_retry",
-    }
-)
-"""Names that are spoken for and that nothing calls yet: registering one is refused, not ignored."""
 
 
 class UnknownHook(ForTheCaller):
@@ -91,7 +87,7 @@ class HookRegistry:
         self._loaded = False
 
     def register(self, name: str, hook: Hook, priority: int = DEFAULT_PRIORITY) -> Callable[[], None]:
-        """Add a hook; the returned callable takes it out again. Raises NotBuiltYet or UnknownHook for other names."""
+        """Add a hook; the returned callable takes it out again. Raises UnknownHook for other names."""
         self._kind(name)
         if not callable(hook):
             raise InvalidConfig(f"the hook {name!r} is a {type(hook).__name__}", "register a callable")
@@ -170,8 +166,6 @@ class HookRegistry:
         kind = self._names.get(name)
         if kind is not None:
             return kind
-        if name in LATER:
-            raise NotBuiltYet(f"the hook {name!r}", f"these exist: {', '.join(sorted(self._names))}")
         raise UnknownHook(f"there is no hook named {name!r}", f"these exist: {', '.join(sorted(self._names))}")
 
 

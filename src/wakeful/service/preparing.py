@@ -35,7 +35,7 @@ from wakeful.contracts.events import (
     WorkflowStarted,
 )
 from wakeful.contracts.tool_catalog import ToolCatalog
-from wakeful.contracts.tools import Principal
+from wakeful.contracts.tools import Principal, ToolDeclaration
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph, WorkflowRun
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.policy.catalog import kept_apart, referring
@@ -62,6 +62,7 @@ from wakeful.tools.answered_here import AnsweredHere
 from wakeful.tools.context import RunContext
 from wakeful.tools.person import ask_person
 
+MAX_NODE_TITLE = 200
 MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
 
@@ -96,10 +97,10 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     workflow = await _workflow(store, admitted)
     if workflow is not None and any(node.kind == "approval" for node in workflow.graph.nodes):
         agent = _with_person(agent)
-    registry = await workflow_registry(runtime, agent, request.agents) if admitted.editing is not None else None
-    added = editor_tools("thread" if admitted.editing is None else EDITOR, registry)
-    if added:
-        agent = agent.changed(tools=(*agent.tools, *agent.given_sources, *map(AnsweredHere, added)))
+    registry = None
+    if admitted.editing is not None:
+        registry = request.registry or await workflow_registry(runtime, agent, request.agents)
+        agent = _with_answered_here(agent, editor_tools(EDITOR, registry))
     context = admitted.context
     principal = _principal(request, admitted.principal)
     deps = request.deps
@@ -344,6 +345,13 @@ def _with_person(agent: Agent[Any, Any]) -> Agent[Any, Any]:
     return agent.changed(tools=(*agent.tools, *agent.given_sources, ask_person))
 
 
+def _with_answered_here(agent: Agent[Any, Any], declared: Sequence[ToolDeclaration]) -> Agent[Any, Any]:
+    """The agent with tools that the runtime answers, unless it has them from whoever made its belt."""
+    there = {tool.name for tool in agent.tools if isinstance(tool, AnsweredHere)}
+    added = [AnsweredHere(each) for each in declared if each.name not in there]
+    return agent.changed(tools=(*agent.tools, *agent.given_sources, *added)) if added else agent
+
+
 def _desk(registry: WorkflowRegistry, editing: str | None) -> WorkflowDesk:
     async def keep(graph: WorkflowGraph, key: str) -> SavedWorkflow:
         return await registry.keep_built(graph, editing=editing, key=key)
@@ -357,7 +365,10 @@ def _taken_on(work: TurnWork) -> list[Fact]:
     if run is None:
         return []
     graph = run.graph
-    event = WorkflowStarted(name=graph.name, workflow_id=graph.id, revision=run.revision, nodes=len(graph.nodes))
+    titles = {node.id: node.title[:MAX_NODE_TITLE] for node in graph.nodes if node.title}
+    event = WorkflowStarted(
+        name=graph.name, workflow_id=graph.id, revision=run.revision, nodes=len(graph.nodes), titles=titles
+    )
     return [work.fact(event)]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wakeful.agents.definition import Agent
 from wakeful.agents.watching import Watcher
@@ -22,6 +22,9 @@ from wakeful.ports import Clock, Ids, Model, Pricing, Store
 from wakeful.settings.model_rules import ModelRules
 from wakeful.tools.hooks import Hook
 from wakeful.tools.source import Surroundings
+
+if TYPE_CHECKING:
+    from wakeful.service.workflows import WorkflowRegistry
 
 ResolveModel: TypeAlias = Callable[[str | Model], Model]
 
@@ -78,6 +81,8 @@ class RunRequest:
     """Others that the turn may run: those that a workflow's nodes name."""
     editing: str | None = None
     """The workflow that is open where this is said: an editor. Its turn may build workflows."""
+    registry: "WorkflowRegistry | None" = None
+    """With `editing`: where workflows are saved, and what they may be made of; None: what the agents here have."""
     workflow: WorkflowRun | None = None
     """What the turn is to run, when it is no conversation. It is kept with the message."""
     derived_from: Authority | None = None

@@ -27,6 +27,7 @@ from wakeful.service.preparing import opening, prepare
 from wakeful.service.reports import report
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
+from wakeful.service.retries import tell_retries
 from wakeful.service.retrieving import check_collections
 from wakeful.service.routing import choices_of
 from wakeful.service.spending import still_full
@@ -137,6 +138,8 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
             runtime.linger(runner.steps.calls.late_answers())
         if request.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):
             await announce(runtime, [entry for entry in work.known() if entry.seq > known])
+        if work.state.ledger.model_calls > work.state.answered:  # without a lost attempt there is nothing to look for
+            await tell_retries([entry for entry in work.known() if entry.seq > known])
         return await report(store, row, work.state, work.known, request.agent)
     finally:
         await stack.aclose()

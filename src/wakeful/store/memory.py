@@ -32,6 +32,7 @@ from wakeful.store.leases import (
     fenced,
     take,
 )
+from wakeful.store.memory_runs import MemoryImportedAgents, MemoryTaskRuns, RunShelf
 from wakeful.store.rows import Book, changes, message_of, not_ours, summary
 from wakeful.store.spending import Move, in_order
 from wakeful.store.watching import Watches
@@ -77,6 +78,7 @@ class Memory:
         self.blobs: dict[str, bytes] = {}
         self.workflows: dict[str, list[WorkflowRow]] = {}
         self.workflow_keys: dict[str, WorkflowRow] = {}
+        self.runs = RunShelf()
         self.owners: dict[str, Holder] = {}
         self.watches = Watches()
         self.runtime_id = f"rt_{secrets.token_hex(8)}"
@@ -93,6 +95,8 @@ class MemoryStore:
         self._clock = clock
         self._held: dict[str, Claim] = {}
         self._closed = False
+        self.task_runs = MemoryTaskRuns(self._memory.runs, self._check_open)
+        self.imported_agents = MemoryImportedAgents(self._memory.runs, self._check_open)
         since = datetime.now(UTC).isoformat(timespec="seconds")
         self._memory.owners[self._owner] = Holder(os.getpid(), gethostname(), since)
 

@@ -9,7 +9,20 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.models import AgentTokenUsageSummary
 from wakeful.contracts.spending import SpendRow
-from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, Store, TurnRow, UnknownRow, Watch, WorkflowRow
+from wakeful.ports import (
+    ActionRow,
+    Admitted,
+    Claim,
+    Damage,
+    ImportedAgents,
+    RuleRow,
+    Store,
+    TaskRunStore,
+    TurnRow,
+    UnknownRow,
+    Watch,
+    WorkflowRow,
+)
 from wakeful.testing.crash_switch import CrashSwitch
 
 
@@ -71,6 +84,14 @@ class CrashingStore:
     @property
     def secret(self) -> bytes:
         return self._here().secret
+
+    @property
+    def task_runs(self) -> TaskRunStore:
+        return self._here().task_runs
+
+    @property
+    def imported_agents(self) -> ImportedAgents:
+        return self._here().imported_agents
 
     async def claim(self, turn_id: str) -> Claim:
         return await (await self._real()).claim(turn_id)

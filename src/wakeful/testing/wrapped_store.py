@@ -6,7 +6,20 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.models import AgentTokenUsageSummary
 from wakeful.contracts.spending import SpendRow
-from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, Store, TurnRow, UnknownRow, Watch, WorkflowRow
+from wakeful.ports import (
+    ActionRow,
+    Admitted,
+    Claim,
+    Damage,
+    ImportedAgents,
+    RuleRow,
+    Store,
+    TaskRunStore,
+    TurnRow,
+    UnknownRow,
+    Watch,
+    WorkflowRow,
+)
 
 
 class WrappedStore:
@@ -26,6 +39,14 @@ class WrappedStore:
     @property
     def secret(self) -> bytes:
         return self.inner.secret
+
+    @property
+    def task_runs(self) -> TaskRunStore:
+        return self.inner.task_runs
+
+    @property
+    def imported_agents(self) -> ImportedAgents:
+        return self.inner.imported_agents
 
     async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
         return await self.inner.admit(agent_id, facts)

@@ -99,6 +99,22 @@ def test_an_option_changes_that_limit_of_an_agents_budget_and_keeps_the_rest(wak
     assert (limits["usd"], limits["model_calls"], limits["seconds"]) == ("0.5", 7, 1200.0)
 
 
+def test_a_run_may_be_given_money_tokens_subtasks_and_a_planner(wakeful: Wakeful) -> None:
+    done = wakeful("run", "x", "--budget-usd", "0.50", "--budget-tokens", "9000", "--subtasks", "--plan", "--json")
+    turn = json.loads(done.out)["turn_id"]
+    limits = json.loads(wakeful("events", turn, "--kind", "turn.started", "--json").out)["payload"]["limits"]
+    assert (limits["usd"], limits["tokens"]) == ("0.5", 9000)
+    # A model whose price nobody knows is not asked where money is limited.
+    assert json.loads(done.out)["stop_reason"] == "routing_not_possible"
+    free = json.loads(wakeful("run", "x", "--profile", "chat", "--subtasks", "--plan", "--json").out)
+    planned = wakeful("events", free["turn_id"], "--kind", "planning.completed", "--json")
+    assert json.loads(planned.out)["payload"]["plan"]["steps"]
+    assert "run_subtask" in wakeful("tools", "--turn", free["turn_id"]).out
+    wrong = wakeful("run", "x", "--budget-usd", "much")
+    assert wrong.code == 2
+    assert "usd" in wrong.err and "--budget-usd 0.50" in wrong.err
+
+
 def test_the_prompt_may_come_from_stdin(process: Wakeful) -> None:
     assert process("run", "-", stdin="what is this?\n").code == 0
     assert "what is this?" in process("events").out

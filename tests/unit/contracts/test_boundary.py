@@ -6,19 +6,35 @@ import pkgutil
 import re
 import warnings
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic import BaseModel
 
 import wakeful.contracts
-from wakeful.contracts import audit, conversation_result, declarations, outcomes, principals, requests, transcript
+from wakeful.bootstrap import runtime
+from wakeful.contracts import (
+    audit,
+    conversation_result,
+    declarations,
+    outcomes,
+    packages,
+    principals,
+    requests,
+    tasks,
+    transcript,
+)
 from wakeful.contracts.policies import ActionPolicy
 from wakeful.contracts.schema import event_schema
+from wakeful.decisions.compaction_items import CompactionItem
+from wakeful.decisions.runtime_tool_policy import projected
 from wakeful.service.schemas import agent_schema, run_result_schema
+from wakeful.service.tasks import Tasks
+from wakeful.store.memory import MemoryStore
 from wakeful.tools.local.source import LocalTools
 from wakeful.tools.person import ask_person
 
-MODULES = (transcript, requests, conversation_result, outcomes, principals, declarations, audit)
+MODULES = (transcript, requests, conversation_result, outcomes, principals, declarations, audit, tasks, packages)
 MODELS: list[type[BaseModel]] = sorted(
     {
         value
@@ -30,13 +46,23 @@ MODELS: list[type[BaseModel]] = sorted(
 )
 
 
-def test_schema_ids_are_fixed_strings_with_an_integer_version() -> None:
-    ids = {
-        model.model_fields["schema_id"].default: model.model_fields["version"].default
-        for model in MODELS
-        if "schema_id" in model.model_fields
-    }
-    assert ids == {"wakeful.message": 1, "wakeful.conversation-result": 1, "wakeful.run-outcome": 1}
+@pytest.mark.spec("API-BND-05")
+async def test_schema_ids_are_fixed_strings_and_say_their_version_once() -> None:
+    models = {model for model in [*every_model(), CompactionItem] if "schema_id" in model.model_fields}
+    ids = {}
+    for model in models:
+        field = model.model_fields["schema_id"]
+        assert field.alias == "schema", model
+        (word,) = get_args(field.annotation)
+        version = model.model_fields.get("version")
+        ids[word] = get_args(version.annotation) if version is not None else ()
+    dotted = ("wakeful.message", "wakeful.conversation-result", "wakeful.run-outcome", "wakeful.compaction-item")
+    slashed = ("task-input", "execution-placement", "executor-target", "task-result", "execution-metrics")
+    assert ids == {**dict.fromkeys(dotted, (1,)), **{f"wakeful/{word}/v1": () for word in slashed}}
+    # Two envelopes are no models of their own.
+    system = runtime(MemoryStore())
+    assert (await Tasks(system).list_targets())["schema"] == "wakeful/execution-target-list/v1"
+    assert projected(())["schema"] == "wakeful/runtime-tool-policy/v1"
 
 
 @pytest.mark.spec("API-BND-04")

@@ -17,6 +17,7 @@ from wakeful.contracts.wire import Chunk, ToolCallUpdate, WireMessage
 from wakeful.decisions.chat_routing import ToChat, route
 from wakeful.service.chat import run_chat_agent
 from wakeful.service.views import thread_messages, wire_messages
+from wakeful.service.workflows import workflow_registry
 from wakeful.store.memory import MemoryStore
 
 EDITOR = {"kind": "editor", "workflow_id": "wf_1"}
@@ -27,11 +28,6 @@ def search(words: str) -> str:
     return f"found {words}"
 
 
-@tool(effect="pure", permission_class="editor_mutate")
-def build_workflow(goal: str) -> str:
-    return f"built {goal}"
-
-
 class Chat:
     """A server with one agent, and a client that keeps what it is sent."""
 
@@ -39,7 +35,7 @@ class Chat:
         self.store = MemoryStore()
         self.script = folder / "script.yaml"
         self.script.write_text(script)
-        self.agent = Agent("helper", "scripted:demo", tools=[search, build_workflow])
+        self.agent = Agent("helper", "scripted:demo", tools=[search])
         self.sent: list[WireMessage] = []
 
     async def say(self, content: str, **given: Any) -> RunResult[Any]:
@@ -117,7 +113,7 @@ async def offered(chat: Chat, **given: Any) -> set[str]:
 @pytest.mark.spec("LOOP-RUN-03")
 async def test_the_context_and_the_registry_are_not_guessed_from_each_other(tmp_path: Path) -> None:
     chat = Chat(tmp_path, "- Hello.\n")
-    registry = object()
+    registry = await workflow_registry(runtime(chat.store), chat.agent)
     assert await offered(chat) == {"search"}
     assert await offered(chat, registry=registry) == {"search"}, "a server that could is not a user who wants to"
     assert await offered(chat, chat_context=EDITOR) == {"search"}, "and the other way round"

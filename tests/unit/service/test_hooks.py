@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
-from wakeful.service.hooks import LATER, NAMES, HookRegistry, UnknownHook, hooks
+from wakeful.contracts.errors import InvalidConfig
+from wakeful.service.hooks import NAMES, HookRegistry, UnknownHook, hooks
 
 
 def registry(**names: Any) -> HookRegistry:
@@ -119,14 +119,6 @@ async def test_a_hook_can_be_taken_out_again() -> None:
     assert not here.has("loop_event")
 
 
-TABLE = """import_runtime_bundle runtime_package_run_handler execution_targets task_handler loop_event
-tool_audit_parameters pre_tool_call_decision tool_policy_providers resolved_tools write_capable_categories
-action_policy_providers tool_action_policy runtime_tool_policy execution_principal ability_invoked ability_executed
-ability_pre_execute_decision pending_action_store runtime_tool_request_created runtime_tool_result_submitted
-runtime_tool_request_timed_out runtime_tool_request_resumed task_dispatch_failed runtime_package_run_dispatch_failed
-provider_turn_retry tool_capability_denied"""
-
-
 async def test_what_a_hook_said_can_be_held_against_the_next() -> None:
     here = registry(changed="value")
     here.register("changed", lambda value: "first")
@@ -135,15 +127,7 @@ async def test_what_a_hook_said_can_be_held_against_the_next() -> None:
     assert await here.value("changed", None, hold=lambda before, after: before or after) == "first"
 
 
-def test_every_name_of_the_table_is_there_or_refused_as_later() -> None:
-    assert NAMES.keys() | LATER == set(TABLE.split())
-
-
-def test_names_of_later_parts_and_unknown_names_are_refused() -> None:
-    assert not NAMES.keys() & LATER
-    for name in LATER:
-        with pytest.raises(NotBuiltYet, match=name):
-            hooks.register(name, print)
+def test_unknown_names_are_refused() -> None:
     with pytest.raises(UnknownHook, match="no hook named 'loop_evnt'"):
         hooks.register("loop_evnt", print)
     with pytest.raises(InvalidConfig):

@@ -16,6 +16,8 @@ class WorkflowStarted(Event):
     workflow_id: str | None = None
     revision: int | None = None
     nodes: int
+    titles: dict[str, str] = {}
+    """What nodes are called for people, by id, where they are called anything."""
 
 
 class WorkflowNodeResolved(Event):

@@ -5,12 +5,12 @@ tool that does not exist. What a client sends can put its own tools before the p
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.policies import ToolPolicy
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.decisions.chat_routing import NotRouted, read_context
+from wakeful.decisions.chat_routing import ChatContext, NotRouted, read_context
 from wakeful.decisions.policy.patterns import bare
 from wakeful.decisions.policy.permissions import class_verdict
 
@@ -37,7 +37,7 @@ def compose_toolbelt(
     them and only when there is a bridge to call them by. `registry` and `send_message` are looked at only for whether
     they are there: an editor without a registry builds no workflow, and nothing can be shown to nobody.
     """
-    editing = context_kind(chat_context) == "editor" and registry is not None
+    editing = chat_context_of(chat_context).kind == "editor" and registry is not None
     reachable = tool_bridge is not None and send_message is not None
     belt: dict[str, T] = {}
     registered: set[str] = set()
@@ -60,12 +60,12 @@ def compose_toolbelt(
     return tuple(belt.values())
 
 
-def context_kind(chat_context: Mapping[str, Any] | None) -> Literal["thread", "editor"]:
-    """`thread` or `editor`; left out means `thread`. Raises InvalidValue: an unknown kind is not taken for another."""
-    context = read_context(chat_context)
+def chat_context_of(given: Mapping[str, Any] | None) -> ChatContext:
+    """Where the user is; left out means a thread. Raises InvalidValue: an unknown kind is not taken for another."""
+    context = read_context(given)
     if isinstance(context, NotRouted):
         raise InvalidValue(context.error, "chat_context", context.message, context.hint)
-    return context.kind
+    return context
 
 
 def _unlocked(declaration: ToolDeclaration, *, editing: bool, memory: bool, reachable: bool) -> bool:

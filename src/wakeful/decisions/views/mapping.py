@@ -4,11 +4,21 @@ Every view asks here before it shows a fact, and what stands in no column is not
 views share (how a call or a turn ended) are read here too, so that no two of them can say different things.
 """
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import EVENTS, AnyEvent, LimitChanged, LoopFact, ToolFailed, ToolResult, TurnStatus
+from wakeful.contracts.events import (
+    EVENTS,
+    AnyEvent,
+    LimitChanged,
+    LoopFact,
+    StopCause,
+    ToolFailed,
+    ToolResult,
+    TurnStatus,
+)
 from wakeful.contracts.tools import PREVIEW_CHARS, FailedStatus
+from wakeful.contracts.wire import WireStop
 
 WireStatus: TypeAlias = Literal["completed", "incomplete", "error", "cancelled"]
 MetadataStatus: TypeAlias = Literal["success", "error", "rejected", "timed_out", "cancelled"]
@@ -46,6 +56,10 @@ VIEWS: dict[str, Shown] = {
     "context.compaction.started": Shown(run="context"),
     "context.compaction.completed": Shown(run="context"),
     "context.compaction.failed": Shown(run="context"),
+    # While a workflow is planned and while one runs; calls of either are told as calls as well.
+    "subagent.started": Shown(wire="planning_update"),
+    "answer.rejected": Shown(wire="planning_update"),
+    "workflow.started": Shown(wire="task_update"),
     "limit.changed": Shown(wire="budget_exceeded", loop="budget_exceeded"),
     "cost.recorded": Shown(wire="cost_summary"),
     "action.required": Shown(loop="approval_required"),
@@ -61,6 +75,13 @@ TURN_STATUS: dict[TurnStatus, WireStatus] = {
     "cancelled": "cancelled",
 }
 """How a turn ended, as the wire says it."""
+
+WIRE_STOP: Final[dict[StopCause, WireStop]] = {
+    "invalid_output": "provider_error",  # the model was asked again, and what it gave never fitted
+    "node_failed": "stalled",  # what depended on the node of a workflow cannot go on
+    "runtime_error": "interrupted",  # nothing that anybody said or did ended it
+}
+"""Reasons of the log for which the wire has no word, and the word it has instead. All others are the same on both."""
 
 METADATA_STATUS: dict[FailedStatus, MetadataStatus] = {
     "failed": "error",
@@ -81,6 +102,11 @@ _OF_A_LEVEL = ("max_steps", "iterations")
 def shown(event: AnyEvent) -> Shown:
     """The names of an event in the views."""
     return VIEWS.get(event.kind, NOWHERE)
+
+
+def wire_stop(cause: StopCause) -> WireStop:
+    """Why a turn ended, in a word that clients know."""
+    return WIRE_STOP.get(cause, cast(WireStop, cause))
 
 
 def is_roots(fact: Fact) -> bool:

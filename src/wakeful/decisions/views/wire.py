@@ -2,7 +2,8 @@
 
 Exactly one `cost_summary` and then one `turn_terminal` end a turn, however it ended, and nothing follows. Once somebody
 asked the turn to stop, nothing new is shown: only how the calls ended that were under way, and the end itself. What the
-planner and a summary do is not part of the conversation and is not sent; what it cost is.
+planner and a summary do is not part of the conversation and is not sent; what it cost is. A fact that makes several
+messages has its number on the last: who has that one has them all.
 """
 
 from collections.abc import Iterable
@@ -29,7 +30,17 @@ from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.wire import BudgetExceeded, BudgetReason, Chunk, ToolCallUpdate, TurnTerminal, WireMessage
 from wakeful.decisions.costs import cost_summary
 from wakeful.decisions.run_secrets import RunSecrets
-from wakeful.decisions.views.mapping import DELTA, TURN_STATUS, VIEWS, ended, is_conversations, is_turns, shown
+from wakeful.decisions.views.mapping import (
+    DELTA,
+    TURN_STATUS,
+    VIEWS,
+    ended,
+    is_conversations,
+    is_turns,
+    shown,
+    wire_stop,
+)
+from wakeful.decisions.views.workflow_updates import WorkflowUpdates
 
 Messages: TypeAlias = list[WireMessage]
 _REASONS = frozenset(get_args(BudgetReason))
@@ -68,6 +79,7 @@ class WireView:
         self._announced: set[str] = set()
         self._stopping = False
         """Somebody asked the turn to stop."""
+        self._workflows = WorkflowUpdates(self.secrets.hide)
 
     def feed(self, recorded: Recorded) -> Messages:
         """What a stored fact is sent as."""
@@ -79,9 +91,13 @@ class WireView:
         self.secrets.take(fact)
         if not isinstance(fact.event, _COSTS_NOTHING):
             self._facts.append(recorded)
-        if is_turns(fact) and (made := self._of_turn(seq, fact)):
-            return made
-        return self._of_level(seq, fact) if is_conversations(fact) else []
+        told = [] if self._stopping else self._workflows.feed(fact, self._ids(None))
+        made = self._of_turn(seq, fact) if is_turns(fact) else []
+        if not made and is_conversations(fact):
+            made = self._of_level(seq, fact)
+        if told and not made:
+            told[-1] = told[-1].model_copy(update={"event_seq": seq})
+        return [*told, *made]
 
     def glimpse(self, step: int, glimpse: ModelGlimpse, level: str | None = None) -> Messages:
         """What a glimpse of a running attempt is sent as. One that comes too late is dropped."""
@@ -113,7 +129,7 @@ class WireView:
                 end = TurnTerminal(
                     **self._ids(seq),
                     status=TURN_STATUS[event.status],
-                    stop_reason=event.stop_reason,
+                    stop_reason=wire_stop(event.stop_reason),
                     retryable=event.retryable,
                     message=words or None,
                 )

@@ -27,6 +27,7 @@ from wakeful.store.sqlite.log import Log
 from wakeful.store.sqlite.migrations import migrate, shipped
 from wakeful.store.sqlite.owners import Owners
 from wakeful.store.sqlite.spending import Windows
+from wakeful.store.sqlite.task_runs import SqliteImportedAgents, SqliteTaskRuns
 from wakeful.store.sqlite.views import Views
 from wakeful.store.sqlite.workflows import Workflows
 from wakeful.store.sqlite.writer import PATIENCE, Writer
@@ -68,6 +69,8 @@ class SqliteStore:
         self._log = Log(sql, path, self._views)
         self._claims = Claims(sql, owners, ttl, clock)
         self._workflows = Workflows(sql)
+        self.task_runs = SqliteTaskRuns(sql, self._read, self._written)
+        self.imported_agents = SqliteImportedAgents(sql, self._read, self._written)
         self._windows = Windows(sql)
         self._blobs = Blobs(sql, path, self._writer)
         self._watches = Watches()
@@ -347,6 +350,12 @@ class SqliteStore:
         self._checkpointing = False
         self._checkpoint_at = self._writer.commits + CHECKPOINT_EVERY
         self._writer.resume()
+
+    async def _written(self, work: Callable[[], T]) -> T:
+        """A transaction that survives a power cut when this returns."""
+        done = await self._writer.submit(work)
+        await self._helper.barrier()
+        return done
 
     async def _read(self, look: Callable[[], T], agent_id: str = "") -> T:
         self._check_open()

@@ -23,6 +23,8 @@ def agent_for(
     workspace: Path | None = None,
     profile: str | None = None,
     network: bool = False,
+    subtasks: bool | None = None,
+    planning_enabled: bool | None = None,
 ) -> Agent[Any, Any]:
     """The one agent. Raises WrongRequest when several were named.
 
@@ -53,6 +55,6 @@ def agent_for(
         changes |= {"model": model, "fallbacks": ()}
     if instructions is not None:
         changes["instructions"] = instructions
-    if max_steps is not None:
-        changes["max_steps"] = max_steps
+    said = {"max_steps": max_steps, "subtasks": subtasks, "planning_enabled": planning_enabled}
+    changes |= {name: value for name, value in said.items() if value is not None}
     return agent.changed(**changes)

@@ -47,6 +47,15 @@ COMMANDS = {
     "workflow save": Command("workflow_save", "workflow save FILE", "keep a graph as a new revision", "save"),
     "workflow run": Command("workflow_run", "workflow run NAME", "run one, through the gate, as a turn of its own"),
     "workflow delete": Command("workflow_list", "workflow delete NAME", "forget one, with all revisions", "delete"),
+    "task": Command("task_show", "task", "the same as task list", "listed"),
+    "task run": Command("task_run", "task run INSTRUCTIONS", "hand a task to a target", "run"),
+    "task list": Command("task_show", "task list", "runs of tasks, newest first", "listed"),
+    "task show": Command("task_show", "task show RUN", "how one stands, and what happened to it", "show"),
+    "task resume": Command("task_run", "task resume RUN", "go on with one that was cut off or waited", "resume"),
+    "task cancel": Command("task_show", "task cancel RUN", "ask one to stop", "cancel"),
+    "targets": Command("task_run", "targets", "who takes tasks here", "targets"),
+    "package import": Command("package", "package import FILE", "register the agent of a bundle", "import_"),
+    "package run": Command("package", "package run FILE", "run a workflow of a package", "run"),
     "unknown": Command("unknown", "unknown", "calls of which nobody knows whether they happened"),
     "resolve": Command("resolve", "resolve CALL", "say whether such a call happened"),
     "requests": Command("requests", "requests", "calls that a client has to run"),
@@ -91,6 +100,9 @@ GROUPS = {
     "Workflows": (
         "workflow list", "workflow show", "workflow validate", "workflow save", "workflow run", "workflow delete",
     ),
+    "Tasks and packages": (
+        "task run", "task list", "task show", "task resume", "task cancel", "targets", "package import", "package run",
+    ),
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (
@@ -99,7 +111,7 @@ GROUPS = {
         "debug latency", "doctor", "schema",
     ),
 }  # fmt: skip
-FAMILIES = ("debug",)
+FAMILIES = ("debug", "package")
 """First words that are no command by themselves."""
 USAGE, INTERRUPTED = 2, 130
 

@@ -64,6 +64,19 @@ def command(
     max_steps: Annotated[int | None, typer.Option("--max-steps", min=1, help="Rounds at most.")] = None,
     budget_calls: Annotated[int | None, typer.Option("--budget-calls", min=1, help="Model calls at most.")] = None,
     budget_seconds: Annotated[float | None, typer.Option("--budget-seconds", help="Seconds of work at most.")] = None,
+    budget_usd: Annotated[
+        str | None, typer.Option("--budget-usd", metavar="AMOUNT", help="Dollars at most, all subtasks together.")
+    ] = None,
+    budget_tokens: Annotated[
+        int | None, typer.Option("--budget-tokens", min=1, help="Tokens at most, in and out together.")
+    ] = None,
+    subtasks: Annotated[
+        bool | None,
+        typer.Option("--subtasks/--no-subtasks", help="May it split its work? Left out: what the agent says, or no."),
+    ] = None,
+    plan: Annotated[
+        bool | None, typer.Option("--plan/--no-plan", help="Have a planner look first. Left out: as above.")
+    ] = None,
     instructions: Annotated[str | None, typer.Option("--instructions", help="What the agent is told to be.")] = None,
     workspace: WorkspaceOption = None,
     network: NetworkOption = False,
@@ -98,6 +111,8 @@ def command(
         workspace=workspace,
         network=network,
         profile=profile,
+        subtasks=subtasks,
+        planning_enabled=plan,
     )
     choices_of(resolve_model, one)  # before anything is admitted: a model nobody has must not leave a turn behind
     request = RunRequest(
@@ -105,7 +120,7 @@ def command(
         asked,
         thread=thread,
         key=key,
-        budget=_budget(one, budget_calls, budget_seconds),
+        budget=_budget(one, model_calls=budget_calls, seconds=budget_seconds, usd=budget_usd, tokens=budget_tokens),
         stream=stream,
         model_from="user" if model is not None else "agent_config" if agent is not None else "runtime",
         surface="cli_prompt",
@@ -137,14 +152,15 @@ async def _run(request: RunRequest, place: Place, progress: Silent) -> tuple[Run
         return result, await opened.unknown() if result.unknown else []
 
 
-def _budget(agent: Agent[Any, Any], calls: int | None, seconds: float | None) -> Budget | None:
-    if calls is None and seconds is None:
+def _budget(agent: Agent[Any, Any], **asked: Any) -> Budget | None:
+    """The agent's budget with what was asked for here in its place; None: whatever holds for the agent."""
+    named = {name: value for name, value in asked.items() if value is not None}
+    if not named:
         return None
-    asked = {"model_calls": calls, "seconds": seconds}
     try:
-        return (agent.budget or Budget()).changed(**{name: value for name, value in asked.items() if value is not None})
+        return (agent.budget or Budget()).changed(**named)
     except InvalidBudget as error:
-        raise InvalidConfig(error.message, f"{error.hint}, as in --budget-calls 8 --budget-seconds 60") from None
+        raise InvalidConfig(error.message, f"{error.hint}, as in --budget-calls 8 --budget-usd 0.50") from None
 
 
 def _again(progress: Silent, place: Place, tools: list[str] | None, agent: Path | None) -> str:

@@ -3,7 +3,15 @@
 from rich.text import Text
 
 from wakeful.contracts.costs import CostSummary
-from wakeful.contracts.wire import BudgetExceeded, Chunk, ToolCallUpdate, TurnTerminal, WireMessage
+from wakeful.contracts.wire import (
+    BudgetExceeded,
+    Chunk,
+    PlanningUpdate,
+    TaskUpdate,
+    ToolCallUpdate,
+    TurnTerminal,
+    WireMessage,
+)
 from wakeful.surfaces.cli.shown import arguments_text, one_line, plain
 
 INDENT = "  "
@@ -19,6 +27,12 @@ def wire_line(message: WireMessage) -> Text:
         case ToolCallUpdate():
             said = f"{'✗' if message.is_error else '✓'} {plain(message.name)}  {one_line(message.result or '')}"
             return _line(message.type, message.depth, said)
+        case PlanningUpdate():
+            more = f": {one_line(message.content)}" if message.content else ""
+            return _line(message.type, message.depth, f"{message.phase} {message.status}{more}")
+        case TaskUpdate():
+            what = message.step or message.task
+            return _line(message.type, message.depth, f"{message.event} {one_line(what.title)}")
         case BudgetExceeded():
             return _line(message.type, 0, f"{message.reason}: {message.observed:g} of {message.limit:g}")
         case CostSummary():

@@ -21,15 +21,20 @@ from event_samples import (
     turn_failed,
     turn_started,
 )
-from turn_trees import USED, began, call, did, nested_turn, round_of
+from turn_trees import USED, began, call, did, inside, nested_turn, round_of
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Recorded, published, step_id
 from wakeful.contracts.events import (
     EVENTS,
+    AnswerRejected,
     CompactionStarted,
     ContextResolved,
     CostRecorded,
     LimitChanged,
+    SubagentStarted,
     TurnInterjected,
+    WorkflowStarted,
 )
 from wakeful.contracts.models import TextDelta
 from wakeful.contracts.run_stream import RUN_EVENT, RunEvent, StatusEvent, StepEvent, TextEvent
@@ -50,11 +55,17 @@ def everything() -> list[Recorded]:
     interjected = next(one for one in ONE_OF_EACH if isinstance(one, TurnInterjected))
     compactions = [one for one in ONE_OF_EACH if one.kind.startswith("context.compaction.")]
     cost = next(one for one in ONE_OF_EACH if isinstance(one, CostRecorded))
+    drawing = SubagentStarted(
+        level_id="b", tool="build_workflow", title="", depth=1, task=UserItem(parts=(Text("Build it."),))
+    )
+    rejected = AnswerRejected(item=UserItem(parts=(Text("Again."),)), errors=("cycle",))
+    running = next(one for one in ONE_OF_EACH if isinstance(one, WorkflowStarted))
     return log(
         *START,
         *(fact(one) for one in (changed, *compactions, interjected)),
         *in_step(1, requested(), model_failed(), requested(2), completed(USED), cost, said("Looking.", "a", "b")),
         *(began("a"), began("b"), call("a", progress(1)), did("a"), call("b", tool_failed("b"))),
+        *(call("b", drawing), *inside("b", 1, in_step(1, rejected)), fact(running)),
         *round_of(2, "Done."),
         fact(LimitChanged(limit_name="tool_calls", limit=2, observed=3)),
         fact(turn_failed("incomplete", "tool_calls"), step=2),
@@ -168,6 +179,10 @@ def test_the_wire_stands_for_the_facts_of_the_standard() -> None:
         ("tool_call_update", "tool.failed"),
         ("budget_exceeded", "limit.changed"),
         ("turn_terminal", "turn.failed"),
+        # Of workflows, which the standard does not speak of.
+        ("planning_update", "subagent.started"),
+        ("planning_update", "answer.rejected"),
+        ("task_update", "workflow.started"),
     }
     by_seq = {recorded.seq: recorded.fact for recorded in facts}
     for one in sent:

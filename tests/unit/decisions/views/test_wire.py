@@ -24,7 +24,13 @@ from turn_trees import began, beside, call, did, inside, nested_turn, round_of
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.costs import CostSummary
 from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.contracts.events import LimitChanged, PlanningStarted, TurnInterruptApplied, TurnInterruptRequested
+from wakeful.contracts.events import (
+    LimitChanged,
+    PlanningStarted,
+    TurnFailed,
+    TurnInterruptApplied,
+    TurnInterruptRequested,
+)
 from wakeful.contracts.events.turns import LimitName, StopCause
 from wakeful.contracts.models import ReasoningDelta, TextDelta
 from wakeful.contracts.sensitive_names import REDACTED
@@ -36,7 +42,9 @@ from wakeful.contracts.wire import (
     ToolCallUpdate,
     TurnTerminal,
     WireMessage,
+    WireStop,
 )
+from wakeful.decisions.views.mapping import WIRE_STOP
 from wakeful.decisions.views.wire import WireView, wire_messages
 
 START = (fact(message(), step=None), fact(turn_started(), step=None))
@@ -218,12 +226,46 @@ def test_every_turn_ends_with_its_cost_and_then_one_terminal_message(end: Any, s
     assert view.ended
     assert after(view, len(facts) + 1, *round_of(2, "late"), began("a"), fact(turn_completed())) == []
     assert view.glimpse(1, TextDelta(text="late")) == []
-    spec = {
-        *("natural", "max_steps", "iterations", "subtasks", "llm_calls", "tool_calls", "wall_clock", "tokens", "bytes"),
-        *("cost", "context_budget", "stalled", "provider_error", "planner_error", "routing_not_possible"),
-        *("cancelled", "superseded", "interrupted"),
-    }
-    assert spec <= set(get_args(StopCause)), "and a few that only this runtime has"
+
+
+WORDS = {
+    *("natural", "max_steps", "iterations", "subtasks", "llm_calls", "tool_calls", "wall_clock", "tokens", "bytes"),
+    *("cost", "context_budget", "stalled", "provider_error", "planner_error", "routing_not_possible"),
+    *("cancelled", "superseded", "interrupted"),
+}
+
+
+@pytest.mark.spec("LOOP-WIRE-08")
+def test_the_cost_and_one_terminal_message_with_a_word_of_the_closed_list_end_every_turn() -> None:
+    statuses = {"incomplete": "incomplete", "failed": "error", "cancelled": "cancelled"}
+    ends: list[tuple[Any, str, str]] = [(turn_completed(), "completed", "natural")]
+    ends += [
+        (turn_failed(said_in_log, cause), status, WIRE_STOP.get(cause, cause))
+        for said_in_log, status in statuses.items()
+        for cause in get_args(StopCause)
+        if cause != "natural"
+    ]
+    for end, status, word in ends:
+        facts = log(*START, *round_of(1, "So far."), fact(end))
+        view = WireView(TURN)
+        shown = [one for recorded in facts for one in view.feed(recorded)]
+        assert [one.type for one in shown] == ["chunk", "cost_summary", "turn_terminal"]
+        last = shown[-1].model_dump(mode="json", exclude_none=True, exclude={"event_seq"})
+        said_to_client: dict[str, str] = {"message": end.message} if isinstance(end, TurnFailed) else {}
+        assert last == {
+            "type": "turn_terminal",
+            "thread_id": THREAD,
+            "turn_id": TURN,
+            "status": status,
+            "stop_reason": word,
+            "retryable": end.retryable,
+            **said_to_client,
+        }
+        assert word in WORDS
+        late = [*round_of(2, "late"), began("a"), fact(turn_completed()), fact(turn_failed())]
+        assert after(view, len(facts) + 1, *late) == [], "nothing after it"
+    assert set(get_args(WireStop)) == WORDS, "and the message itself takes no other word"
+    assert set(get_args(StopCause)) - WORDS == set(WIRE_STOP), "each word that only the log has is one of them there"
 
 
 @pytest.mark.spec("LOOP-ERR-10")

@@ -69,10 +69,13 @@ def fields(events: list[RunEvent]) -> list[dict[str, Any]]:
     return [event.model_dump(mode="json") for event in events if not isinstance(event, TextEvent)]
 
 
-async def canonical(url: str, folder: Path, *, emit: bool = True) -> tuple[list[RunEvent], str]:
+async def canonical(url: str, folder: Path, *, emit: bool = True, planning: bool = False) -> tuple[list[RunEvent], str]:
     source = from_mcp("shop", url=url, classes={"*": "network"}, reads_private=False, pins=folder / "pins.json")
     asks = {"calls": [{"name": "mcp.shop/count", "arguments": {"to": 2}}]}
-    agent = Agent("clerk", scripted([asks, "Final answer"]), tools=[source], emit_mcp_progress=emit)
+    plan = str(folder / "plan.yaml")
+    Path(plan).write_text("- 'Count to two, then answer.'\n")
+    options: dict[str, Any] = {"planning_enabled": True, "planning_model": f"scripted:{plan}"} if planning else {}
+    agent = Agent("clerk", scripted([asks, "Final answer"]), tools=[source], emit_mcp_progress=emit, **options)
     async with stream(agent, "count", store=folder / "store.db") as watched:
         events = [event async for event in watched]
     return events, watched.turn_id or ""
@@ -123,3 +126,17 @@ async def test_without_progress_the_trace_lacks_exactly_its_two_progress_events(
     assert len(quiet) == len(CANONICAL) - 2
     assert trace(silent) == quiet
     assert trace(run_stream(turn, await stored(tmp_path, turn))) == quiet
+
+
+@pytest.mark.spec("CTL-TRACE-07")
+async def test_with_planning_the_trace_is_the_same_and_the_planner_stands_between_its_first_two_events(
+    sdk_url: str, tmp_path: Path
+) -> None:
+    watched, turn = await canonical(sdk_url, tmp_path, planning=True)
+    for events in (watched, run_stream(turn, await stored(tmp_path, turn))):
+        phases = [event.phase for event in events]
+        planned = phases.count("planner")
+        assert planned > 0
+        assert phases == ["executor"] + ["planner"] * planned + ["executor"] * (len(phases) - planned - 1)
+        assert trace(events[:1] + events[1 + planned :]) == CANONICAL
+        assert trace(events[1 : 1 + planned])[0] == "step(1, started)"

@@ -1,0 +1,118 @@
+"""Taking in a chat message: read, routed, and run where it belongs.
+
+A message that goes nowhere is refused with the code of what is wrong with it, and nothing runs and nothing is stored.
+Both ways send what happens through the same channel.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from wakeful.agents.definition import Agent
+from wakeful.contracts.chat_messages import ChatMessage
+from wakeful.contracts.errors import InvalidValue, WorkflowNotFound
+from wakeful.contracts.tools import Principal
+from wakeful.decisions.chat_routing import NotRouted, ToWorkflow, route
+from wakeful.service.chat import chat_budget, check_owner, run_chat_agent, stop_earlier
+from wakeful.service.client_bridge import ClientBridge
+from wakeful.service.requests import RunRequest, Runtime
+from wakeful.service.results import RunResult
+from wakeful.service.sending import SendMessage, WireSender
+from wakeful.service.toolbelt import stated_policy
+from wakeful.service.workflow_runs import run_workflow
+from wakeful.service.workflows import WorkflowRegistry
+
+INVALID_MESSAGE = "invalid_message"
+_log = logging.getLogger("wakeful.chat")
+
+
+async def answer_message(
+    runtime: Runtime,
+    agent: Agent[Any, Any],
+    message: Mapping[str, Any],
+    *,
+    user_id: str,
+    send_message: SendMessage,
+    registry: WorkflowRegistry | None = None,
+    bridge: ClientBridge | None = None,
+    agents: tuple[Agent[Any, Any], ...] = (),
+) -> RunResult[Any]:
+    """Answer a message of whoever the connection was authenticated as. `agents` are those that nodes may name.
+
+    Raises InvalidValue (`unsupported_route`, `invalid_chat_context`, `invalid_workflow_target`, `invalid_message`,
+    `invalid_workflow_input`), WorkflowNotFound and NotEntitled before anything runs.
+    """
+    routed = route(message)
+    if isinstance(routed, NotRouted):
+        raise InvalidValue(routed.error, "", routed.message, routed.hint)
+    if routed.ignored:
+        _log.debug("fields of a message that change nothing: %s", ", ".join(routed.ignored))
+    read = _read(message)
+    if isinstance(routed, ToWorkflow):
+        return await _run_saved(runtime, agent, routed.workflow_id, read, user_id, send_message, registry, agents)
+    if not read.provider or not read.model:
+        missing = "provider" if not read.provider else "model"
+        raise InvalidValue(INVALID_MESSAGE, missing, "it is not said which model answers", "give provider and model")
+    return await run_chat_agent(
+        runtime,
+        agent,
+        thread_id=read.thread_id,
+        user_id=user_id,
+        provider=read.provider,
+        model=read.model,
+        chat_context=message.get("chat_context"),
+        registry=registry,
+        content=read.content,
+        collections=read.collections,
+        memory_enabled=read.memory_enabled,
+        request_seq=read.request_seq,
+        send_message=send_message,
+        supersede=read.supersede,
+        bridge=bridge,
+        agents=agents,
+    )
+
+
+def _read(message: Mapping[str, Any]) -> ChatMessage:
+    try:
+        return ChatMessage.model_validate(dict(message))
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        path = ".".join(map(str, wrong["loc"]))
+        raise InvalidValue(INVALID_MESSAGE, path, wrong["msg"], "thread_id and content are texts") from None
+
+
+async def _run_saved(
+    runtime: Runtime,
+    agent: Agent[Any, Any],
+    workflow_id: str,
+    message: ChatMessage,
+    user_id: str,
+    send_message: SendMessage,
+    registry: WorkflowRegistry | None,
+    agents: tuple[Agent[Any, Any], ...],
+) -> RunResult[Any]:
+    """A saved workflow, as it is: no model is asked about it but those of its own nodes."""
+    if registry is None:
+        raise WorkflowNotFound(f"there is no workflow {workflow_id!r}: this server has no registry of workflows")
+    saved = await registry.get(workflow_id)
+    await check_owner(runtime, agent.name, message.thread_id, user_id)
+    if message.supersede:
+        await stop_earlier(runtime, agent.name, message.thread_id, user_id)
+    async with WireSender(send_message, keys=tuple(runtime.surroundings.secrets())) as sender:
+        request = RunRequest(
+            agent.changed(policy=stated_policy(agent, "thread")),
+            message.content,
+            context={"request_seq": message.request_seq},
+            principal=Principal(id=user_id),
+            thread=message.thread_id,
+            budget=chat_budget(agent),
+            watcher=sender,
+            on_turn=sender.begun,
+            agents=agents,
+        )
+        result = (await run_workflow(runtime, registry, saved, request, message.workflow_inputs)).run
+        sender.facts(result.facts())
+        return result

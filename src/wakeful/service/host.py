@@ -1,0 +1,91 @@
+"""Everything a host can be asked for, in one place: its agents, its tasks, its packages, and all its abilities.
+
+One host is made for one caller: who asks is settled before anything is asked.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from wakeful.agents.definition import Agent
+from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.principals import ExecutionPrincipal
+from wakeful.service.abilities import Abilities, Ability
+from wakeful.service.agent_registry import AgentRegistry
+from wakeful.service.bundles import BundleImporter
+from wakeful.service.chat_ability import ChatAbility
+from wakeful.service.hooks import HookRegistry
+from wakeful.service.hooks import hooks as default_hooks
+from wakeful.service.package_abilities import PackageAbilities
+from wakeful.service.packages import PackageRuns
+from wakeful.service.requests import Runtime
+from wakeful.service.run_access import RunAccess
+from wakeful.service.runtime_tool_abilities import RuntimeToolAbilities
+from wakeful.service.task_abilities import TaskAbilities
+from wakeful.service.tasks import Control, Tasks
+from wakeful.tools.function import Tool
+
+
+class Host:
+    """A host as one caller meets it."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        caller: ExecutionPrincipal | None,
+        *,
+        agents: Iterable[Agent[Any, Any]] = (),
+        tools: Sequence[Tool[Any]] = (),
+        abilities: Iterable[Ability] = (),
+        hooks: HookRegistry = default_hooks,
+        access: RunAccess | None = None,
+        status_handler: Control | None = None,
+        cancel_handler: Control | None = None,
+    ) -> None:
+        self.caller = caller
+        self.agents = AgentRegistry(runtime, agents, tools)
+        self.tasks = Tasks(
+            runtime,
+            self.agents,
+            hooks=hooks,
+            access=access,
+            status_handler=status_handler,
+            cancel_handler=cancel_handler,
+        )
+        self.packages = PackageRuns(runtime, hooks=hooks)
+        self.bundles = BundleImporter(self.agents, hooks=hooks)
+        self.abilities = Abilities.on(runtime, hooks)
+        asks = self._asks
+        RuntimeToolAbilities(runtime, asks, hooks=hooks).register(self.abilities)
+        TaskAbilities(self.tasks, asks, access).register(self.abilities)
+        ChatAbility(runtime, self.agents, asks, hooks=hooks).register(self.abilities)
+        PackageAbilities(self.packages, asks, access).register(self.abilities)
+        for ability in abilities:
+            self.abilities.register(ability)
+
+    def _asks(self) -> ExecutionPrincipal | None:
+        return self.caller
+
+
+class OwnAbilities:
+    """The abilities that the code of this process brings, besides wakeful's own."""
+
+    def __init__(self) -> None:
+        self._abilities: dict[str, Ability] = {}
+
+    def register(self, ability: Ability) -> Callable[[], None]:
+        """Add one; the returned callable takes it out again. Raises InvalidConfig for a name that is taken."""
+        if not ability.name.strip() or ability.name in self._abilities:
+            raise InvalidConfig(f"an ability cannot be called {ability.name!r}: it is blank or taken")
+        self._abilities[ability.name] = ability
+
+        def remove() -> None:
+            self._abilities.pop(ability.name, None)
+
+        return remove
+
+    def all(self) -> tuple[Ability, ...]:
+        return tuple(self._abilities.values())
+
+
+abilities = OwnAbilities()
+"""Those of this process."""

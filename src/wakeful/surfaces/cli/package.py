@@ -1,0 +1,83 @@
+"""`wakeful package import` and `run`: agents from bundles, and runs of packages for whoever handles them here."""
+
+import asyncio
+import json as json_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.service.package_abilities import RUN
+from wakeful.surfaces.cli.hosting import HostCode, opened_host
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, ToolsOption
+from wakeful.surfaces.cli.places import Place, store_to_write
+from wakeful.surfaces.cli.problems import WrongRequest, complain, note
+from wakeful.surfaces.cli.shown import json_text, out, plain
+
+FAILED = 1
+
+
+def import_(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Bundles, as JSON.")],
+    on_conflict: Annotated[
+        str, typer.Option("--on-conflict", metavar="error|skip|upgrade", help="When an agent of that name is there.")
+    ] = "upgrade",
+    slug: Annotated[str | None, typer.Option("--slug", help="What the agent is to be called.")] = None,
+    tools: ToolsOption = None,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Register the agents of bundles in the store. Tools they name come from --tools; a bundle brings no code."""
+    place = store_to_write(store)
+    given = {"on_conflict": on_conflict, **({"slug": slug} if slug is not None else {})}
+    results = asyncio.run(_import(place, HostCode(tools), [{"source": str(file)} for file in files], given))
+    if json:
+        out(json_text(results, indent=2))
+    for result, file in zip(results, files, strict=True):
+        if not result["success"]:
+            complain(f"{file}: {result['error']['code']}: {result['error']['message']}")
+        elif not json:
+            out(f"{plain(str(result.get('agent_slug', file)))} {result.get('status', 'imported')}")
+    if not all(result["success"] for result in results):
+        raise typer.Exit(FAILED)
+
+
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The request, as JSON: package, workflow, input, ...")],
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Run a workflow of a package. An installed package has to bring the handler (hook runtime_package_run_handler)."""
+    place = store_to_write(store)
+    result = asyncio.run(_run(place, _read(file)))
+    out(json_text(result if json else result["result"], indent=2))
+    note(f"{result['run_id']} {result['status']}")
+    if result["status"] in ("failed", "cancelled"):
+        raise typer.Exit(FAILED)
+
+
+async def _import(
+    place: Place, code: HostCode, specs: list[dict[str, Any]], given: dict[str, Any]
+) -> list[dict[str, Any]]:
+    async with opened_host(place, code) as host:
+        return await host.bundles.import_all(specs, given)
+
+
+async def _run(place: Place, request: dict[str, Any]) -> dict[str, Any]:
+    async with opened_host(place, HostCode()) as host:
+        answer: dict[str, Any] = await host.abilities.call(RUN, request)
+        return answer
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        request = json_module.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise WrongRequest(f"{file} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise WrongRequest(f"{file} is no JSON: {error}") from None
+    if not isinstance(request, dict):
+        raise WrongRequest(
+            f"{file} holds a {type(request).__name__}, not a request", '{"package": ..., "workflow": ...}'
+        )
+    return request

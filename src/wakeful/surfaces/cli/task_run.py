@@ -1,0 +1,150 @@
+"""`wakeful task run` and `resume`, and `wakeful targets`: hand a task to a target, and see who takes them."""
+
+import asyncio
+import contextlib
+import json as json_module
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.contracts.tasks import ExecutorTarget, TaskResult
+from wakeful.surfaces.cli.hosting import OPERATOR, HostCode, opened_host
+from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, ToolsOption
+from wakeful.surfaces.cli.places import Place, store_to_read, store_to_write
+from wakeful.surfaces.cli.problems import WrongRequest, note
+from wakeful.surfaces.cli.shown import columns, json_text, one_line, out, plain
+from wakeful.surfaces.cli.task_show import RunArgument, how_to_go_on
+
+FAILED, WAITS = 1, 3
+InputsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input", "-i", metavar="NAME=VALUE", help="Input; JSON where it is JSON. May be given several times."
+    ),
+]
+
+
+def run(
+    instructions: Annotated[str, typer.Argument(metavar="INSTRUCTIONS", help="What is to be done.")],
+    task: Annotated[str, typer.Option("--task", metavar="ID", help="What the task is called.")] = "task",
+    inputs: InputsOption = None,
+    name: Annotated[
+        str | None, typer.Option("--as", metavar="AGENT", help="The agent, where the target runs agents.")
+    ] = None,
+    target: Annotated[str | None, typer.Option("--target", metavar="ID", help="The target you prefer.")] = None,
+    allow: Annotated[list[str] | None, typer.Option("--allow", metavar="ID", help="Only these targets.")] = None,
+    resource_class: Annotated[str, typer.Option("--class", metavar="CLASS", help="What it needs to run on.")] = "",
+    need: Annotated[
+        list[str] | None, typer.Option("--need", metavar="CAPABILITY", help="What the target must do.")
+    ] = None,
+    session: Annotated[str | None, typer.Option("--session", metavar="ID", help="The session it belongs to.")] = None,
+    run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="Good for one run.")] = None,
+    tools: ToolsOption = None,
+    agent: AgentOption = None,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Hand a task to a target and wait for what it says. The built-in target, local, runs it as a turn of an agent."""
+    place = store_to_write(store)
+    given: dict[str, Any] = {
+        "task": {"id": task, "instructions": instructions, "input": _inputs(inputs or [])},
+        "placement": {
+            "preferred_target": target,
+            "allowed_targets": allow or [],
+            "resource_class": resource_class,
+            "required_capabilities": need or [],
+        },
+        "metadata": {"agent": name} if name is not None else {},
+        "session_id": session,
+        "run_id": run_id,
+    }
+    _tell(asyncio.run(_run(place, HostCode(tools, agent), given)), place, as_json=json)
+
+
+def resume(
+    run: RunArgument,
+    tools: ToolsOption = None,
+    agent: AgentOption = None,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Go on with a run of the built-in target that was cut off, or that waited for somebody."""
+    place = store_to_read(store)
+    _tell(asyncio.run(_resume(place, HostCode(tools, agent), run)), place, as_json=json)
+
+
+def targets(
+    tools: ToolsOption = None, agent: AgentOption = None, json: JsonOption = False, store: StoreOption = None
+) -> None:
+    """List who takes tasks here: the runtime itself, where it has an agent, and what installed packages bring."""
+    place = store_to_write(store)
+    listed = asyncio.run(_targets(place, HostCode(tools, agent)))
+    if json:
+        out(json_text([target.to_wire() for target in listed], indent=2))
+    elif listed:
+        cells = [
+            (target.id, target.kind, ", ".join(target.capabilities), ", ".join(target.resource_classes) or "any",
+             one_line(target.description, 80))
+            for target in listed
+        ]  # fmt: skip
+        out(columns(cells, ("ID", "KIND", "CAPABILITIES", "CLASSES", "WHAT")))
+    else:
+        out("nobody takes tasks here")
+        out(
+            f"supply an agent (--tools MODULE:AGENT or --agent FILE), or import one: wakeful package import{place.flag}"
+        )
+
+
+async def _run(place: Place, code: HostCode, given: dict[str, Any]) -> TaskResult:
+    async with opened_host(place, code) as host:
+        with contextlib.redirect_stdout(sys.stderr):
+            return await host.tasks.run(given, OPERATOR)
+
+
+async def _resume(place: Place, code: HostCode, run: str) -> TaskResult:
+    async with opened_host(place, code) as host:
+        known = await host.tasks.find(run, OPERATOR)
+        with contextlib.redirect_stdout(sys.stderr):
+            return await host.tasks.resume(known.session_id, known.run_id, OPERATOR)
+
+
+async def _targets(place: Place, code: HostCode) -> tuple[ExecutorTarget, ...]:
+    async with opened_host(place, code) as host:
+        return await host.tasks.targets()
+
+
+def _inputs(given: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise WrongRequest(f"--input {each} is not NAME=VALUE", "for example: --input month=5")
+        if name in values:
+            raise WrongRequest(f"--input {name} is given twice", "leave one of them out")
+        try:
+            values[name] = json_module.loads(value)
+        except ValueError:
+            values[name] = value
+    return values
+
+
+def _tell(result: TaskResult, place: Place, *, as_json: bool) -> None:
+    fallback = result.diagnostics.get("placement_fallback")
+    if fallback is not None:
+        note(f"{fallback['preferred_target']} was not chosen: {fallback['reason']}; {fallback['selected_target']} was")
+    if as_json:
+        out(json_text(result.to_wire(), indent=2))
+    elif result.status == "succeeded":
+        answer = result.output
+        out(plain(answer) if isinstance(answer, str) else json_text(answer, indent=2))
+        note(f"{result.run_id} succeeded; wakeful task show {result.run_id}{place.flag}")
+    else:
+        why = result.diagnostics.get("error_message")
+        note(f"{result.run_id} {result.status}{f': {why}' if why else ''}")
+        for line in how_to_go_on(result, place):
+            note(line)
+    if not result.is_over:
+        raise typer.Exit(WAITS)
+    if result.status != "succeeded":
+        raise typer.Exit(FAILED)

@@ -1,0 +1,104 @@
+"""`wakeful task list`, `show` and `cancel`: runs of tasks, here and elsewhere. What is sensitive is not shown."""
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.contracts.tasks import TaskResult
+from wakeful.decisions.redaction import redact
+from wakeful.surfaces.cli.hosting import OPERATOR, HostCode, opened_host
+from wakeful.surfaces.cli.options import JsonOption, StoreOption
+from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.shown import columns, json_text, one_line, out, plain
+
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="As `wakeful task list` shows it; its beginning will do.")
+]
+
+
+def listed(
+    limit: Annotated[int, typer.Option("--limit", min=1, help="So many of the newest.")] = 20,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """List the runs of tasks, newest first."""
+    place = store_to_read(store)
+    runs = [redact(result.to_wire()) for result in asyncio.run(_all(place, limit))]
+    if json:
+        out(json_text(runs, indent=2))
+    elif runs:
+        cells = [
+            (run["run_id"], run["status"], run["executor_id"], run["updated_at"], one_line(_about(run), 80))
+            for run in runs
+        ]
+        out(columns(cells, ("RUN", "STATUS", "TARGET", "SINCE", "WHAT")))
+    else:
+        out("no task was run here")
+
+
+def show(run: RunArgument, json: JsonOption = False, store: StoreOption = None) -> None:
+    """Show a run: how it stands, what came of it, and what happened to it."""
+    place = store_to_read(store)
+    result, events = asyncio.run(_one(place, run))
+    shown: dict[str, Any] = redact(result.to_wire())
+    if json:
+        out(json_text({**shown, "log": redact(events)}, indent=2))
+        return
+    out(
+        [
+            f"{plain(result.run_id)}  {result.status}",
+            f"session  {plain(result.session_id)}",
+            f"target   {plain(result.executor_id)}",
+            f"began    {result.started_at}, last changed {result.updated_at}",
+        ]
+    )
+    for name in ("output", "diagnostics", "provenance"):
+        if shown[name]:
+            out(f"{name:<8} {json_text(shown[name]) if not isinstance(shown[name], str) else plain(shown[name])}")
+    out(["", *(f"{event['at']}  {event['event']}" for event in events)])
+    out(how_to_go_on(result, place))
+
+
+def cancel(run: RunArgument, store: StoreOption = None) -> None:
+    """Ask a run to stop. Safe to repeat."""
+    place = store_to_read(store)
+    asked, result = asyncio.run(_cancel(place, run))
+    if asked:
+        out(f"{result.run_id} is asked to stop: {result.status}")
+    else:
+        out(f"{result.run_id} is over already: {result.status}")
+
+
+def how_to_go_on(result: TaskResult, place: Place) -> list[str]:
+    """What to type next, for a run that is not over."""
+    if result.is_over:
+        return []
+    waits = result.diagnostics.get("waiting_for")
+    lines = [f"it waits for a person: wakeful approvals{place.flag}"] if waits == "approval_required" else []
+    lines += [f"it waits for a client: wakeful requests{place.flag}"] if waits == "runtime_tool_pending" else []
+    if result.executor_id == "local":
+        lines.append(f"to go on: wakeful task resume {result.run_id}{place.flag}")
+    return [*lines, f"to stop it: wakeful task cancel {result.run_id}{place.flag}"]
+
+
+async def _all(place: Place, limit: int) -> list[TaskResult]:
+    async with opened_host(place, HostCode()) as host:
+        return await host.tasks.all(OPERATOR, limit)
+
+
+async def _one(place: Place, named: str) -> tuple[TaskResult, list[dict[str, Any]]]:
+    async with opened_host(place, HostCode()) as host:
+        run = await host.tasks.find(named, OPERATOR)
+        return run, await host.tasks.events(run.session_id, run.run_id, OPERATOR)
+
+
+async def _cancel(place: Place, named: str) -> tuple[bool, TaskResult]:
+    async with opened_host(place, HostCode()) as host:
+        run = await host.tasks.find(named, OPERATOR)
+        return await host.tasks.cancel(run.session_id, run.run_id, OPERATOR)
+
+
+def _about(run: dict[str, Any]) -> str:
+    said = run["diagnostics"].get("error_message") or run["diagnostics"].get("waiting_for") or run["output"] or ""
+    return said if isinstance(said, str) else json_text(said)
