@@ -16,16 +16,18 @@ from typing import Any
 
 from store_facts import claimed, started
 from wakeful import Agent, RunContext, SpendWindow, run, tool
+from wakeful.bootstrap import runtime
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import WindowFull
-from wakeful.contracts.events import BudgetNoticed, ModelRequested
+from wakeful.contracts.events import BudgetNoticed, ModelRequested, TurnSuspended
 from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
 from wakeful.contracts.spending import WindowRef, nanodollars
 from wakeful.ports import ModelRequest, Store
 from wakeful.providers.prices import IN_CODE, Listed, Price
 from wakeful.service.replay import replay_turn
+from wakeful.service.spending import grant
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import Ledger
 
@@ -89,6 +91,29 @@ def spends(store: Store, ledger: Ledger) -> None:
         assert await store.spending() == rows
         row = await store.turn(result.turn_id)
         assert row is not None and (await replay_turn(store, row)).divergence is None
+
+    asyncio.run(main())
+
+
+def pauses(store: Store, ledger: Ledger) -> None:
+    """A run that uses its month up, rests, is granted more and goes on."""
+
+    async def main() -> None:
+        model = Paid(ledger)
+        spender = Agent("spender", model, tools=[book], spend_windows=[SpendWindow("month", "0.25")])
+        result = await run(spender, "go", deps=ledger, store=store, key="k")
+        if not result.completed:
+            assert (result.stop_reason, result.status) == ("cost", "incomplete"), result.message
+            await grant(runtime(store), "agent:spender", "5")
+            result = await run(spender, "go", deps=ledger, store=store, key="k")
+        assert result.completed, result.message
+        (row,) = await store.spending()
+        assert row.granted >= nanodollars("5") and row.held == 0
+        assert model.asked() * nanodollars("0.1") <= row.spent <= row.limit + row.granted
+        rested = [entry for entry in result.facts() if isinstance(entry.fact.event, TurnSuspended)]
+        assert len(rested) == 1, "it rested once, whoever looked at it meanwhile"
+        turn = await store.turn(result.turn_id)
+        assert turn is not None and (await replay_turn(store, turn)).divergence is None
 
     asyncio.run(main())
 

@@ -108,7 +108,7 @@ def test_of_several_full_windows_the_one_that_takes_longest_is_named() -> None:
     full = passed_by((hour, day), rows, nanodollars("0.2"))
     assert full is not None and (full.scope, full.needed, full.allowed) == ("agent:ops", "0.2", "1")
     assert not full.is_hopeless
-    both = passed_by((hour, day), {**rows, day.key: rows[day.key]._replace(spent=nanodollars(2))}, nanodollars("0.2"))
+    both = passed_by((hour, day), {**rows, day.key: rows[day.key]._replace(spent=nanodollars("2"))}, nanodollars("0.2"))
     assert both is not None and both.scope == "runtime"
     assert window_words(both) == "the day of the runtime, which turns at 2027-01-16T00:00:00.000Z"
     never = passed_by((hour, day), rows, nanodollars("1.5"))

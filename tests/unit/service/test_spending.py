@@ -10,7 +10,7 @@ import pytest
 
 from engine_runs import facts_of, kinds, of_kind
 from store_facts import NOON, claimed
-from wakeful import Agent, Budget, SpendWindow, run
+from wakeful import Agent, Budget, SpendWindow, resume_all, run
 from wakeful.bootstrap import runtime
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
@@ -27,6 +27,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
 from wakeful.contracts.spending import WindowRef, nanodollars
 from wakeful.contracts.tools import Principal
+from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.decisions.spend_windows import OwnerWindows
 from wakeful.ports import Claim, ModelRequest, Store
 from wakeful.providers.prices import IN_CODE, Listed, Price
@@ -34,6 +35,8 @@ from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.spending import STREAM, grant, spending
 from wakeful.service.turns import resume_turn, run_turn
+from wakeful.service.workflow_runs import run_workflow
+from wakeful.service.workflows import workflow_registry
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing import FixedClock
 from wakeful.testing.wrapped_store import WrappedStore
@@ -388,3 +391,34 @@ async def test_a_sibling_that_settles_makes_room_and_is_waited_for(system: Runti
     (row,) = await system.store.spending()
     assert (row.spent, row.held) == (nanodollars("0.4"), 0)
     await agrees(system.store, result.turn_id)
+
+
+async def test_the_same_line_and_resume_all_go_on_once_there_is_money(memory: Memory) -> None:
+    store = MemoryStore(memory)
+    ops = agent(Paid(rounds=2), SpendWindow("month", "0.25"))
+    first = await run(ops, "go", store=store, key="a")
+    second = await run(ops, "go", store=store, key="b", thread="queue")
+    third = await run(ops, "go on", store=store, key="c", thread="queue")
+    assert {each.stop_reason for each in (first, second, third)} == {"cost"}, "what was admitted waits in its order"
+    assert {each.stop_reason for each in await resume_all(store, [ops])} == {"cost"}
+    await grant(runtime(store), "agent:ops", 5)
+    assert (await run(ops, "go", store=store, key="a")).completed
+    rest = await resume_all(store, [ops])
+    assert [(each.turn_id, each.completed) for each in rest] == [(second.turn_id, True), (third.turn_id, True)]
+
+
+async def test_an_agent_inside_a_workflow_spends_from_its_own_window(system: Runtime) -> None:
+    nodes = [{"id": name, "kind": "agent", "ref": "writer", "inputs": {"input": "go"}} for name in ("one", "two")]
+    graph = WorkflowGraph.model_validate({"name": "letters", "nodes": nodes, "edges": []})
+    model = Paid()
+    writer = agent(model, day("0.25"), name="writer")
+    desk = agent(Paid(), name="desk")
+    registry = await workflow_registry(system, desk, (writer,))
+    outcome = await run_workflow(system, registry, graph, RunRequest(desk, "", agents=(writer,)))
+    assert (outcome.run.stop_reason, model.asked) == ("cost", 1)
+    assert "the day of agent writer" in outcome.run.message
+    await grant(system, "agent:writer", "1")
+    done = await resume_turn(system, outcome.run.turn_id, [desk, writer])
+    assert (done.completed, model.asked) == (True, 2)
+    assert [(row.scope, row.spent) for row in await spending(system)] == [("agent:writer", nanodollars("0.2"))]
+    await agrees(system.store, outcome.run.turn_id)

@@ -52,6 +52,6 @@ def test_windows_of_the_runtime_of_principals_and_whose_days_they_are(tmp_path: 
     ],
 )
 def test_a_line_that_cannot_be_read_is_an_error_with_its_place(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(InvalidConfig) as refused:
+    with pytest.raises(InvalidConfig, match=words) as refused:
         said(tmp_path, text)
-    assert refused.match(words) and "wakeful.toml" in str(refused.value)
+    assert "wakeful.toml" in str(refused.value)

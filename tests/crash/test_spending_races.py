@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,11 @@ ROUNDS = 25
 TESTS = Path(__file__).parent.parent
 
 
-def test_a_run_that_is_killed_anywhere_has_paid_for_all_it_asked_and_never_more_than_the_window() -> None:
-    report = kill_everywhere(spending.spends)
+@pytest.mark.parametrize("scenario", [spending.spends, spending.pauses], ids=lambda scenario: scenario.__name__)
+def test_a_run_that_is_killed_anywhere_has_paid_for_all_it_asked_and_never_more_than_the_window(
+    scenario: Callable[..., None],
+) -> None:
+    report = kill_everywhere(scenario)
     assert report.kills + len(report.unreached) == report.points > 10
 
 
