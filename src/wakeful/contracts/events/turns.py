@@ -9,8 +9,8 @@ from wakeful.contracts.conversation import Item, UserItem
 from wakeful.contracts.events.base import TURN, Event, Need, Preview
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderAttemptTimeline, TokenUsage
-from wakeful.contracts.spending import WindowPassed
 from wakeful.contracts.policies import PolicyContext
+from wakeful.contracts.spending import WindowPassed
 
 TurnStatus: TypeAlias = Literal["completed", "incomplete", "failed", "cancelled"]
 StopCause: TypeAlias = Literal[
