@@ -62,7 +62,7 @@ async def run_chat_agent(
         raise NotBuiltYet("memory_enabled=True", "give False")
     context = chat_context_of(chat_context)
     await check_owner(runtime, agent.name, thread_id, user_id)
-    speaking = await _with_belt(agent, chat_context, registry, bridge, send_message)
+    speaking = await with_belt(agent, chat_context, registry, bridge, send_message)
     async with WireSender(send_message, keys=tuple(runtime.surroundings.secrets())) as sender:
         request = RunRequest(
             speaking.changed(model=f"{provider}:{model}", fallbacks=()),
@@ -81,11 +81,17 @@ async def run_chat_agent(
             registry=registry,
             agents=agents,
         )
-        result = await run_turn(runtime, request)
-        while bridge is not None and result.runtime_tools and await bridge.answered(result):
-            result = await continue_turn(runtime, result.turn_id, request)
-        sender.facts(result.facts())  # whatever somebody else did with the turn: a cancel that ended it at rest
-        return result
+        return await until_it_rests(runtime, request, await run_turn(runtime, request), bridge, sender)
+
+
+async def until_it_rests(
+    runtime: Runtime, request: RunRequest, result: RunResult[Any], bridge: ClientBridge | None, sender: WireSender
+) -> RunResult[Any]:
+    """Go on with a turn for as long as it rests on nothing but what the client at the other end answers."""
+    while bridge is not None and result.runtime_tools and await bridge.answered(result):
+        result = await continue_turn(runtime, result.turn_id, request)
+    sender.facts(result.facts())  # whatever somebody else did with the turn: a cancel that ended it at rest
+    return result
 
 
 def chat_budget(agent: Agent[Any, Any]) -> Budget:
@@ -105,7 +111,7 @@ async def check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: 
             )
 
 
-async def _with_belt(
+async def with_belt(
     agent: Agent[Any, Any],
     chat_context: Mapping[str, Any] | None,
     registry: WorkflowRegistry | None,
