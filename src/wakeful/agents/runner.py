@@ -32,6 +32,8 @@ class TurnRunner:
         self._waiter: asyncio.Future[None] | None = None
         self._look = False
         """An outsider wrote something: fetch it even when there is nothing to write."""
+        self._spoken = False
+        """It did since the last append: what it wrote is heard before anything new is decided."""
         self._broken: BaseException | None = None
         self._answers = (0, 0)
         """How many standing answers, given and taken back, the catalogue on record knows of."""
@@ -47,6 +49,7 @@ class TurnRunner:
         outcomes = opening
         self._answers = _answers(state)
         self.steps.waiting.reopen(state.all_open_calls())
+        self.steps.stop_again()
         try:
             while True:
                 outcomes = await self._pass(outcomes)
@@ -69,6 +72,13 @@ class TurnRunner:
         """One turn of the loop; returns outcomes that have to be taken in at once."""
         work, steps = self._work, self.steps
         state = work.state
+        if self._spoken and outcomes:
+            self._spoken = False
+            heard = await work.store.append(work.claim, [])
+            for other in heard:
+                evolve(state, other.fact)
+            if heard:
+                work.show(heard, [], work.claim.seen + 1)
         facts = list(outcomes)
         if work.windows is None:
             for fact in outcomes:
@@ -88,7 +98,7 @@ class TurnRunner:
                 break  # somebody was asked: the answer will be an outcome
         if not facts and not self._look:
             return []
-        self._look = False
+        self._look = self._spoken = False
         rest = state.phase in ("ended", "suspended")
         barrier = rest or any(start.needs_barrier for start in starts)
         try:
@@ -112,6 +122,8 @@ class TurnRunner:
             if start.needs_barrier:
                 await work.store.hold(work.claim)
             start.begin(first + start.fact_index)
+        if state.to_call_off:
+            steps.call_off()
         if _answers(state) != self._answers:
             self._answers = _answers(state)
             # Somebody gave a standing answer or took one back: what the turn's tools are is on record again before
@@ -210,6 +222,7 @@ class TurnRunner:
         try:
             while True:
                 await watch.wait()
+                self._spoken = True
                 self._look_again()
         finally:
             watch.close()
@@ -222,7 +235,9 @@ class TurnRunner:
             if left <= 0:
                 break
             await work.clock.sleep(left)
-        if seconds is not None and work.state.stop is None and work.state.phase not in ("ended", "suspended"):
+        state = work.state
+        lets_finish = state.stop is None or (state.stop.interrupt_id is not None and not state.stop.is_overdue)
+        if seconds is not None and lets_finish and state.phase not in ("ended", "suspended"):
             self.post([work.out_of_time(seconds)])
 
 

@@ -15,6 +15,7 @@ WakefulError
 │   ├── KeyReused              the key belongs to another prompt or agent
 │   ├── DepsMissing            tools need deps and none were given
 │   ├── TurnNotFound, CallNotFound, ApprovalNotFound, RequestNotFound
+│   ├── TurnOver               the turn has ended, and what was asked of it cannot be done
 │   ├── WorkflowNotFound, WorkflowNameTaken
 │   ├── InvalidWorkflow        a graph that does not hold together
 │   ├── NotEntitled            somebody else has to decide this
@@ -143,6 +144,10 @@ class DepsMissing(ForTheCaller):
 
 class TurnNotFound(ForTheCaller):
     """No such turn in this store."""
+
+
+class TurnOver(ForTheCaller):
+    """The turn has ended: what was asked of it cannot be done any more."""
 
 
 class ApprovalNotFound(ForTheCaller):

@@ -173,7 +173,12 @@ class Replay:
             case LimitChanged():
                 return self._limited(fact, event)
             case TurnInterruptApplied():
-                stop = StopWork(event.cancelled_tool_call_ids, event.skipped_tool_call_ids)
+                stop = StopWork(
+                    event.cancelled_tool_call_ids,
+                    event.skipped_tool_call_ids,
+                    event.blocking_tool_call_ids,
+                    event.cancelled_children,
+                )
                 return self._one_of(fact, stop) or self._same_interrupt(event)
             case AnswerRejected() if fact.level is not None:
                 return self._one_of(fact, EndLevel(fact.level))  # what is wrong with it is judged by code
@@ -438,7 +443,10 @@ class Replay:
         step = HitLimit(event.limit_name, event.limit, event.observed, event.what)
         difference = self._one_of(fact, step)
         seconds = self.state.limits.seconds
-        if difference is None or event.limit_name != "wall_clock" or seconds != event.limit or self.state.stop:
+        if difference is None or event.limit_name != "wall_clock" or seconds != event.limit:
+            return difference
+        stop = self.state.stop
+        if stop is not None and (stop.interrupt_id is None or stop.is_overdue):
             return difference
         # The timer's own word: it watches what is under way, and needs no decision to speak.
         state = self.state
@@ -477,7 +485,7 @@ class Replay:
 
     def _same_interrupt(self, event: TurnInterruptApplied) -> Difference | None:
         stop = self.state.stop
-        wanted = (stop.interrupt_id or f"limit:{stop.reason}") if stop is not None else "none"
+        wanted = stop.told_as if stop is not None else "none"
         return None if event.interrupt_id == wanted else Difference(event.interrupt_id, wanted)
 
     def _same_patience(self, event: AnswerAccepted | AnswerRejected) -> Difference | None:
@@ -544,6 +552,8 @@ class Replay:
 def _because(event: ToolFailed) -> Because:
     if event.tool_error.kind == DEPENDENCY_FAILED:
         return "dependency"
+    if event.abort_reason == "sibling_failed":
+        return "sibling"
     if event.error_category == "sibling_canceled":
         return "completed"
     return "budget" if event.abort_reason == "budget" else "cancelled"

@@ -16,8 +16,8 @@ from wakeful.contracts.tasks import ExecutorTarget, TaskInput, TaskOwner, TaskSt
 from wakeful.contracts.tools import Principal
 from wakeful.ports import TurnRow
 from wakeful.service.agent_registry import AgentRegistry, RegisteredAgent
-from wakeful.service.cancelling import cancel_turn
 from wakeful.service.chat import check_owner
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
 from wakeful.service.run_access import RunRefused, principal_id

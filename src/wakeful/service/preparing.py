@@ -113,7 +113,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
 
     found = await gather(agent, folded, recorded, row.turn_id, lambda text: runtime.keys().hide_keys(text))
     surroundings = around(runtime.surroundings, found)
-    belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack)
+    belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack, admitted.policy_context)
     limits = admitted.limits or allowed(runtime, request)
     config = await _config(request, row, deps, context, principal, folded, belt, found, limits)
     others: dict[str, OtherAgent] = {}

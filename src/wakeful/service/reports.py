@@ -38,6 +38,8 @@ async def report(
             message = (
                 f"there is no money left in {', '.join(suspended.waiting_for)}; nothing is lost, and it goes on then"
             )
+        if suspended.reason == "paused":
+            message = "somebody paused it: it goes on when it is resumed"
     waiting = [
         approval_of(row, call, call.pending)
         for call in state.all_open_calls()

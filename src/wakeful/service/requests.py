@@ -11,6 +11,7 @@ from wakeful.contracts.authority import Authority
 from wakeful.contracts.budgets import Budget, LimitOverrides
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
+from wakeful.contracts.policies import PolicyContext
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.routing import Source
@@ -68,6 +69,8 @@ class RunRequest:
     principal: Principal | None = None
     thread: str | None = None
     key: str | None = None
+    supersede: bool = False
+    """Have the open turns of the thread stopped first."""
     history: Any = None
     budget: Budget | None = None
     model_from: Source = "agent_config"
@@ -81,6 +84,8 @@ class RunRequest:
     """Others that the turn may run: those that a workflow's nodes name."""
     editing: str | None = None
     """The workflow that is open where this is said: an editor. Its turn may build workflows."""
+    policy_context: PolicyContext = "library"
+    """Where it is said: what an agent without a policy of its own is held to."""
     registry: "WorkflowRegistry | None" = None
     """With `editing`: where workflows are saved, and what they may be made of; None: what the agents here have."""
     workflow: WorkflowRun | None = None

@@ -151,6 +151,7 @@ def test_facts_of_the_draft_have_its_families_and_names() -> None:
         "turn.failed",
         "turn.interrupt.requested",
         "turn.interrupt.applied",
+        "turn.interrupt.ignored",
         "model.requested",
         "model.completed",
         "model.failed",

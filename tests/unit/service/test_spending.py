@@ -286,7 +286,7 @@ async def test_children_hold_in_the_same_window(system: Runtime) -> None:
 
 
 async def test_a_cancelled_turn_that_waits_for_money_ends(system: Runtime) -> None:
-    from wakeful.service.cancelling import cancel_turn
+    from wakeful.service.interrupting import cancel_turn
 
     result = await run_turn(system, RunRequest(agent(Paid(4), day("0.35")), "go"))
     assert result.stop_reason == "cost"

@@ -130,6 +130,7 @@ from wakeful.contracts.events.turns import (
     TurnConfigChanged,
     TurnFailed,
     TurnInterruptApplied,
+    TurnInterruptIgnored,
     TurnInterruptRequested,
     TurnResumed,
     TurnStarted,
@@ -148,6 +149,7 @@ AnyEvent: TypeAlias = (
     | TurnConfigChanged
     | TurnInterruptRequested
     | TurnInterruptApplied
+    | TurnInterruptIgnored
     | LimitChanged
     | AnswerAccepted
     | AnswerRejected
@@ -365,6 +367,7 @@ __all__ = [
     "TurnFailed",
     "TurnInterjected",
     "TurnInterruptApplied",
+    "TurnInterruptIgnored",
     "TurnInterruptRequested",
     "TurnPauseLifted",
     "TurnPauseRequested",

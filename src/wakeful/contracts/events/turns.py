@@ -9,6 +9,7 @@ from wakeful.contracts.conversation import Item, UserItem
 from wakeful.contracts.events.base import TURN, Event, Need, Preview
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderAttemptTimeline, TokenUsage
+from wakeful.contracts.policies import PolicyContext
 from wakeful.contracts.spending import WindowPassed
 
 TurnStatus: TypeAlias = Literal["completed", "incomplete", "failed", "cancelled"]
@@ -49,6 +50,10 @@ LimitName: TypeAlias = Literal[
     "stalled",
 ]
 """A limit of a turn, and the reason of a turn that reached it."""
+InterruptReason: TypeAlias = Literal["user_interrupt", "superseded", "budget", "runtime_shutdown", "parent_cancelled"]
+"""Why a turn is asked to stop."""
+IgnoreReason: TypeAlias = Literal["no_active_turn", "already_ending", "not_allowed", "unknown_target"]
+"""Why such a request changes nothing."""
 StopRule: TypeAlias = Literal["natural", "single", "caller"]
 """natural: until a reply without calls. single: one round. caller: somebody is asked after each round."""
 
@@ -95,6 +100,8 @@ class MessageAdmitted(Event):
     """The workflow that is open in the editor this was said in; None: it was said elsewhere."""
     collections: tuple[str, ...] | None = None
     """Which of the agent's collections are searched for it; None: all of them."""
+    policy_context: PolicyContext = "library"
+    """Where it was said. An agent without a policy of its own is held to what is the default there, whoever runs it."""
 
 
 class HistoryImported(Event):
@@ -156,7 +163,7 @@ class TurnInterruptRequested(Event):
 
     interrupt_id: str
     requested_by: str
-    reason: Literal["user_interrupt", "superseded", "budget", "runtime_shutdown", "parent_cancelled"] = "user_interrupt"
+    reason: InterruptReason = "user_interrupt"
     queue: Literal["keep", "clear"] = "keep"
 
 
@@ -168,8 +175,21 @@ class TurnInterruptApplied(Event):
     interrupt_id: str
     cancelled_tool_call_ids: tuple[str, ...] = ()
     blocking_tool_call_ids: tuple[str, ...] = ()
+    """Calls that run and are let finish first."""
     skipped_tool_call_ids: tuple[str, ...] = ()
+    cancelled_children: tuple[str, ...] = ()
+    """Levels below the turn's own that end with it."""
     latency_ms: int
+
+
+class TurnInterruptIgnored(Event):
+    """A request that changes nothing: the turn was over, or about to end by an earlier one."""
+
+    kind: ClassVar[str] = "turn.interrupt.ignored"
+    outsider: ClassVar[bool] = True
+
+    interrupt_id: str
+    ignore_reason: IgnoreReason
 
 
 class LimitChanged(Event):

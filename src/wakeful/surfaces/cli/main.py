@@ -30,6 +30,8 @@ COMMANDS = {
     "run": Command("run", "run PROMPT", "run an agent on a prompt, in this process"),
     "resume": Command("resume", "resume [TURN]", "go on with what was cut off"),
     "cancel": Command("cancel", "cancel TURN", "ask a turn to stop, wherever it runs"),
+    "pause": Command("pause", "pause TURN", "let a turn rest, wherever it runs; resume lets it go on"),
+    "interject": Command("interject", "interject TURN TEXT", "say something to a turn that is under way"),
     "approvals": Command("approvals", "approvals", "what waits for a person's decision"),
     "approvals list": Command("approvals", "approvals list", "the same as approvals"),
     "approvals show": Command("approvals_show", "approvals show ID", "all about one of them"),
@@ -89,7 +91,9 @@ COMMANDS = {
     "schema": Command("schema", "schema [NAME]", "the published JSON Schemas"),
 }  # fmt: skip
 GROUPS = {
-    "Begin": ("demo crash", "demo approve", "demo budget", "run", "resume", "cancel"),
+    "Begin": (
+        "demo crash", "demo approve", "demo budget", "run", "resume", "pause", "interject", "cancel",
+    ),
     "What needs a person": (
         "approvals", "approvals show", "approvals approve", "approvals reject", "approvals edit", "approvals answer",
         "approvals always", "approvals rules", "approvals revoke", "unknown", "resolve",

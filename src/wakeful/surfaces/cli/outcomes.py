@@ -22,7 +22,8 @@ def exit_code(result: RunResult[Any]) -> int:
     """What the process ends with."""
     if result.completed:
         return COMPLETED
-    waits = result.status in ("approval_required", "runtime_tool_pending") or _waits_for_money(result)
+    waits = result.status in ("approval_required", "runtime_tool_pending") or result.stop_reason == "paused"
+    waits = waits or _waits_for_money(result) is not None
     return NEEDS_PERSON if waits else FAILED
 
 
@@ -51,6 +52,8 @@ def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *,
     if (window := _waits_for_money(result)) is not None:
         note(f"then, or after a grant: wakeful resume {result.turn_id}{place.flag}{code}")
         note(grant_line(window, place))
+    if result.stop_reason == "paused":
+        note(f"to go on: wakeful resume {result.turn_id}{place.flag}{code}")
     if not result.completed:
         note(f"what happened: wakeful events {result.turn_id}{place.flag}")
     elif sys.stderr.isatty() and not quiet:
