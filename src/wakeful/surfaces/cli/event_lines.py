@@ -115,8 +115,21 @@ def _about(event: RuntimeEvent) -> str:
         case "unknown.resolved":
             said = "happened" if has.get("happened") else "did not happen"
             return one_line(f"{has.get('call_id')} {said} {has.get('result', '')} ({has.get('source')})")
+        case "turn.suspended":
+            return one_line(f"{has.get('reason')}: {', '.join(map(str, has.get('waiting_for', ())))}", FAILURE_WIDTH)
+        case "budget.noticed":
+            return one_line(f"{_window(has)}: {has.get('percent')} %, {has.get('spent')} dollars")
+        case "budget.granted":
+            why = f" ({has['reason']})" if has.get("reason") else ""
+            return one_line(f"{_window(has)}: {has.get('usd')} dollars more, by {has.get('granted_by')}{why}")
         case _:
             return _shortest(has)
+
+
+def _window(payload: dict[str, Any]) -> str:
+    """`agent:ops, day`."""
+    window = payload.get("window") or {}
+    return f"{window.get('scope')}, {window.get('period')}"
 
 
 def _candidates(payload: dict[str, Any]) -> str:
