@@ -70,6 +70,9 @@ class _Clock:
 class Simulation:
     """One turn, played."""
 
+    result = "fine"
+    """What tools give back."""
+
     def __init__(self, root: Node, limits: Limits, luck: Random, *, priced: bool = True, planned: bool = False) -> None:
         self.nodes, self.luck, self.priced = planted(root), luck, priced
         agent = tree_agent(root, priced=priced)
@@ -229,24 +232,28 @@ class Simulation:
                 effects="none",
             )
         else:
-            event = at_once(record, "fine", self.work.now(), NO_SECRETS)
+            event = at_once(record, self.result, self.work.now(), NO_SECRETS)
         return [self.work.fact(event, what.step, what.call_id, what.level)]
+
+    def input_of(self, level: Level) -> int:
+        """What the provider says the prompt took."""
+        return INPUT
 
     def _answer(self, level: Level, *, stopped: bool) -> list[AnyEvent]:
         asked = level.asked
         assert asked is not None
         if stopped:
             return [self._lost(asked, ModelFailure("stopped", kind="cancelled", stage="body"))]
-        first = level.items[0].text if level.id is not None else "0"
+        name = level.started.task.text if level.started is not None else "0"
         plan: dict[str, Any] = {"text": "1. Do it."}
-        says = plan if level.kind == "planner" else said(self.nodes, first, level.answered)
+        says = plan if level.kind in ("planner", "summary") else said(self.nodes, name, level.answered)
         if "fail" in says:
             why = says["fail"][0]
             failure = ModelFailure(why["message"], kind=why["kind"], stage="headers", status=why["status"])
             return [self._lost(asked, failure)]
         if self.luck.random() < 0.05:  # a line that breaks in the middle of the answer
             return [self._lost(asked, ModelFailure("cut", kind="stream_interrupted", stage="body"))]
-        usage = TokenUsage(input_tokens=INPUT, output_tokens=self.luck.randint(0, MOST_OUTPUT))
+        usage = TokenUsage(input_tokens=self.input_of(level), output_tokens=self.luck.randint(0, MOST_OUTPUT))
         parts: list[Any] = [Text(says["text"])] if "text" in says else []
         for call in says.get("calls", ()):
             self.call_ids += 1

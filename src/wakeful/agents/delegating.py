@@ -11,6 +11,7 @@ from typing import Any
 
 from wakeful.agents.context_facts import resolved_again
 from wakeful.agents.work import OtherAgent, TurnWork
+from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact, event_id
@@ -24,6 +25,7 @@ from wakeful.contracts.events import (
     ScratchWritten,
     SubagentCompleted,
     SubagentFailed,
+    SubagentStarted,
     ToolFailed,
     ToolResult,
 )
@@ -49,11 +51,13 @@ from wakeful.decisions.workflows.children import agent_child
 from wakeful.decisions.workflows.planning import MAX_TOLD, Correct, GivenUp, judged, planner_instructions
 from wakeful.mediation.gate import Dispatch
 from wakeful.mediation.mediator import idempotency_key
-from wakeful.mediation.offloading import INLINE_BYTES
 from wakeful.mediation.outcomes import CallRecord, failed
 from wakeful.mediation.shaping import at_once, makes_short_text, shaped
 from wakeful.mediation.validation import schema_problem
 from wakeful.tools.workflows import BUILD_WORKFLOW
+
+MAX_CHILD_BYTES = 60_000
+"""What the fact that makes a child may have: the log takes no more than a little above that in one event."""
 
 
 class Delegating:
@@ -98,8 +102,7 @@ class Delegating:
         objective = dispatch.arguments["objective"]
         told = planner_instructions(work.desk.types.values(), objective)
         job = Job("workflow", objective, (), None, told)
-        started = child_of(dispatch.declaration.name, call, level, job, 0, True)
-        return [work.fact(started, call.step, call.call_id, level)]
+        return self._begun(call, dispatch, [child_of(dispatch.declaration.name, call, level, job, 0, True)])
 
     def _built(self, level: Level, step: EndLevel, call: Call, parent: Level) -> list[Fact]:
         """The child's draft: back to it with what is wrong, or kept, or given up."""
@@ -143,11 +146,20 @@ class Delegating:
             return [self._refused(call, dispatch, refusal)]
         state.configs = {**state.configs, other.config_ref.digest: other.config}
         started = agent_child(call, dispatch.arguments, other.config_ref, other.output_schema)
-        size = len(started.task.model_dump_json())
-        if size > INLINE_BYTES:  # what a child is asked stands in the fact that makes it
-            words = f"the agent's input has {size} bytes, and {INLINE_BYTES} are the most: hand on less, or a file"
-            return [self._refused(call, dispatch, Refusal("input_too_long", words, {"bytes": size}))]
-        return [work.fact(started, call.step, call.call_id, level)]
+        return self._begun(call, dispatch, [started])
+
+    def _begun(self, call: Call, dispatch: Dispatch, children: list[SubagentStarted]) -> list[Fact]:
+        """All the children of a call, or none: what a child is asked stands in the fact that makes it."""
+        for started in children:
+            size = len(started.model_dump_json().encode())
+            if size > MAX_CHILD_BYTES:
+                words = (
+                    f"what the child would be given (task, schema, prompt) has {size} bytes, and {MAX_CHILD_BYTES} are "
+                    "the most: hand on less, or a file. Nothing was started."
+                )
+                details = {"index": started.index, "bytes": size}
+                return [self._refused(call, dispatch, Refusal("input_too_long", words, details))]
+        return [self._work.fact(started, call.step, call.call_id, call.level) for started in children]
 
     def _children(self, call: Call, dispatch: Dispatch) -> list[Fact]:
         work, level, name = self._work, call.level, dispatch.declaration.name
@@ -170,10 +182,9 @@ class Delegating:
                 facts.append(work.fact(limit, call.step, None, level))
             return facts
         alone = name != "spawn_parallel"
-        return [
-            work.fact(child_of(name, call, level, job, index, alone), call.step, call.call_id, level)
-            for index, job in enumerate(jobs)
-        ]
+        return self._begun(
+            call, dispatch, [child_of(name, call, level, job, index, alone) for index, job in enumerate(jobs)]
+        )
 
     def _finish(self, call: Call, dispatch: Dispatch) -> list[Fact]:
         work, level = self._work, call.level
@@ -181,8 +192,9 @@ class Delegating:
             twice = Refusal("invalid_input", "finish_subtask was called before in this reply; the first one holds", {})
             return [self._refused(call, dispatch, twice)]
         size = len(json.dumps(dispatch.arguments, ensure_ascii=False).encode())
-        most = work.state.limits.result_bytes
-        if most is not None and size > most:
+        allowed = work.state.limits.result_bytes  # it stands in facts as it is, so that no limit may be above this:
+        most = MAX_TOOL_RESULT_BYTES if allowed is None else min(allowed, MAX_TOOL_RESULT_BYTES)
+        if size > most:
             words = f"the result has {size} bytes; at most {most} are taken, and a result is never cut"
             limit = LimitChanged(limit_name="bytes", limit=most, observed=size)
             return [
@@ -345,7 +357,8 @@ class Delegating:
     def _planned(self, level: Level, step: EndLevel) -> list[Fact]:
         work = self._work
         assert level.id is not None and level.config is not None
-        model_ref = work.models_of(level)[0].ref
+        models = work.models_of(level)  # none, where a turn is ended at rest without any of its code
+        model_ref = models[0].ref if models else level.config.model_ref
         plan = None
         if not step.error:
             calls = sum(len(item.calls) for item in level.items[len(work.state.items) :] if item.role == "assistant")

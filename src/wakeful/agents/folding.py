@@ -112,7 +112,7 @@ async def fold(
     ordered = turn_after_turn(recorded)
     newest = begun_unread(ordered, configs)
     started: TurnStarted | None = None
-    below: set[str] = set()
+    spoken: set[str] = set()
     last = recorded[-1].seq if recorded else 0
     for entry in ordered:
         fact = entry.fact
@@ -133,11 +133,11 @@ async def fold(
         elif isinstance(event, SubagentStarted) and event.config_ref is not None:
             if event.config_ref.digest not in configs:
                 configs[event.config_ref.digest] = await load_config(store, event.config_ref.digest)
-        elif isinstance(event, AssistantRecorded) and fact.level is not None:
-            below.update(asked.call_id for asked in event.calls)
+        elif isinstance(event, AssistantRecorded):
+            spoken.update(asked.call_id for asked in event.calls)  # of rounds that a summary stands for, too
         if before is not None:
             before(entry, state)
         evolve(state, await hydrated(store, fact))
     ids = {part.call_id for item in newest.items if isinstance(item, AssistantItem) for part in item.calls}
-    ids |= below
+    ids |= spoken
     return Folded(states.get(row.turn_id, newest), started, last, ids)

@@ -29,12 +29,8 @@ from wakeful.mediation.outcomes import CallRecord, failed, unknown_error
 
 def missing_tools(work: TurnWork) -> list[str]:
     """Tools without which what is open cannot be settled."""
-    needed = {
-        work.state.calls[settlement.call_id].part.name
-        for settlement in settle(work.state)
-        if isinstance(settlement, Rerun | Probe)
-    }
-    return sorted(needed - work.tools.keys())
+    calls = [work.state.calls[each.call_id] for each in settle(work.state) if isinstance(each, Rerun | Probe)]
+    return sorted({call.part.name for call in calls if call.part.name not in work.tools_of(call.level)})
 
 
 async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:

@@ -34,6 +34,7 @@ from wakeful.decisions.levels import Asked, Level
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.routing import Money, moved_limits
+from wakeful.decisions.state import LAST_CALL
 from wakeful.decisions.turn import AskModel
 from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Model, ModelRequest, Reattachable
@@ -125,7 +126,7 @@ class Requests:
             lost = self._attempt(step, model, 0.0).turned_down(refusal)
             return Intent([*self._moved(step, model), self._fact(lost, step.step)], model, sends=False)
         windows = work.windows_of(level)
-        estimate, reservation = self._estimate(model, windowed=bool(windows))
+        estimate, reservation = self._estimate(model, step, windowed=bool(windows))
         held: dict[str, Any] = {}
         if work.state.ledger.needs_reservation(work.state.limits, windowed=bool(windows)):
             limit = self._no_room(reservation, windows)
@@ -173,19 +174,23 @@ class Requests:
         others = Decimal(0) if with_held else ledger.held_usd
         return work.windows.refusal(windows, reservation.usd or Decimal(0), others)
 
-    def _estimate(self, model: Model, *, windowed: bool) -> tuple[CostEstimated | None, Reservation]:
+    def _estimate(self, model: Model, step: AskModel, *, windowed: bool) -> tuple[CostEstimated | None, Reservation]:
         """The most it can take and cost, where that is known."""
         work = self._work
+
+        def prompt() -> int:
+            return self._prompt_tokens(final=step.final)
+
         most = _most_output(model, self._config.settings)
         limited = work.state.ledger.needs_reservation(work.state.limits, windowed=windowed)
         bound = most if most is not None else UNKNOWN_OUTPUT
         if work.pricing is None or (most is None and not limited):  # without a limit there is no most it can cost
-            return None, Reservation(self._prompt_tokens(), bound, None) if limited else _NOTHING
-        estimate = work.pricing.estimate(model, self._prompt_tokens, bound, work.clock.now())
+            return None, Reservation(prompt(), bound, None) if limited else _NOTHING
+        estimate = work.pricing.estimate(model, prompt, bound, work.clock.now())
         if not limited:
             return estimate, _NOTHING
         usd = Decimal(estimate.amount) if estimate is not None else None
-        return estimate if most is not None else None, Reservation(self._prompt_tokens(), bound, usd)
+        return estimate if most is not None else None, Reservation(prompt(), bound, usd)
 
     def _moved(self, step: AskModel, model: Model) -> list[Fact]:
         """That the candidate before this one was given up, when it was."""
@@ -353,18 +358,21 @@ class Requests:
             reattach_to=self._response_id,
         )
 
-    def _prompt_tokens(self) -> int:
+    def _prompt_tokens(self, *, final: bool = False) -> int:
         """A guess at how long the next prompt is; only what is new is looked at."""
         config, level = self._config, self.level
         self._begin_anew_after_compaction(level)
         if not self._sized:
-            self._characters = len(config.instructions) + sum(
-                len(tool.name) + len(tool.description) + len(str(tool.input_schema)) for tool in config.tools
+            self._characters = (
+                len(config.instructions)
+                + len(self._plan())
+                + sum(len(tool.name) + len(tool.description) + len(str(tool.input_schema)) for tool in config.tools)
             )
         items = level.items
         self._characters += characters(items[self._sized :])
         self._sized = len(items)
-        return tokens(self._characters + characters(level.notes))
+        last_words = characters([LAST_CALL]) if final and not level.told_last else 0
+        return tokens(self._characters + characters(level.notes) + last_words)
 
     def _begin_anew_after_compaction(self, level: Level) -> None:
         """The beginning was folded into a summary: what was built on it is built again."""
@@ -376,10 +384,13 @@ class Requests:
         """Made once: every request of a level begins the same."""
         if self._frame is None:
             work = self._work
-            plan = work.state.plan if self._level_id is None else None
-            section = plan_section(plan) if plan is not None else ""
-            self._frame = frame_of(self._config, work.claim.agent_id, work.claim.seen, section)
+            self._frame = frame_of(self._config, work.claim.agent_id, work.claim.seen, self._plan())
         return self._frame
+
+    def _plan(self) -> str:
+        """What the executor is shown of the plan, where there is one."""
+        plan = self._work.state.plan if self._level_id is None else None
+        return plan_section(plan) if plan is not None else ""
 
     def _settings(self) -> dict[str, Any]:
         cache = self._frame_of_level().cache

@@ -64,16 +64,28 @@ class Due(NamedTuple):
 
 def context_tokens(level: Level) -> int:
     """How long the next prompt is: what the provider reported of the last one, and a guess at what is new since."""
-    known = level.known_tokens
-    if not level.known_at and not known and level.config is not None:
-        known = level.config.prompt_tokens
-    return known + tokens(characters(level.items[level.known_at :]) + characters(level.notes))
+    return _known(level) + tokens(characters(level.items[level.known_at :]) + characters(level.notes))
+
+
+def item_tokens(level: Level) -> int:
+    """The same up to the newest item: without notes that no request has taken along.
+
+    What is worked out once may not rest on those. Whoever folds the log meets a note where it was written, and whoever
+    ran the turn may have met it later.
+    """
+    return _known(level) + tokens(characters(level.items[level.known_at :]))
+
+
+def _known(level: Level) -> int:
+    if not level.known_at and not level.known_tokens and level.config is not None:
+        return level.config.prompt_tokens
+    return level.known_tokens
 
 
 def measured(level: Level, usage: TokenUsage | None) -> None:
     """A reply is in the conversation: count up to it, once."""
     reported = (usage.input_tokens or 0) + (usage.output_tokens or 0) if usage is not None else 0
-    level.known_tokens = reported if usage is not None and usage.input_tokens else context_tokens(level)
+    level.known_tokens = reported if usage is not None and usage.input_tokens else item_tokens(level)
     level.known_at = len(level.items)
 
 

@@ -14,6 +14,8 @@ from wakeful.decisions.runtime_answers import DELEGATING
 PLANNER = "~plan"
 """The id of the planner's level."""
 MAX_PLAN_BYTES = 20_000
+MAX_PLAN_STEPS = 200
+"""A text with more lines than that is one step: each would be written down with a number of its own."""
 INSTRUCTIONS = (
     "You plan a piece of work that somebody else will carry out with the same tools. Look things up where the plan "
     "depends on it, change nothing, and answer with a short numbered list: one step a line, in the order they are to "
@@ -39,7 +41,7 @@ def read_plan(text: str, *, run_id: str, model_ref: str, at: float, tool_calls: 
     if not text:
         return None
     found = [match.group(1) for line in text.splitlines() if (match := _STEP.match(line))]
-    steps = found or [text]
+    steps = found if 0 < len(found) <= MAX_PLAN_STEPS else [text]
     return PlanArtifact(
         run_id=run_id,
         model_ref=model_ref,

@@ -109,7 +109,7 @@ from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.models import ProviderAttemptRecord
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.contracts.spending import WindowPassed
-from wakeful.decisions.compaction import context_tokens, measured, summary_config, transcript
+from wakeful.decisions.compaction import item_tokens, measured, summary_config, transcript
 from wakeful.decisions.delegation import REMINDER, TASK_KEY, child_config
 from wakeful.decisions.guards import CallSeen, IdenticalFailureTracker, SpinDetector
 from wakeful.decisions.ledger import Ledger
@@ -560,6 +560,9 @@ def _interjected(state: TurnState, event: TurnInterjected) -> None:
     state.notes.append(event.item)
     if state.phase == "answered":
         state.phase = "ready"
+        state.answer_checked = False
+    elif state.phase == "suspended" and state.rested_from == "answered":
+        state.rested_from = "ready"
         state.answer_checked = False
 
 
@@ -1012,7 +1015,7 @@ def _advise(level: Level) -> None:
     """The model is told how full its context is with what was just added; worked out once."""
     config = level.config
     if config is not None and config.budget_awareness == "per-message" and config.context_window is not None:
-        level.advised[len(level.items) - 1] = context_tokens(level)
+        level.advised[len(level.items) - 1] = item_tokens(level)
 
 
 def _folding(state: TurnState, level: Level, event: CompactionStarted) -> None:

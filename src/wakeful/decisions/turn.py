@@ -257,7 +257,7 @@ def _next_round(state: TurnState, level: Level, room: _Room) -> list[Step]:
         return [HitLimit("max_steps", most, level.step + 1)]
     if (shorten := _too_long(state, level)) is not None:
         return [shorten]
-    return _ask(state, level, room, AskModel(level.step + 1, 0, 1, level=level.id), last_round=level.step + 1 == most)
+    return _ask(state, level, room, AskModel(level.step + 1, 0, 1, level=level.id))
 
 
 def _stalled(level: Level) -> HitLimit | EndLevel | None:
@@ -290,7 +290,7 @@ def _too_long(state: TurnState, level: Level) -> Fold | HitLimit | None:
     return None  # the provider may still take it; if it does not, it says so
 
 
-def _ask(state: TurnState, level: Level, room: _Room, step: AskModel, *, last_round: bool = False) -> list[Step]:
+def _ask(state: TurnState, level: Level, room: _Room, step: AskModel) -> list[Step]:
     """The request, if it can be afforded and there is a place for it."""
     limits, left = state.limits, room.requests
     keeps_one = limits.final_answer_reserve and level.id is not None
@@ -305,7 +305,7 @@ def _ask(state: TurnState, level: Level, room: _Room, step: AskModel, *, last_ro
     room.slots -= 1
     if left is not None:
         room.requests = left - 1
-    if limits.final_answer_reserve and level is state and (left == 1 or last_round):
+    if limits.final_answer_reserve and level is state and (left == 1 or step.step == limits.max_steps):
         step = AskModel(step.step, step.candidate, step.attempt, step.backoff, step.level, final=True)
     return [step]
 
@@ -463,8 +463,8 @@ def _stopping(state: TurnState) -> list[Step]:
     if idle:
         return [SkipCall(call.call_id, because) for call in idle]
     for level in below:
-        if level.phase == "asking" or any(call.answer is None for call in level.batch):
-            continue
+        if level.phase in ("asking", "apart") or any(call.answer is None for call in level.batch):
+            continue  # one that is apart ends after who works for it: that one's end is a fact of its own
         # One that came to its result has it, whatever stops the others.
         return [EndLevel(level.id) if level.phase == "answered" and level.id else _stopped(level, stop)]
     if below or state.phase == "asking" or open_calls:

@@ -61,7 +61,7 @@ def _small_arguments(arguments: dict[str, Any]) -> bool:
 
 
 def _encoded_size(part: Any) -> int:
-    return len(part.model_dump_json())
+    return len(part.model_dump_json().encode())  # bytes: a character may take four
 
 
 async def _behind_reference(part: Any, keep: Keep) -> Any:

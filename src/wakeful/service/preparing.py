@@ -171,7 +171,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         has_person=request.approver is not None or store.location != ":memory:",
         expiry_seconds=agent.approval_expiry,
         client_seconds=agent.approval_expiry,
-        keep=_safe_keeping(store, runtime.keys),
+        keep=safe_keeping(store, runtime.keys),
         fetch=store.get_blob,
         agent=agent.name,
         thread=row.thread_id,
@@ -239,7 +239,7 @@ def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
         work.after_call = hooks.after
 
 
-def _safe_keeping(store: Store, keys: Callable[[], SecretValues]) -> Callable[[bytes, str], Awaitable[BlobRef]]:
+def safe_keeping(store: Store, keys: Callable[[], SecretValues]) -> Callable[[bytes, str], Awaitable[BlobRef]]:
     """Keeps what people, clients and hooks gave; no key of the runtime's own is in it."""
 
     async def keep(data: bytes, media_type: str) -> BlobRef:

@@ -13,7 +13,9 @@ from wakeful.contracts.errors import AgentBusy
 from wakeful.contracts.events import TurnResumed
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.recovery import resume_cause, settle
+from wakeful.mediation.gate import GateParts
 from wakeful.ports import Claim, TurnRow
+from wakeful.service.preparing import safe_keeping
 from wakeful.service.requests import Runtime
 
 
@@ -53,5 +55,7 @@ async def _end(runtime: Runtime, row: TurnRow, claim: Claim) -> None:
         jitter=runtime.jitter,
         call_ids=folded.call_ids,
         known=KnownFacts(row.agent_id, of_turn, store.reader(row.agent_id, row.turn_id)),
+        # Children that had come to a result have it, however long it is.
+        gate=GateParts(keep=safe_keeping(store, runtime.keys), fetch=store.get_blob, keys=runtime.keys),
     )
     await TurnRunner(work).run([work.fact(TurnResumed(cause=resume_cause(state)))])

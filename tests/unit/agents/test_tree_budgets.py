@@ -21,6 +21,7 @@ from wakeful.contracts.events import (
     ToolStarted,
     TurnFailed,
 )
+from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.replay import replay_turn
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore
@@ -197,6 +198,25 @@ async def test_the_last_model_call_is_kept_for_the_answer() -> None:
     assert all(said["reason"] == "llm_calls" for said in told(result))
 
 
+@pytest.mark.parametrize("kind", ["server_error", "rate_limited"])
+async def test_the_last_round_is_the_last_also_when_its_first_attempt_is_lost(kind: str) -> None:
+    """Asked again with its tools, the model would use them and the run would end without an answer."""
+    lost: dict[str, Any] = {"fail": [{"kind": kind, "message": "gone", "status": 500, "retry_after": 0.0}]}
+
+    def steady(shown: Shown) -> Any:
+        if len(model.of("go")) == 2:
+            return lost
+        return "what I have" if shown.tool_choice == "none" else calls("look")
+
+    model = LevelModel({"go": [steady]})
+    agent = Agent("boss", model, tools=[look], max_steps=2)
+    async with asyncio.timeout(60):
+        result = await run(agent, "go")
+    assert (result.status, result.output) == ("completed", "what I have")
+    assert [shown.tool_choice for shown in model.of("go")] == ["auto", "none", "none"]
+    assert sum("last reply" in text for text in model.of("go")[-1].texts) == 1
+
+
 # --- held back, settled ----------------------------------------------------------------------------------------------
 
 
@@ -364,3 +384,21 @@ async def test_cutting_a_result_is_no_stop_and_a_payload_is_never_cut() -> None:
     assert json.loads(ends(result, "finish_subtask")[0].item.text)["reason"] == "bytes"
     small = {**big, "big": [calls(finish(text="x" * 40_000))]}
     assert (await played(LevelModel(small))).status == "completed"
+
+
+async def test_a_plan_is_paid_for_with_every_request_that_shows_it() -> None:
+    """Not counted beforehand, the request after the plan would take more than there is."""
+
+    def answer(request: Any) -> Any:
+        said = "1. " + "do it " * 3_000 if request.level == "~plan" else "done"
+        prompt = len(request.instructions) + sum(len(item.text) for item in request.history)
+        return {"text": said, "usage": {"input_tokens": prompt // 3, "output_tokens": 10}}
+
+    model = ScriptedModel(answer)
+    agent = Agent("boss", model, planning_enabled=True)
+    result = await run(agent, "go", budget=Budget(input_tokens=5_000))
+    (limit,) = of_kind(result, LimitChanged)
+    assert (result.status, limit.limit_name, limit.what) == ("incomplete", "tokens", "input_tokens")
+    assert (result.usage.input_tokens or 0) <= 5_000
+    enough = await run(agent, "go", budget=Budget(input_tokens=20_000))
+    assert enough.output == "done"

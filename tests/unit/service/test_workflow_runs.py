@@ -463,3 +463,28 @@ async def test_killed_at_any_commit_it_goes_on_and_pays_once() -> None:
                 assert [each.tool for each in done.unknown] == ["refund"]
                 assert statuses(outcome)["pay"] in ("failed", "cancelled")
         assert at > 4
+
+
+async def test_an_agents_own_tool_that_a_kill_cut_off_is_found_again_with_that_agent() -> None:
+    """Its tool is not one of the run's: looked for there, the run would wait for it for ever."""
+    cut_off = 0
+    for at in range(1, 30):
+        own = Shop().tools[-1]
+        writer = Agent("writer", ScriptedModel([calls(("count", {"text": "abc"})), "Dear Ada"]), tools=[own])
+        boss = Agent("shop", ScriptedModel(["nobody asks"]))
+        graph = drawn([node("letter", "writer", "agent", input="a letter")])
+        memory = Memory()
+        dying = Dying(memory, before=0, after=at)
+        try:
+            await ran(dying, graph, boss, (writer,))
+            break
+        except Died:
+            await dying.close()
+        store = MemoryStore(memory)
+        (row,) = await store.turns()
+        facts = [entry.fact.event for entry in await store.read(row.agent_id)]
+        cut_off += isinstance(facts[-1], ToolStarted) and facts[-1].tool_name == "count"
+        done = await resume_turn(runtime(store), row.turn_id, [boss, writer])
+        assert done.status == "completed", (at, done.stop_reason, done.message)
+        await replays(store, row.turn_id)
+    assert cut_off, "no kill came while the tool ran"

@@ -1,0 +1,233 @@
+"""What a state counts is what is there, after every fact: whoever pauses, asks, folds, interrupts or kills the turn.
+
+`decide` looks at counters and not at every call of every level. One that drifts is a turn that waits for ever, or one
+that runs more at a time than it may.
+"""
+
+import asyncio
+import os
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tree_simulation import DIGEST, Simulation
+from trees import Ending, Node, check_tree, nodes
+from wakeful.contracts.budgets import Limits
+from wakeful.contracts.content import Text
+from wakeful.contracts.controls import CompactionPolicy
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import (
+    ActionResolved,
+    CompactionCompleted,
+    TurnInterjected,
+    TurnInterruptRequested,
+    TurnPauseLifted,
+    TurnPauseRequested,
+    TurnSuspended,
+)
+from wakeful.decisions.compaction import context_tokens
+from wakeful.decisions.levels import Level
+from wakeful.decisions.state import TurnState
+from wakeful.service.toolbelt import _gate_policy
+
+TREES = int(os.environ.get("WAKEFUL_TREES", "1")) * 200
+ENDINGS: tuple[Ending, ...] = ("text", "text", "unavailable", "no_key", "never")
+FREE = Limits(depth=3, width=4, max_steps=6, result_bytes=50_000, subtasks=50)
+
+
+def drifts(state: TurnState) -> list[str]:
+    """Where what is counted is not what is there."""
+    levels: list[Level] = [state, *state.levels.values()]
+    calls = [call for level in levels for call in level.batch]
+    rested = state.rested_from if state.phase == "suspended" else state.phase
+    asking = sum(level.phase == "asking" for level in levels[1:]) + (rested == "asking")
+    running = [call for call in calls if call.running]
+    held = [level.asked for level in levels if level.asked is not None]
+    found = {
+        "in_flight": (state.in_flight, asking + sum(not call.children for call in running)),
+        "waiting": (sorted(state.waiting), sorted(call.call_id for call in calls if call.is_waiting)),
+        "calls": (sorted(state.calls), sorted(call.call_id for call in calls)),
+        "able": (set(state.able), {level.id for level in levels if level.can_step}),
+        "same levels": (all(state.able[each] is state.level(each) for each in state.able), True),
+        "held_input": (state.ledger.held_input, sum(asked.held_input for asked in held)),
+        "held_output": (state.ledger.held_output, sum(asked.held_output for asked in held)),
+        "held_usd": (state.ledger.held_usd, sum(asked.held_usd for asked in held)),
+        "held_unpriced": (state.ledger.held_unpriced, sum(asked.held_unpriced for asked in held)),
+    }
+    for level in levels:
+        there = [call for call in level.batch if call.answer is None and not call.taken_up and not call.open_before]
+        found[f"untaken of {level.id}"] = (level.untaken, len(there))
+        found[f"running of {level.id}"] = (level.running, sum(call.running for call in level.batch))
+    return [
+        f"{name}: {counted} is counted, {there} is there"
+        for name, (counted, there) in found.items()
+        if counted != there
+    ]
+
+
+class Steered(Simulation):
+    """A turn that people speak to, pause, allow things, and that folds its conversations."""
+
+    result = "a long story " * 40
+
+    def __init__(
+        self, root: Node, limits: Limits, luck: Random, *, asks: bool, window: int | None, planned: bool
+    ) -> None:
+        super().__init__(root, limits, luck, planned=planned)
+        agent = self.agent.changed(hitl_tools=["look", "pay"] if asks else [])
+        self.config = self.config.changed(
+            policy=_gate_policy(agent, []),
+            context_window=window,
+            compaction=CompactionPolicy(threshold=0.5),
+        )
+        self.configs[DIGEST] = self.state.config = self.work.config = self.config
+        self.asked = 0
+        self._with_ids()
+
+    def _with_ids(self) -> None:
+        def new(prefix: str) -> str:
+            self.asked += 1
+            return f"{prefix}_{self.asked}"
+
+        self.work.gate.new_id = new
+
+    def input_of(self, level: Level) -> int:
+        return context_tokens(level)
+
+    def _record(self, facts: list[Fact]) -> None:
+        super()._record(facts)
+        assert not (drift := drifts(self.state)), (drift, facts[-1])
+
+    def cut_off(self, upto: int) -> None:
+        super().cut_off(upto)
+        self._with_ids()
+
+    def steered(self, stop_after: int | None = None) -> None:
+        for number in range(3_000):
+            self._decided()
+            if self.state.phase == "ended":
+                return
+            if number == stop_after:
+                self._outside(TurnInterruptRequested(interrupt_id="i", requested_by="ada"))
+            elif self.state.phase == "suspended":
+                self._supplied()
+            elif self.luck.random() < 0.1:
+                self._spoken()
+            else:
+                waiting = list(self.state.waiting.values())
+                under_way = self._under_way()
+                assert waiting or under_way, f"nothing is under way and nothing is decided: {self.state.phase}"
+                if waiting and (not under_way or self.luck.random() < 0.2):
+                    self._allowed()
+                else:
+                    self.clock.at += self.luck.choice((0, 1_000, 1_000_000))
+                    self._write(self._end_of(self.luck.choice(under_way)))
+        raise AssertionError("it does not end")
+
+    def _outside(self, event: object) -> None:
+        self._write([self.work.fact(event)])  # type: ignore[arg-type]
+        if self.state.phase == "suspended":
+            self.cut_off(len(self.facts))
+
+    def _spoken(self) -> None:
+        kind = self.luck.randrange(3)
+        if kind == 0:
+            self._outside(TurnPauseRequested(requested_by="ada"))
+        elif kind == 1 and self.state.paused:
+            self._outside(TurnPauseLifted(requested_by="ada"))
+        else:
+            words = UserItem(parts=(Text("be quick"),))
+            self._outside(TurnInterjected(message_id=f"m{len(self.facts)}", item=words, said_by="ada"))
+
+    def _supplied(self) -> None:
+        """Somebody takes the turn up again, with what it rests on."""
+        suspended = self.state.suspended_for
+        assert isinstance(suspended, TurnSuspended)
+        if self.luck.random() < 0.3:
+            words = UserItem(parts=(Text("are you there"),))
+            self._write([self.work.fact(TurnInterjected(message_id=f"m{len(self.facts)}", item=words, said_by="ada"))])
+        if suspended.reason == "paused":
+            self._write([self.work.fact(TurnPauseLifted(requested_by="ada"))])
+        else:
+            self._allowed()
+        self.cut_off(len(self.facts))
+
+    def _allowed(self) -> None:
+        call = self.luck.choice(list(self.state.waiting.values()))
+        assert call.pending is not None
+        yes = self.luck.random() < 0.7
+        event = ActionResolved(
+            action_id=call.pending.action_id,
+            tool_name=call.part.name,
+            status="approved" if yes else "rejected",
+            decision="approve" if yes else "reject",
+            resolver="ada",
+        )
+        fact = self.work.fact(event, call.step, call.call_id)
+        fact.action_id = event.action_id
+        self._write([fact])
+
+
+@settings(max_examples=TREES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    nodes(3, endings=ENDINGS),
+    st.randoms(use_true_random=False),
+    st.booleans(),
+    st.sampled_from([None, 700, 2_000]),
+    st.booleans(),
+    st.none() | st.integers(0, 30),
+    st.booleans(),
+)
+def test_counters_hold_whatever_happens_to_a_tree(
+    root: Node, luck: Random, asks: bool, window: int | None, planned: bool, stop_after: int | None, cut: bool
+) -> None:
+    async def play() -> None:
+        played = Steered(root, FREE, luck, asks=asks, window=window, planned=planned)
+        played.steered(stop_after)
+        check_tree(played.facts, played.state, FREE)
+        assert played.replayed() is None
+        if cut:
+            played.cut_off(luck.choice(played.commits[:-1]))
+            played.steered()
+            check_tree(played.facts, played.state, FREE)
+            assert played.replayed() is None
+
+    asyncio.run(play())
+
+
+async def test_the_trees_above_fold_their_conversations() -> None:
+    child = Node([[("look",)], [("look",)], [("look",)], [("look",)]])
+    root = Node([[("run", child)], [("look",)], [("look",)]])
+    played = Steered(root, FREE, Random(1), asks=False, window=700, planned=False)
+    played.steered()
+    folded = [entry.fact.level for entry in played.facts if isinstance(entry.fact.event, CompactionCompleted)]
+    assert folded, "no conversation was folded"
+    assert any(level is not None for level in folded)
+
+
+@pytest.mark.parametrize("counter", ["in_flight", "untaken", "running"])
+async def test_a_counter_that_drifts_is_seen(counter: str) -> None:
+    played = Steered(Node([[("look",)]]), FREE, Random(1), asks=False, window=None, planned=False)
+    assert not drifts(played.state)
+    setattr(played.state, counter, 1)
+    assert drifts(played.state)
+
+
+async def test_a_word_to_a_turn_that_was_paused_before_its_end_is_answered() -> None:
+    played = Steered(Node(), FREE, Random(1), asks=False, window=None, planned=False)
+    played._decided()
+    played._write([played.work.fact(TurnPauseRequested(requested_by="ada"))])
+    played._write(played._end_of(played.state))
+    assert played.state.phase == "answered"
+    played._decided()
+    assert played.state.phase == "suspended"
+    words = UserItem(parts=(Text("one more thing"),))
+    played._write([played.work.fact(TurnInterjected(message_id="m2", item=words, said_by="ada"))])
+    played._write([played.work.fact(TurnPauseLifted(requested_by="ada"))])
+    played.cut_off(len(played.facts))
+    played.play()
+    assert [item.text for item in played.state.items] == ["go", "done 0", "one more thing", "done 0"]
+    assert played.replayed() is None
