@@ -4,7 +4,7 @@
     .venv-bench/bin/python benchmarks/run.py             everything; about twenty minutes
     .venv-bench/bin/python benchmarks/run.py --profile   with the profile of wakeful's cell, whatever the verdict
     .venv-bench/bin/python benchmarks/run.py --only wire only what is on the wire: the other sections stay as they are
-                                                         (or gate, mediating, confined)
+                                                         (or gate, mediating, confined, long, trees)
     .venv-bench/bin/python benchmarks/start.py           one part alone, printed (or rounds, crowd, wire ...)
 
 A missed aim is a result, not an error: the report says so and shows the profile of the cell, and the exit code stays 0.
@@ -23,6 +23,8 @@ import rounds
 import start
 import wire
 from contestants import CONTESTANTS
+
+import trees
 
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
@@ -72,6 +74,7 @@ def report(
     wires: wire.Results,
     held: confined.Cost,
     long: long_conversations.Costs,
+    grown: trees.Cost,
     facts: list[tuple[str, str]],
     profile: str,
 ) -> str:
@@ -91,6 +94,7 @@ def report(
         wire.markdown(wires),
         confined.markdown(held),
         long_conversations.markdown(long),
+        trees.markdown(grown),
     ]
     if profile:
         parts.append(
@@ -117,6 +121,7 @@ SECTIONS = {
     "wire": lambda profile: wire.markdown(wire.run(profile=profile)),
     "confined": lambda profile: confined.markdown(confined.run()),
     "long": lambda profile: long_conversations.markdown(long_conversations.run()),
+    "trees": lambda profile: trees.markdown(trees.run()),
 }
 """Parts of the report that can be measured by themselves."""
 
@@ -144,10 +149,11 @@ def main() -> None:
     wires = wire.run(profile=args.profile)
     held = confined.run()
     long = long_conversations.run()
+    grown = trees.run()
     cells = rounds.run(list(CONTESTANTS), list(rounds.ROUNDS), rounds.LIMIT)
     missed = any(aim.verdict == "missed" for aim in rounds.aims(cells))
     profile = _profile() if args.profile or missed else ""
-    text = report(cells, starts, many, verdicts, mediated, wires, held, long, facts, profile)
+    text = report(cells, starts, many, verdicts, mediated, wires, held, long, grown, facts, profile)
     args.output.parent.mkdir(exist_ok=True)
     args.output.write_text(text)
     print(text)

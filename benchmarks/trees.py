@@ -16,7 +16,8 @@ from pathlib import Path
 
 from reporting import Aim, aims_table, number, table
 
-from wakeful import Agent, Budget, run, tool
+from wakeful import Agent, Budget, tool
+from wakeful import run as run_turn
 from wakeful.ports import ModelRequest
 from wakeful.providers.scripted import ScriptedModel
 
@@ -71,7 +72,7 @@ def straight(request: ModelRequest) -> object:
 
 async def once(agent: Agent[None, str], store: Path) -> tuple[float, int]:
     began = time.perf_counter()
-    result = await run(agent, "Do it.", store=store, budget=Budget.unlimited())
+    result = await run_turn(agent, "Do it.", store=store, budget=Budget.unlimited())
     took = (time.perf_counter() - began) * 1000
     assert result.completed, result.message
     return took, result.model_calls
@@ -91,7 +92,11 @@ async def measure(runs: int = RUNS) -> Cost:
     return Cost(statistics.median(trees), statistics.median(flats), rounds)
 
 
-def section(cost: Cost) -> str:
+def run() -> Cost:
+    return asyncio.run(measure())
+
+
+def markdown(cost: Cost) -> str:
     rows = [
         ("tree", number(cost.tree / 1000), number(cost.tree * 1000 / cost.rounds)),
         ("flat", number(cost.flat / 1000), number(cost.flat * 1000 / cost.rounds)),
@@ -101,4 +106,4 @@ def section(cost: Cost) -> str:
 
 
 if __name__ == "__main__":
-    print(section(asyncio.run(measure())))
+    print(markdown(run()))

@@ -16,6 +16,7 @@ from wakeful.contracts.wire import WireMessage
 from wakeful.ports import Model, ModelRequest, Store
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.chat_messages import answer_message
+from wakeful.service.chat_return import return_to_turn
 from wakeful.service.client_bridge import ClientBridge
 from wakeful.service.workflows import WorkflowRegistry, workflow_registry
 
@@ -113,6 +114,19 @@ class Client:
             user_id=by,
             send_message=self.sent.append,
             registry=self.server.registry,
+            bridge=self.bridge,
+        )
+
+    async def come_back(self, turn_id: str, by: str = "ann", after_seq: int = 0) -> RunResult[Any]:
+        server = self.server
+        return await return_to_turn(
+            server.runtime,
+            server.agent,
+            turn_id,
+            user_id=by,
+            send_message=self.sent.append,
+            after_seq=after_seq,
+            registry=server.registry,
             bridge=self.bridge,
         )
 

@@ -83,7 +83,7 @@ def cut(memory: Memory, agent_id: str, upto: int) -> Memory:
     """A copy of what is kept, whose log of this agent ends after `upto` events."""
     copy = Memory()
     copy.blobs = dict(memory.blobs)
-    agent = _Agent(agent_id)
+    agent = _Agent(agent_id, copy.windows)
     for header, body, _ in memory.agents[agent_id].log[:upto]:
         head = read_head(header)
         agent.extend([decode(head, body)], [Stored(header, body)], head.writer)  # type: ignore[arg-type]

@@ -18,6 +18,8 @@ from wakeful.contracts.events import (
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
     AssistantRecorded,
+    BudgetGranted,
+    BudgetNoticed,
     CallAsked,
     CompactionCompleted,
     CompactionFailed,
@@ -103,6 +105,7 @@ from wakeful.contracts.events import (
     TurnFailed,
     TurnInterjected,
     TurnInterruptApplied,
+    TurnInterruptIgnored,
     TurnInterruptRequested,
     TurnPauseLifted,
     TurnPauseRequested,
@@ -117,10 +120,12 @@ from wakeful.contracts.events import (
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderLimit, TokenUsage
 from wakeful.contracts.outcomes import RunOutcome
+from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.tools import ToolError, ToolResultMetadata
 
 AGENT, THREAD, TURN = "agent_1", "main", "turn_1"
 NOON = 1_800_000_000_000_000
+WINDOW = WindowRef(scope="agent:support", period="day", began=NOON - 1_000_000, turns=NOON + 1_000_000, usd="2")
 DECIDED: dict[str, Any] = {
     "routing_id": "route_1",
     "mode": "single_candidate",
@@ -291,6 +296,7 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     ),
     TurnInterruptRequested(interrupt_id="int_1", requested_by="operator"),
     TurnInterruptApplied(interrupt_id="int_1", cancelled_tool_call_ids=("call_1",), latency_ms=4),
+    TurnInterruptIgnored(interrupt_id="int_2", ignore_reason="already_ending"),
     LimitChanged(limit_name="llm_calls", limit=8, observed=9),
     AnswerAccepted(value={"order": "A17"}),
     AnswerRejected(item=UserItem(parts=(Text("not an order"),), origin="runtime"), errors=("order: missing",)),
@@ -390,6 +396,8 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         rule_id="rule_1", agent_name="support", rule={"match": "refund", "decision": "allow"}, added_by="operator"
     ),
     ApprovalRuleRevoked(rule_id="rule_1", revoked_by="operator"),
+    BudgetNoticed(window=WINDOW, percent=80, spent="1.5", held="0.1"),
+    BudgetGranted(window=WINDOW, usd="5", granted_by="operator", reason="a launch"),
     SandboxApplied(mode="bubblewrap", cwd="/srv/shop", write_roots=("/srv/shop",)),
     SandboxViolation(boundary="filesystem", target="/etc/passwd"),
     HookStarted(point="pre_tool_use", handler_ref="audit", timeout_ms=5_000),

@@ -227,8 +227,8 @@ SPECIAL = {
         "request."
     ),
     ("freeform_tools", "`openai_responses`"): (
-        "`True`: `apply_patch` is offered as a tool that takes a bare diff, with its grammar. The call, the gate and the "
-        "patch engine are the same. Other formats leave the setting out and say so."
+        "`True`: `apply_patch` is offered as a tool that takes a bare diff, with its grammar. The call, the gate and "
+        "the patch engine are the same. Other formats leave the setting out and say so."
     ),
     ("context_management", "`anthropic_messages`"): (
         "`True`, or an object with `edits` in Anthropic's words: the provider may clear old tool results on its side. "

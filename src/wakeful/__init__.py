@@ -48,11 +48,14 @@ if TYPE_CHECKING:
     from wakeful.surfaces.library.packages import register_ability as register_ability
     from wakeful.surfaces.library.packages import run_runtime_package as run_runtime_package
     from wakeful.surfaces.library.report import doctor as doctor
-    from wakeful.surfaces.library.runs import cancel as cancel
     from wakeful.surfaces.library.runs import resume as resume
     from wakeful.surfaces.library.runs import resume_all as resume_all
     from wakeful.surfaces.library.runs import run as run
     from wakeful.surfaces.library.runs import run_sync as run_sync
+    from wakeful.surfaces.library.steering import cancel as cancel
+    from wakeful.surfaces.library.steering import interject as interject
+    from wakeful.surfaces.library.steering import interrupt as interrupt
+    from wakeful.surfaces.library.steering import pause as pause
     from wakeful.surfaces.library.streams import stream as stream
     from wakeful.surfaces.library.workflows import run_workflow as run_workflow
     from wakeful.tools.context import RunContext as RunContext
@@ -101,14 +104,17 @@ _WHERE = {
     "ToolRetry": "wakeful.contracts.errors",
     "WakefulError": "wakeful.contracts.errors",
     "ask_person": "wakeful.tools.person",
-    "cancel": "wakeful.surfaces.library.runs",
+    "cancel": "wakeful.surfaces.library.steering",
     "cancel_request": "wakeful.surfaces.library.client_requests",
     "dispatch_ability": "wakeful.surfaces.library.packages",
     "doctor": "wakeful.surfaces.library.report",
     "hook": "wakeful.tools.hooks",
     "from_mcp": "wakeful.tools.mcp.source",
     "import_runtime_bundles": "wakeful.surfaces.library.packages",
+    "interject": "wakeful.surfaces.library.steering",
+    "interrupt": "wakeful.surfaces.library.steering",
     "mcp_servers": "wakeful.tools.mcp.config",
+    "pause": "wakeful.surfaces.library.steering",
     "pending_requests": "wakeful.surfaces.library.client_requests",
     "register_ability": "wakeful.surfaces.library.packages",
     "resume": "wakeful.surfaces.library.runs",

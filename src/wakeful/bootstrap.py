@@ -18,12 +18,14 @@ from weakref import WeakKeyDictionary
 
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig, StoreProblem
 from wakeful.contracts.sensitive_names import is_sensitive
+from wakeful.decisions.spend_windows import NO_WINDOWS
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.service.requests import Runtime
 from wakeful.settings.limit_overrides import limit_overrides
 from wakeful.settings.model_rules import ANY_MODEL, model_rules
 from wakeful.settings.owner_file import settings_path
+from wakeful.settings.spend_windows import owner_windows
 from wakeful.system import SystemClock, UniqueIds
 from wakeful.tools.hooks import Hook
 from wakeful.tools.source import Surroundings
@@ -206,6 +208,7 @@ def runtime(
         linger=partial(_linger, store),
         limit_overrides=limit_overrides(os.environ),
         model_rules=model_rules(os.environ) if owned or os.environ.get("WAKEFUL_OFFLINE") else ANY_MODEL,
+        owner_windows=owner_windows(os.environ) if owned else NO_WINDOWS,
     )
 
 

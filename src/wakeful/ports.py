@@ -13,6 +13,7 @@ from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.models import AgentTokenUsageSummary, ModelGlimpse, Reply, TokenUsage, ToolChoice
+from wakeful.contracts.spending import SpendRow
 from wakeful.contracts.tools import ToolDeclaration
 
 if TYPE_CHECKING:  # what only the conversation loop needs is not loaded for everybody
@@ -335,8 +336,9 @@ class Store(Protocol):
         """Append the owner's facts in one transaction and return the outsiders' facts of this turn not seen before.
 
         Without `barrier` what returns survives a kill; with it, a power cut. With `rest`, raises RestRefused and writes
-        nothing while an outsider's fact has not been seen. Raises Fenced when the claim is stale, AlreadyDecided, and
-        writes nothing, when it decides what somebody outside has just decided.
+        nothing while an outsider's fact has not been seen. Raises Fenced when the claim is stale. Writes nothing and
+        raises AlreadyDecided when it decides what somebody outside has just decided, WindowFull when a spend window has
+        no room for what a request holds back, AlreadyNoticed for a second notice about a window.
         """
         ...
 
@@ -382,6 +384,10 @@ class Store(Protocol):
 
     async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
         """Rules that were added while deciding, oldest first, revoked ones included."""
+        ...
+
+    async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
+        """Spend windows that turn after a moment, by scope, length and time; of these scopes, or of all."""
         ...
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary: ...

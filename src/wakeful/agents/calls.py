@@ -22,6 +22,7 @@ from wakeful.contracts.events import (
     ToolFailed,
     UnknownResolved,
 )
+from wakeful.contracts.events.tools import AbortReason
 from wakeful.decisions.approving import approval_of
 from wakeful.decisions.levels import Level
 from wakeful.decisions.secret_values import SecretValues
@@ -55,7 +56,7 @@ class Calls:
         self._thread = threading.get_ident()
         self.unwritten: dict[str, Fact | None] = {}
         """Calls whose unknown outcome is on its way to disk, and the late answer that has to wait for it."""
-        self._stopping: Abort | None = None
+        self._stopping: tuple[Abort, AbortReason | None] | None = None
         self.asked = False
         """A running tool had a question: its record comes as an outcome."""
         self.with_locks: set[str] = set()
@@ -89,8 +90,8 @@ class Calls:
             self.with_locks.add(dispatch.call_id)
         if not may_begin:
             call.abandon("changed")
-        elif self._stopping is not None and dispatch.attempt > 1:
-            call.abandon(self._stopping)  # a second run that the turn's end came before
+        elif self._stopping is not None and dispatch.attempt > 1 and not self._is_let_finish(dispatch):
+            call.abandon(*self._stopping)  # a second run that the turn's end came before
         elif self._has_locks(dispatch):
             call.start(probe_first=probe_first)
         else:
@@ -110,22 +111,34 @@ class Calls:
         try:
             has_them = await gate.locks.claim(dispatch.lock_owner, dispatch.declaration.locks, gate.lock_seconds)
         except asyncio.CancelledError:
-            if self._stopping is None or self._stopping == "shutdown":
+            if self._stopping is None or self._stopping[0] == "shutdown":
                 raise  # its intent stays open
-            call.abandon(self._stopping)
+            call.abandon(*self._stopping)
             return
         if has_them:
             call.start(probe_first=probe_first)
         else:
             call.abandon("locked")
 
-    def stop(self, why: Abort) -> None:
-        """Tell every running call that nobody waits any more."""
-        self._stopping = why
+    def stop(self, why: Abort, reason: AbortReason | None = None, spared: Sequence[str] = ()) -> None:
+        """Tell every running call that nobody waits any more; those that are spared are let finish."""
+        self._stopping = why, reason
         for task in self._at_locks:
             task.cancel()
-        for call in list(self._running.values()):
-            call.stop(why)
+        for call_id, call in list(self._running.items()):
+            if call_id not in spared:
+                call.stop(why, reason)
+
+    def call_off(self, call_id: str) -> None:
+        """Tell one call that another one of its round failed."""
+        call = self._running.get(call_id)
+        if call is not None:
+            call.stop("sibling")
+
+    def _is_let_finish(self, dispatch: Dispatch) -> bool:
+        """One that was cut off by a crash and has to be finished, although the turn was told to stop."""
+        stopping = self._stopping
+        return dispatch.declaration.interrupt_behavior == "block" and stopping is not None and stopping[0] == "cancel"
 
     async def late_answers(self) -> None:
         """Wait for what is still busy after the runtime went on without it, and for its facts to be written."""
@@ -292,6 +305,19 @@ class Calls:
         if call is None or call.pending is None or not isinstance(call.pending.asked, ActionRequired):
             return None
         return approval_of(self._work.row, call, call.pending)
+
+    def acknowledged(self, dispatch: Dispatch) -> None:
+        """The call has seen that it is to stop. From any thread."""
+        if threading.get_ident() == self._thread:
+            self._acknowledged(dispatch)
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._acknowledged, dispatch)
+
+    def _acknowledged(self, dispatch: Dispatch) -> None:
+        if dispatch.call_id in self._running:
+            notes = self._notes.acknowledged(dispatch.call_id)
+            level = self._level_of(dispatch.call_id)
+            self._post([self._work.fact(note, dispatch.step, dispatch.call_id, level) for note in notes])
 
     def _progress(self, dispatch: Dispatch, message: str, done: float | None, total: float | None) -> None:
         if dispatch.call_id not in self._running:

@@ -265,6 +265,8 @@ class Delegating:
         if is_error:
             refusal = Refusal(step.error or "subtask_failed", step.message, dict(step.details))
             failure = _no_result(record, refusal, self._work.now(), words)
+            if failure.status == "cancelled":
+                failure = failure.model_copy(update=self._why_cancelled(call))
             return [ended, self._work.fact(failure, call.step, call.call_id, parent)]
         gate = self._work.gate
         if makes_short_text(words, gate.result_bytes()):
@@ -273,6 +275,13 @@ class Delegating:
         self._ending.add(step.level)
         self._work.spawn(self._end_later(step.level, ended, record, words, call, parent))
         return []
+
+    def _why_cancelled(self, call: Call) -> dict[str, Any]:
+        """Called off by a failure beside it, or stopped with the turn."""
+        if call.called_off:
+            return {"error_category": "sibling_canceled", "abort_reason": "sibling_failed"}
+        stop = self._work.state.stop
+        return {"abort_reason": stop.abort} if stop is not None else {}
 
     async def _end_later(
         self, level_id: str, ended: Fact, record: CallRecord, words: str, call: Call, parent: Level

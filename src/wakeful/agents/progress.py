@@ -11,6 +11,8 @@ from wakeful.tools.results import clean
 
 SECONDS_BETWEEN_FACTS = 1.0
 MAX_MESSAGE_CHARS = 500
+ACKNOWLEDGED = "cancel_acknowledged"
+"""The message of the note that says: the call has seen that it is to stop."""
 
 
 class _Notes:
@@ -47,6 +49,16 @@ class ProgressNotes:
         notes.written = now
         due, notes.pending = notes.pending, None
         return due
+
+    def acknowledged(self, call_id: str) -> list[ToolProgress]:
+        """The call has seen that it is to stop: a fact at once, after what it said before that."""
+        now = self._monotonic()
+        notes = self._calls.setdefault(call_id, _Notes(now))
+        notes.count += 1
+        elapsed = int((now - notes.began) * 1000)
+        seen = ToolProgress(progress_seq=notes.count, message=ACKNOWLEDGED, elapsed_ms=elapsed)
+        before, notes.pending, notes.written = notes.pending, None, now
+        return [before, seen] if before is not None else [seen]
 
     def last(self, call_id: str) -> list[ToolProgress]:
         """The call is over: its last note, when it has not been written."""

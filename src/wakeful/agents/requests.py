@@ -24,6 +24,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.models import ModelGlimpse
+from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.awareness import advised
 from wakeful.decisions.context import frame_of
@@ -124,25 +125,25 @@ class Requests:
         if refusal is not None:
             lost = self._attempt(step, model, 0.0).turned_down(refusal)
             return Intent([*self._moved(step, model), self._fact(lost, step.step)], model, sends=False)
-        estimate, reservation = self._estimate(model, step)
+        windows = work.windows_of(level)
+        estimate, reservation = self._estimate(model, step, windowed=bool(windows))
         held: dict[str, Any] = {}
-        if work.state.ledger.needs_reservation(work.state.limits):
-            ledger, limits = work.state.ledger, work.state.limits
-            passed = ledger.passed_by(limits, reservation)
-            if passed is not None and ledger.passed_by(limits, reservation, with_held=False) is None:
+        if work.state.ledger.needs_reservation(work.state.limits, windowed=bool(windows)):
+            limit = self._no_room(reservation, windows)
+            if limit is not None and self._no_room(reservation, windows, with_held=False) is None:
                 # Only what others hold stands in its way, and they will not take all of it: asked again when one has
                 # settled.
                 return Intent([], model, sends=False)
-            if passed is not None:
-                limit = LimitChanged(
-                    limit_name=passed.name, limit=passed.limit, observed=passed.observed, what=passed.what
-                )
+            if limit is not None:
                 return Intent([self._fact(limit, step.step)], model, sends=False)
             held = {
                 "reserved_input": reservation.input_tokens,
                 "reserved_output": reservation.output_tokens,
                 "reserved_usd": str(reservation.usd) if reservation.usd is not None else None,
             }
+        if windows and work.windows is not None:
+            held["windows"] = windows
+            work.windows.hold(windows, reservation.usd or Decimal(0))
         wait = step.backoff
         wait_ms = int(wait.ms * work.jitter()) if wait.jitter else wait.ms
         if step.final:
@@ -160,7 +161,20 @@ class Requests:
             facts.append(self._fact(estimate, step.step))
         return Intent([*facts, self._fact(event, step.step)], model, wait_ms)
 
-    def _estimate(self, model: Model, step: AskModel) -> tuple[CostEstimated | None, Reservation]:
+    def _no_room(
+        self, reservation: Reservation, windows: Sequence[WindowRef], *, with_held: bool = True
+    ) -> LimitChanged | None:
+        """The limit that the request would pass: the turn's own first, then what holds over time."""
+        work, ledger = self._work, self._work.state.ledger
+        passed = ledger.passed_by(work.state.limits, reservation, with_held=with_held, windowed=bool(windows))
+        if passed is not None:
+            return LimitChanged(limit_name=passed.name, limit=passed.limit, observed=passed.observed, what=passed.what)
+        if work.windows is None or not windows:
+            return None
+        others = Decimal(0) if with_held else ledger.held_usd
+        return work.windows.refusal(windows, reservation.usd or Decimal(0), others)
+
+    def _estimate(self, model: Model, step: AskModel, *, windowed: bool) -> tuple[CostEstimated | None, Reservation]:
         """The most it can take and cost, where that is known."""
         work = self._work
 
@@ -168,7 +182,7 @@ class Requests:
             return self._prompt_tokens(final=step.final)
 
         most = _most_output(model, self._config.settings)
-        limited = work.state.ledger.needs_reservation(work.state.limits)
+        limited = work.state.ledger.needs_reservation(work.state.limits, windowed=windowed)
         bound = most if most is not None else UNKNOWN_OUTPUT
         if work.pricing is None or (most is None and not limited):  # without a limit there is no most it can cost
             return None, Reservation(prompt(), bound, None) if limited else _NOTHING

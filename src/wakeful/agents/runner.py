@@ -13,6 +13,7 @@ rest because something arrived, the turn is folded again and the same outcomes a
 import asyncio
 
 from wakeful.agents.folding import fold
+from wakeful.agents.spending import TurnWindows
 from wakeful.agents.steps import Steps
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
@@ -31,6 +32,8 @@ class TurnRunner:
         self._waiter: asyncio.Future[None] | None = None
         self._look = False
         """An outsider wrote something: fetch it even when there is nothing to write."""
+        self._spoken = False
+        """It did since the last append: what it wrote is heard before anything new is decided."""
         self._broken: BaseException | None = None
         self._answers = (0, 0)
         """How many standing answers, given and taken back, the catalogue on record knows of."""
@@ -46,6 +49,7 @@ class TurnRunner:
         outcomes = opening
         self._answers = _answers(state)
         self.steps.waiting.reopen(state.all_open_calls())
+        self.steps.stop_again()
         try:
             while True:
                 outcomes = await self._pass(outcomes)
@@ -68,23 +72,33 @@ class TurnRunner:
         """One turn of the loop; returns outcomes that have to be taken in at once."""
         work, steps = self._work, self.steps
         state = work.state
+        if self._spoken and outcomes:
+            self._spoken = False
+            heard = await work.store.append(work.claim, [])
+            for other in heard:
+                evolve(state, other.fact)
+            if heard:
+                work.show(heard, [], work.claim.seen + 1)
         facts = list(outcomes)
-        for fact in outcomes:
-            evolve(state, fact)
+        if work.windows is None:
+            for fact in outcomes:
+                evolve(state, fact)
+        else:
+            facts += await self._with_windows(work.windows, outcomes)
         starts = steps.repeated(outcomes) if outcomes and steps.expects_outcomes else []
         while decided := decide(state):
-            before, stop = len(facts), state.stop
+            before, stop, full = len(facts), state.stop, state.full_window
             for step in decided:
                 for fact in steps.begin(step, starts, len(facts)):
                     evolve(state, fact)
                     facts.append(fact)
-                if state.stop is not stop:
+                if state.stop is not stop or state.full_window is not full:
                     break  # a limit that only this step could see: nothing else begins
             if len(facts) == before:
                 break  # somebody was asked: the answer will be an outcome
         if not facts and not self._look:
             return []
-        self._look = False
+        self._look = self._spoken = False
         rest = state.phase in ("ended", "suspended")
         barrier = rest or any(start.needs_barrier for start in starts)
         try:
@@ -93,7 +107,7 @@ class TurnRunner:
             # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
             kept = [fact for fact in outcomes if fact.action_id != faster.action_id or not fact.event.outsider]
             return await self._anew(kept)
-        except RestRefused:
+        except RestRefused:  # also: somebody else was faster with the rest of a spend window, or with a notice
             return await self._anew(outcomes)
         first = work.claim.seen - len(facts) + 1
         for other in others:
@@ -108,6 +122,8 @@ class TurnRunner:
             if start.needs_barrier:
                 await work.store.hold(work.claim)
             start.begin(first + start.fact_index)
+        if state.to_call_off:
+            steps.call_off()
         if _answers(state) != self._answers:
             self._answers = _answers(state)
             # Somebody gave a standing answer or took one back: what the turn's tools are is on record again before
@@ -117,6 +133,19 @@ class TurnRunner:
         if others:
             self._look = bool(decide(state)) or self._look
         return self._take()
+
+    async def _with_windows(self, windows: TurnWindows, outcomes: list[Fact]) -> list[Fact]:
+        """Take the outcomes in, seeing what they mean for spend windows; returns what is to be said about those."""
+        state = self._work.state
+        await windows.look([level.asked for level in (state, *state.levels.values()) if level.asked is not None])
+        for fact in outcomes:
+            level = state if fact.level is None else state.levels.get(fact.level)
+            windows.settle(level.asked if level is not None else None, fact)
+            evolve(state, fact)
+        noticed = [self._work.fact(event) for event in windows.notices()] if outcomes else []
+        for fact in noticed:
+            evolve(state, fact)
+        return noticed
 
     async def _anew(self, outcomes: list[Fact]) -> list[Fact]:
         """Nothing was written: these outcomes are taken in again, on top of what the turn had not seen.
@@ -193,6 +222,7 @@ class TurnRunner:
         try:
             while True:
                 await watch.wait()
+                self._spoken = True
                 self._look_again()
         finally:
             watch.close()
@@ -205,7 +235,9 @@ class TurnRunner:
             if left <= 0:
                 break
             await work.clock.sleep(left)
-        if seconds is not None and work.state.stop is None and work.state.phase not in ("ended", "suspended"):
+        state = work.state
+        lets_finish = state.stop is None or (state.stop.interrupt_id is not None and not state.stop.is_overdue)
+        if seconds is not None and lets_finish and state.phase not in ("ended", "suspended"):
             self.post([work.out_of_time(seconds)])
 
 

@@ -27,6 +27,7 @@ from wakeful.contracts.events import (
     ToolFailed,
     ToolResult,
     TurnInterruptApplied,
+    TurnInterruptIgnored,
     TurnSuspended,
 )
 from wakeful.contracts.events.tools import AbortReason, ErrorCategory
@@ -35,7 +36,9 @@ from wakeful.decisions.approving import cancelled as withdrawn
 from wakeful.decisions.ending import ending
 from wakeful.decisions.levels import Call, Level, Pending
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, FINISH
+from wakeful.decisions.state import Stop
 from wakeful.decisions.turn import (
+    CALLED_OFF,
     DEPENDENCY_FAILED,
     AskCaller,
     AskModel,
@@ -45,6 +48,7 @@ from wakeful.decisions.turn import (
     Finish,
     Fold,
     HitLimit,
+    IgnoreInterrupt,
     ResolveNode,
     SkipCall,
     StartPlanning,
@@ -64,6 +68,7 @@ _SKIPPED: dict[Because, tuple[str, str, ErrorCategory, AbortReason | None]] = {
     "cancelled": ("skipped", "the turn was told to stop before this call began", "canceled", "user_interrupt"),
     "budget": ("budget_exceeded", "a limit of the turn was reached before this call began", "canceled", "budget"),
     "dependency": (DEPENDENCY_FAILED, "a node that it depends on did not succeed", "sibling_canceled", None),
+    "sibling": ("sibling_canceled", CALLED_OFF, "sibling_canceled", "sibling_failed"),
     "completed": ("sibling_skipped", "the run was complete before this call began", "sibling_canceled", None),
 }
 """What a call is told that was not run, by why."""
@@ -71,9 +76,12 @@ _ANSWERED_TOO_LATE: dict[Because, str] = {
     "cancelled": "cancelled",
     "budget": "budget_exceeded",
     "completed": "sibling_canceled",
+    "sibling": "sibling_canceled",
     "dependency": "sibling_canceled",
 }
 """What a call is told whose client had run it when the turn was over."""
+_WITHDRAWN: dict[Because, str] = {"cancelled": "run_cancelled", "sibling": "sibling_failed"}
+"""What is said of a question that nobody has to answer any more; of any other: `run_ended`."""
 
 
 class Start(NamedTuple):
@@ -162,6 +170,8 @@ class Steps:
                 return [work.fact(event, work.state.step or None)]
             case StopWork():
                 return [self._stop_work(step, starts)]
+            case IgnoreInterrupt():
+                return [work.fact(TurnInterruptIgnored(interrupt_id=step.interrupt_id, ignore_reason="already_ending"))]
             case EndLevel():
                 level = work.state.levels[step.level]
                 facts = self.folding.end(level, step) if level.kind == "summary" else self.delegating.end(step)
@@ -198,7 +208,7 @@ class Steps:
             repeat = self.calls.repeats.get(fact.call_id or "")
             if isinstance(fact.event, ModelResponseReattached):
                 requests = self.requests_of(self._work.state.level(fact.level))
-                starts.append(Start(partial(_reattach, requests)))
+                starts.append(Start(partial(self._reattach, requests)))
             elif repeat is not None and isinstance(fact.event, ToolDispatched):
                 pure = repeat.dispatch.declaration.effect == "pure"
                 starts.append(Start(partial(self.calls.run_again, repeat), not pure))
@@ -324,8 +334,7 @@ class Steps:
         self._through.pop(call.call_id, None)
         mediator = self.mediator_of(call.level)
         mediator.let_go(call.call_id)
-        cancelled = step.because == "cancelled"
-        kind, message, category, abort_reason = _SKIPPED[step.because]
+        kind, message, category, _ = _SKIPPED[step.because]
         now = work.now()
         if call.pending is not None and isinstance(call.pending.asked, RuntimeToolRequested):
             return self._unanswered(call, call.pending, step.because)
@@ -336,14 +345,18 @@ class Steps:
             status="skipped",
             category=category,
             effects="none",
-            abort_reason=abort_reason,
+            abort_reason=self._abort_reason(step.because),
         )
         events: list[AnyEvent] = []
         if call.pending is None:
             events.append(mediator.passed_over(call, self.arguments_of(call), self._batch_id(call)))
         elif call.is_waiting:
-            events.append(withdrawn(call.pending, "run_cancelled" if cancelled else "run_ended"))
+            events.append(withdrawn(call.pending, _WITHDRAWN.get(step.because, "run_ended")))
         return [work.fact(event, call.step, call.call_id, call.level) for event in (*events, outcome)]
+
+    def _abort_reason(self, because: Because) -> AbortReason | None:
+        stop = self._work.state.stop
+        return stop.abort if because == "cancelled" and stop is not None else _SKIPPED[because][-1]
 
     def _unanswered(self, call: Call, pending: Pending, because: Because) -> list[Fact]:
         """A client was asked to run the call, and the turn ends before an answer was taken in."""
@@ -352,11 +365,11 @@ class Steps:
         events: list[AnyEvent] = []
         said = pending.said
         if said is None:
-            said = withdrawn(pending, "run_cancelled" if because == "cancelled" else "run_ended")
+            said = withdrawn(pending, _WITHDRAWN.get(because, "run_ended"))
             events.append(said)
         assert isinstance(said, RuntimeToolResolved)
         if said.status == "runtime_tool_completed" and said.success:
-            _, _, category, abort = _SKIPPED[because]
+            _, _, category, _ = _SKIPPED[because]
             error = ToolError(
                 kind=_ANSWERED_TOO_LATE[because],
                 message=f"the client ran {call.part.name}, and the turn was over before its answer was taken in",
@@ -368,7 +381,7 @@ class Steps:
                 status="cancelled",
                 category=category,
                 effects=effects,
-                abort_reason=abort,
+                abort_reason=self._abort_reason(because),
             )
         else:
             outcome = unanswered(record, said, call.effect, now)
@@ -378,23 +391,43 @@ class Steps:
         work = self._work
         stop = work.state.stop
         assert stop is not None
-        starts.append(Start(lambda _: self._tell_running(cancelled=stop.status == "cancelled")))
+        starts.append(Start(lambda _: self._tell_running(stop, step.blocking)))
         event = TurnInterruptApplied(
-            interrupt_id=stop.interrupt_id or f"limit:{stop.reason}",
+            interrupt_id=stop.told_as,
             cancelled_tool_call_ids=step.running,
+            blocking_tool_call_ids=step.blocking,
             skipped_tool_call_ids=step.waiting,
+            cancelled_children=step.children,
             latency_ms=max(0, (work.clock.now() - stop.requested_at) // 1000),
         )
         return work.fact(event)
 
-    def _tell_running(self, *, cancelled: bool) -> None:
+    def _tell_running(self, stop: Stop, spared: tuple[str, ...] = ()) -> None:
         for requests in self.every_request:
             requests.give_up()
-        self.calls.stop("cancel" if cancelled else "budget")
+        self.calls.stop("cancel" if stop.status == "cancelled" else "budget", stop.abort, spared)
 
+    def stop_again(self) -> None:
+        """A turn that was told to stop is taken up: what is begun again on its way to the end is told at once."""
+        stop = self._work.state.stop
+        if stop is not None and stop.applied:
+            self._tell_running(stop)
 
-def _reattach(requests: Requests, _: int) -> None:
-    requests.reattach()
+    def call_off(self) -> None:
+        """Tell calls and levels that another call of their round failed. Telling them twice changes nothing."""
+        state = self._work.state
+        for name in state.to_call_off:
+            level = state.levels.get(name)
+            if level is None:
+                self.calls.call_off(name)
+            elif level.phase == "asking":
+                self.requests_of(level).give_up()
+
+    def _reattach(self, requests: Requests, _: int) -> None:
+        requests.reattach()
+        stop = self._work.state.stop
+        if stop is not None and stop.applied:
+            requests.give_up()
 
 
 def _record(work: TurnWork, call: Call, now: float) -> CallRecord:

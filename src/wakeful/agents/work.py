@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from wakeful.agents.facts import FactMaker
 from wakeful.agents.known_facts import KnownFacts
+from wakeful.agents.spending import TurnWindows
 from wakeful.agents.watching import Glimpse, Watcher
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
@@ -14,6 +15,7 @@ from wakeful.contracts.budgets import BudgetLeft
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import AnswerAccepted, AnswerRejected, LimitChanged
+from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph
@@ -84,6 +86,8 @@ class TurnWork:
     check_answer: CheckAnswer | None = None
     ask_caller: Callable[[], Awaitable[bool]] | None = None
     pricing: Pricing | None = None
+    windows: TurnWindows | None = None
+    """None: no spend window holds."""
     catalog: ToolCatalog = field(default_factory=lambda: ToolCatalog(entries=()))
     """The tools of the turn, as people are shown them."""
     emit_mcp_progress: bool = True
@@ -118,6 +122,13 @@ class TurnWork:
         """The code of a level's tools."""
         other = self.other_of(level)
         return other.tools if other is not None else self.tools
+
+    def windows_of(self, level: Level) -> tuple[WindowRef, ...]:
+        """The spend windows that a request of this level counts in."""
+        if self.windows is None:
+            return ()
+        other = self.other_of(level)
+        return self.windows.of(other.config.agent_name if other is not None else self.config.agent_name)
 
     def other_of(self, level: Level) -> OtherAgent | None:
         """The agent that works at a level, where it is not the turn's own: a child's children are the child's."""

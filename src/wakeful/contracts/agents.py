@@ -3,6 +3,7 @@
 from functools import cached_property
 from typing import Any
 
+from wakeful.contracts.budgets import SpendWindow
 from wakeful.contracts.controls import CompactionPolicy
 from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.prompts import PromptBlock
@@ -57,6 +58,8 @@ class TurnConfig(Value):
     collections: tuple[str, ...] = ()
     """Sets of texts that it may search, by name."""
     compaction: CompactionPolicy = CompactionPolicy()
+    spend_windows: tuple[SpendWindow, ...] = ()
+    """What all runs of the agent may spend, by period."""
 
     context_window: int | None = None
     """How many tokens the model can be shown; None where nobody knows."""
@@ -110,6 +113,7 @@ class TurnConfig(Value):
                 "subtasks",
                 "collections",
                 "compaction",
+                "spend_windows",
                 "require",
                 "accept_gap",
             )

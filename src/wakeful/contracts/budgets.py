@@ -72,6 +72,10 @@ class Limits(Value):
     """The last model call is kept for an answer: the model is told so and may call no tool."""
     schema_retries: int = 3
     """How often a child's result that does not fit its schema may be given again."""
+    stall_repeats: int | None = None
+    """How often the same call may be made with the same arguments in a row before the turn ends."""
+    failure_repeats: int | None = None
+    """How often the same call may fail in the same way in a row before the model is told to do something else."""
 
 
 INTERACTIVE: Final = Limits(
@@ -126,6 +130,8 @@ class Budget(Value):
     profile: BudgetProfile = "autonomous"
     unpriced_token_ceiling: int | None = None
     final_answer_reserve: bool = True
+    stall_repeats: int | None = None
+    failure_repeats: int | None = None
 
     def __init__(
         self,
@@ -144,6 +150,8 @@ class Budget(Value):
         profile: BudgetProfile = "autonomous",
         unpriced_token_ceiling: int | None = None,
         final_answer_reserve: bool = True,
+        stall_repeats: int | None = None,
+        failure_repeats: int | None = None,
         **unknown: Any,
     ) -> None:
         """Raises InvalidBudget, naming the field and its value."""
@@ -173,6 +181,8 @@ class Budget(Value):
             "profile": profile,
             "unpriced_token_ceiling": checked_count("Budget: unpriced_token_ceiling", unpriced_token_ceiling, 1),
             "final_answer_reserve": final_answer_reserve,
+            "stall_repeats": checked_count("Budget: stall_repeats", stall_repeats, 2),
+            "failure_repeats": checked_count("Budget: failure_repeats", failure_repeats, 2),
         }
         super().__init__(**checked)
 

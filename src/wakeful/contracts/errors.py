@@ -15,6 +15,7 @@ WakefulError
 │   ├── KeyReused              the key belongs to another prompt or agent
 │   ├── DepsMissing            tools need deps and none were given
 │   ├── TurnNotFound, CallNotFound, ApprovalNotFound, RequestNotFound
+│   ├── TurnOver               the turn has ended, and what was asked of it cannot be done
 │   ├── WorkflowNotFound, WorkflowNameTaken
 │   ├── InvalidWorkflow        a graph that does not hold together
 │   ├── NotEntitled            somebody else has to decide this
@@ -31,7 +32,9 @@ WakefulError
 └── Ours                   a bug, or a guard against one
     ├── Fenced                 this owner was replaced and may not write
     ├── RestRefused            something arrived that the turn has not seen
-    │   └── AlreadyDecided         what is decided here was decided before
+    │   ├── AlreadyDecided         what is decided here was decided before
+    │   ├── WindowFull             a spend window has no room for what is to be held back
+    │   └── AlreadyNoticed         that a window is nearly used up was said before
     ├── EventRefused           an event that may not be written
     └── ReplayDiverged         the log and the decisions disagree
 """
@@ -141,6 +144,10 @@ class DepsMissing(ForTheCaller):
 
 class TurnNotFound(ForTheCaller):
     """No such turn in this store."""
+
+
+class TurnOver(ForTheCaller):
+    """The turn has ended: what was asked of it cannot be done any more."""
 
 
 class ApprovalNotFound(ForTheCaller):
@@ -287,6 +294,14 @@ class AlreadyDecided(RestRefused):
         self.action_id = action_id
         self.status = status
         self.decided_by = decided_by
+
+
+class WindowFull(RestRefused):
+    """Somebody else was faster with the rest of a spend window; nothing was written."""
+
+
+class AlreadyNoticed(RestRefused):
+    """That most of a spend window is used up is said once; somebody was faster."""
 
 
 class EventRefused(Ours):

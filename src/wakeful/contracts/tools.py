@@ -39,6 +39,10 @@ MAX_RESULT_TOKENS = 8_000
 PREVIEW_CHARS = 500
 """How much of a text stands in an event that only wants to show it."""
 
+InterruptBehavior: TypeAlias = Literal["cancel", "block"]
+OnFailure: TypeAlias = Literal["ignore", "cancel_siblings", "cancel_dependent"]
+"""ignore: they go on. cancel_siblings: all of them are called off. cancel_dependent: those that waited for it are."""
+
 FailedStatus: TypeAlias = Literal[
     "failed", "denied", "rejected", "timed_out", "cancelled", "interrupted", "skipped", "invalid"
 ]
@@ -83,7 +87,10 @@ class ToolDeclaration(Value):
     """Flags for people: read, write, network, browser, filesystem, shell, artifact, `custom:<name>`."""
     categories: tuple[str, ...] = ()
     runtime_owner: RuntimeOwner = "local"
-    interrupt_behavior: Literal["cancel", "block"] = "cancel"
+    interrupt_behavior: InterruptBehavior = "cancel"
+    """What an interrupt does to a running call: stop it, or let it finish first."""
+    on_failure: OnFailure = "ignore"
+    """What a failure of it does to the other calls of its round."""
     answered_by: Literal["code", "person", "client"] = "code"
     """Who produces the result: this process, a person who is asked, or a client that runs the tool."""
     freeform: Freeform | None = None

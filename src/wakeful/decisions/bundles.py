@@ -1,7 +1,7 @@
 """What a bundle says about the agent in it: its slug, its configuration, where it is from, and what a conflict means.
 
 A bundle brings words: instructions, a model, the names of tools. What an agent may touch on this machine (a workspace,
-a sandbox, a policy) is the host's to say, so a bundle that says it is refused.
+a sandbox, a policy) and what it may spend is the host's to say, so a bundle that says it is refused.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,6 @@ BROUGHT = (
     "max_tokens",
     "settings",
     "fallbacks",
-    "budget",
     "subtasks",
     "compaction",
     *CONTROLS,
@@ -75,7 +74,10 @@ def bundled_agent(bundle: Mapping[str, Any], spec: Mapping[str, Any], given: Map
     for field in agent:
         if field not in ABOUT and field not in BROUGHT:
             raise InvalidValue(
-                REGISTER_FAILED, f"agent.{field}", "a bundle cannot say this", "what an agent may touch is the host's"
+                REGISTER_FAILED,
+                f"agent.{field}",
+                "a bundle cannot say this",
+                "what an agent may touch and spend is the host's",
             )
     config = {"name": slug, **{field: agent[field] for field in BROUGHT if field in agent}}
     own = agent.get("metadata") or {}

@@ -34,7 +34,7 @@ MAX_NAMED = 300
 MAX_LISTED = 40
 """Of messages that the model is shown by name."""
 TAIL_SHARE = 0.3
-"""Of the window, what stays word for word where a turn itself has to be cut."""
+"""Of what is allowed, what stays word for word where a turn itself has to be cut; twice as much at a message."""
 PROMPT_SHARE = 0.6
 """Of the window, what the summariser is shown at most."""
 INSTRUCTIONS = (
@@ -55,6 +55,8 @@ class Due(NamedTuple):
     trigger: CompactionTrigger
     used: int
     window: int
+    allowed: int
+    """Tokens up to which it is not too long."""
 
 
 # --- how long it is --------------------------------------------------------------------------------------------------
@@ -97,24 +99,26 @@ def due(level: Level, history_tokens: int | None) -> Due | None:
         return None
     used = context_tokens(level)
     if limit is not None and window is not None and used * 100 > limit * window:
-        return Due("context_budget", used, window)
+        return Due("context_budget", used, window, window * limit // 100)
     if history_tokens is not None and used > history_tokens:
-        return Due("token_pressure", used, history_tokens)
-    if window is not None and config.compaction.enabled and used > config.compaction.threshold * window:
-        return Due("token_pressure", used, window)
+        return Due("token_pressure", used, history_tokens, history_tokens)
+    by_share = config.compaction.enabled and limit is None  # who sets a limit says when
+    if window is not None and by_share and used > config.compaction.threshold * window:
+        return Due("token_pressure", used, window, int(config.compaction.threshold * window))
     return None
 
 
 # --- where it is cut -------------------------------------------------------------------------------------------------
 
 
-def cut_of(level: Level, window: int) -> int:
-    """How many items are folded; 0: there is nothing that could be."""
+def cut_of(level: Level, allowed: int) -> int:
+    """How many items are folded so that the rest has room within so many tokens; 0: there is nothing that could be."""
     config, items = level.config, level.items
     assert config is not None
     spoken = [place for place, item in enumerate(items) if isinstance(item, UserItem) and item.origin == "person"]
     keep = config.compaction.keep_user_turns
-    most = int(window * TAIL_SHARE) * 3
+    room = max(allowed - config.prompt_tokens, allowed // 4)  # instructions and tools are there whatever is folded
+    most = int(room * TAIL_SHARE) * 3
     for turns in range(keep, 0, -1):
         at_turn = spoken[-turns] if len(spoken) > turns else 0
         if at_turn > 1 and characters(items[at_turn:]) <= most * 2:

@@ -12,6 +12,7 @@ from wakeful.decisions.turn import (
     Finish,
     Fold,
     HitLimit,
+    IgnoreInterrupt,
     ResolveNode,
     SkipCall,
     StartPlanning,
@@ -86,6 +87,8 @@ def words(step: Step) -> str:
             return f"stop at {step.name}={step.limit:g}, observed {step.observed:g}"
         case StopWork():
             return f"stop {', '.join(step.running) or 'nothing'}, skip {', '.join(step.waiting) or 'nothing'}"
+        case IgnoreInterrupt():
+            return f"ignore {step.interrupt_id}"
         case StartPlanning():
             return "plan"
         case Fold():

@@ -7,12 +7,15 @@ refused before it happens. The ledger is folded from facts, so a crash restores 
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from wakeful.contracts.budgets import BudgetLeft, Limits
 from wakeful.contracts.events import LimitName, ModelFailed, ModelRequested
 from wakeful.contracts.models import TokenUsage
 from wakeful.decisions.levels import Asked
+from wakeful.decisions.spend_windows import costs_nothing
+
+UNPRICED: Final = "a model whose price nobody knows"
 
 
 class Passed(NamedTuple):
@@ -63,6 +66,7 @@ class Ledger:
     def hold(self, asked: Asked, event: ModelRequested) -> None:
         """A request is about to be sent: what it may take is not there for others."""
         self.model_calls += 1
+        asked.windows = event.windows
         if event.reserved_input is not None or event.reserved_output is not None or event.reserved_usd is not None:
             asked.held_input = event.reserved_input or 0
             asked.held_output = event.reserved_output or 0
@@ -115,7 +119,7 @@ class Ledger:
 
     def lost(self, asked: Asked, event: ModelFailed) -> None:
         """An attempt is lost. Refused before it began costs nothing; anything later may have cost all of it."""
-        free = event.status is not None or event.stage == "connect" or event.failure_kind == "unsupported_transport"
+        free = costs_nothing(event)
         self._provisional = Decimal(0)
         if event.token_usage is not None or not free:
             self.answered(asked, event.token_usage)
@@ -132,17 +136,20 @@ class Ledger:
             self._provisional = asked.held_usd
         asked.held_usd, asked.held_unpriced = Decimal(0), 0
 
-    def needs_reservation(self, limits: Limits) -> bool:
-        """Is anything held back for a request at all?"""
+    def needs_reservation(self, limits: Limits, *, windowed: bool = False) -> bool:
+        """Is anything held back for a request at all? In a spend window, money always is."""
         return (
-            limits.tokens is not None
+            windowed
+            or limits.tokens is not None
             or limits.input_tokens is not None
             or limits.output_tokens is not None
             or limits.usd is not None
         )
 
-    def passed_by(self, limits: Limits, needs: Reservation, *, with_held: bool = True) -> Passed | None:
-        """The limit that a request which may take this much would pass.
+    def passed_by(
+        self, limits: Limits, needs: Reservation, *, with_held: bool = True, windowed: bool = False
+    ) -> Passed | None:
+        """The limit that a request which may take this much would pass; in a spend window, money is limited, too.
 
         Without what is held for others it is what it will come to, at best, when they have settled.
         """
@@ -160,15 +167,17 @@ class Ledger:
         ):
             if limit is not None and would > limit:
                 return Passed("tokens", limit, would, what)
-        if limits.usd is None:
+        if limits.usd is None and not windowed:
             return None
-        most = Decimal(limits.usd)
+        most = Decimal(limits.usd) if limits.usd is not None else Decimal(0)
         if needs.usd is not None:
+            if limits.usd is None:
+                return None
             would_cost = self.usd + held_usd + needs.usd
             return Passed("cost", float(most), float(would_cost)) if would_cost > most else None
         ceiling = limits.unpriced_token_ceiling
         if ceiling is None:
-            return Passed("cost", float(most), float(self.usd + held_usd), "a model whose price nobody knows")
+            return Passed("cost", float(most), float(self.usd + held_usd), UNPRICED)
         tokens = self.unpriced_tokens + held_unpriced + needs.input_tokens + needs.output_tokens
         if tokens <= ceiling:
             return None

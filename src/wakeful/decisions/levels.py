@@ -25,7 +25,9 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.events.context import CompactionTrigger
 from wakeful.contracts.models import ProviderAttemptRecord, TokenUsage
+from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.tools import Effect
+from wakeful.decisions.guards import IdenticalFailureTracker, SpinDetector
 
 Phase: TypeAlias = Literal[
     "new", "ready", "asking", "lost", "acting", "closing", "apart", "answered", "suspended", "ended"
@@ -95,6 +97,12 @@ class Call:
     """Its whole result, where the model is shown less."""
     wrote: dict[str, Any] = field(default_factory=dict)
     """What it wrote down itself."""
+    blocks: bool = False
+    """It is let finish when the turn is interrupted."""
+    called_off: bool = False
+    """Another call of the round failed whose tool calls off the others."""
+    failure: tuple[str, str] = ("", "")
+    """How it failed: the kind, and the words."""
 
     @property
     def noted(self) -> dict[str, Any]:
@@ -157,6 +165,8 @@ class Asked:
     priced: bool = False
     used_tokens: int = 0
     """What the provider says it took."""
+    windows: tuple[WindowRef, ...] = ()
+    """The spend windows it counts in."""
 
 
 class Heard(NamedTuple):
@@ -240,6 +250,15 @@ class Level:
     """Calls of the batch that have begun and not ended."""
     untaken: int = 0
     """Calls of the batch that the gate has not seen, or has to see again."""
+    calls_off: bool = False
+    """Calls of the batch were called off."""
+    called_off: bool = False
+    """The call that made it was: it ends as soon as nothing of it is under way."""
+    spinning: SpinDetector | None = None
+    failing: IdenticalFailureTracker | None = None
+    """What is repeated, where the turn's limits ask for it."""
+    nudge: str = ""
+    """What the model is told about it with the results of the round."""
     continuation: tuple[UserItem | AssistantItem | ToolItem, ...] = ()
     notes: list[UserItem] = field(default_factory=list)
     """Notes that no request has taken along yet."""
@@ -286,5 +305,5 @@ class Level:
     def can_step(self) -> bool:
         """May there be something for it to do? Looked at after every fact about it."""
         if self.phase == "acting":
-            return self.untaken > 0 or self.stop_error is not None
+            return self.untaken > 0 or self.calls_off or self.stop_error is not None
         return self.phase in ("ready", "lost", "closing", "answered")

@@ -62,11 +62,13 @@ class CloseUnknown:
 Settlement: TypeAlias = LoseAttempt | Reattach | Rerun | Probe | CloseUnknown
 
 
-def resume_cause(state: TurnState) -> Literal["recovery", "supplied", "decision"]:
-    """Why a turn goes on: it was cut off, somebody supplied what it lacked, or somebody decided."""
+def resume_cause(state: TurnState) -> Literal["recovery", "supplied", "decision", "window"]:
+    """Why a turn goes on: it was cut off, somebody supplied what it lacked or decided, or there is money again."""
     suspended = state.suspended_for
     if state.phase != "suspended" or suspended is None:
         return "recovery"
+    if suspended.reason == "budget_window":
+        return "window"
     return "supplied" if suspended.reason in ("tool_missing", "agent_missing") else "decision"
 
 

@@ -55,11 +55,13 @@ from wakeful.contracts.events import (
     WorkflowNodeResolved,
 )
 from wakeful.contracts.events.tools import Said
+from wakeful.contracts.spending import WindowPassed
 from wakeful.contracts.tools import BY_DANGER
 from wakeful.decisions.delegation import Refusal, child_of, jobs_of
 from wakeful.decisions.differences import Difference, compared, spelled, words
 from wakeful.decisions.ending import ending
 from wakeful.decisions.folding import settled_fold
+from wakeful.decisions.ledger import UNPRICED
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.recovery import (
     CloseUnknown,
@@ -73,6 +75,7 @@ from wakeful.decisions.recovery import (
 )
 from wakeful.decisions.retries import NO_BACKOFF, dispose
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, DELEGATING, SPAWN_PARALLEL
+from wakeful.decisions.spend_windows import window_words
 from wakeful.decisions.state import TurnState, evolve
 from wakeful.decisions.turn import (
     DEPENDENCY_FAILED,
@@ -170,7 +173,12 @@ class Replay:
             case LimitChanged():
                 return self._limited(fact, event)
             case TurnInterruptApplied():
-                stop = StopWork(event.cancelled_tool_call_ids, event.skipped_tool_call_ids)
+                stop = StopWork(
+                    event.cancelled_tool_call_ids,
+                    event.skipped_tool_call_ids,
+                    event.blocking_tool_call_ids,
+                    event.cancelled_children,
+                )
                 return self._one_of(fact, stop) or self._same_interrupt(event)
             case AnswerRejected() if fact.level is not None:
                 return self._one_of(fact, EndLevel(fact.level))  # what is wrong with it is judged by code
@@ -442,7 +450,10 @@ class Replay:
         step = HitLimit(event.limit_name, event.limit, event.observed, event.what)
         difference = self._one_of(fact, step)
         seconds = self.state.limits.seconds
-        if difference is None or event.limit_name != "wall_clock" or seconds != event.limit or self.state.stop:
+        if difference is None or event.limit_name != "wall_clock" or seconds != event.limit:
+            return difference
+        stop = self.state.stop
+        if stop is not None and (stop.interrupt_id is None or stop.is_overdue):
             return difference
         # The timer's own word: it watches what is under way, and needs no decision to speak.
         state = self.state
@@ -454,6 +465,11 @@ class Replay:
     def _weighed(self, fact: Fact, event: LimitChanged) -> Difference | None:
         """What a step would have taken is outside the log; that it would have been too much is not."""
         limits = self.state.limits
+        if event.window is not None:
+            return self._passed_window(fact, event, event.window)
+        if event.what == UNPRICED and event.limit_name == "cost" and event.limit == 0 and limits.usd is None:
+            self._decided = []  # under a spend window, which is the owner's and outside the log
+            return self._same(fact)
         allowed = {
             "tokens": (limits.tokens, limits.input_tokens, limits.output_tokens),
             "cost": (float(limits.usd) if limits.usd is not None else None, limits.unpriced_token_ceiling),
@@ -467,9 +483,16 @@ class Replay:
         self._decided = []
         return self._same(fact)
 
+    def _passed_window(self, fact: Fact, event: LimitChanged, window: WindowPassed) -> Difference | None:
+        """What others spent is outside the turn's log; that this was too much beside it is not."""
+        if event.observed <= event.limit or event.limit != float(window.allowed):
+            return Difference(f"rest: {window_words(window)}", f"{event.observed:g} of {event.limit:g} is no more")
+        self._decided = []
+        return self._same(fact)
+
     def _same_interrupt(self, event: TurnInterruptApplied) -> Difference | None:
         stop = self.state.stop
-        wanted = (stop.interrupt_id or f"limit:{stop.reason}") if stop is not None else "none"
+        wanted = stop.told_as if stop is not None else "none"
         return None if event.interrupt_id == wanted else Difference(event.interrupt_id, wanted)
 
     def _same_patience(self, event: AnswerAccepted | AnswerRejected) -> Difference | None:
@@ -493,7 +516,7 @@ class Replay:
     def _suspended(self, fact: Fact, event: TurnSuspended) -> Difference | None:
         """Which code was there is not in the log; what could not be settled without it is."""
         self._see_all()
-        if event.reason in ("approval_required", "runtime_tool_pending", "paused"):
+        if event.reason in ("approval_required", "runtime_tool_pending", "paused", "budget_window"):
             self._decided = []
             return self._one_of(fact, Suspend(event.reason, event.waiting_for))
         needed = sorted({self._tool_of(each) for each in settle(self.state) if isinstance(each, Rerun | Probe)})
@@ -536,6 +559,8 @@ class Replay:
 def _because(event: ToolFailed) -> Because:
     if event.tool_error.kind == DEPENDENCY_FAILED:
         return "dependency"
+    if event.abort_reason == "sibling_failed":
+        return "sibling"
     if event.error_category == "sibling_canceled":
         return "completed"
     return "budget" if event.abort_reason == "budget" else "cancelled"

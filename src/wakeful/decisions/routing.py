@@ -94,6 +94,8 @@ class Money(NamedTuple):
     spent: Decimal = Decimal(0)
     unpriced_allowed: bool = False
     """There is a ceiling in tokens for models whose price nobody knows."""
+    windowed: bool = False
+    """A spend window holds: what a request costs has to be known."""
 
 
 class Route(NamedTuple):
@@ -234,10 +236,11 @@ def _against(model: ModelFacts, needs: Requirements, money: Money, now_ms: int) 
         return excluded(
             "capability_gap", f"its window is {window:,} tokens, and about {needs.prompt_tokens:,} are sent"
         )
+    limited = money.limit is not None or money.windowed
+    if limited and not model.price_known and not money.unpriced_allowed:
+        return excluded("unpriced", "there is a limit in money, and nobody knows what it costs")
     if money.limit is not None:
         left = money.limit - money.spent
-        if not model.price_known and not money.unpriced_allowed:
-            return excluded("unpriced", "there is a limit in money, and nobody knows what it costs")
         if left <= 0 or (model.prompt_cost is not None and model.prompt_cost > left):
             return excluded(
                 "over_budget", f"{left:f} USD are left, and the prompt alone costs {model.prompt_cost or 0:f}"

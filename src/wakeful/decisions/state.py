@@ -28,6 +28,8 @@ from wakeful.contracts.events import (
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
     AssistantRecorded,
+    BudgetGranted,
+    BudgetNoticed,
     CompactionCompleted,
     CompactionFailed,
     CompactionStarted,
@@ -88,6 +90,7 @@ from wakeful.contracts.events import (
     TurnFailed,
     TurnInterjected,
     TurnInterruptApplied,
+    TurnInterruptIgnored,
     TurnInterruptRequested,
     TurnPauseLifted,
     TurnPauseRequested,
@@ -101,11 +104,14 @@ from wakeful.contracts.events import (
     WorkflowStarted,
 )
 from wakeful.contracts.events.context import WindowStart
+from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.models import ProviderAttemptRecord
 from wakeful.contracts.skills import ActiveSkill
+from wakeful.contracts.spending import WindowPassed
 from wakeful.decisions.compaction import item_tokens, measured, summary_config, transcript
 from wakeful.decisions.delegation import REMINDER, TASK_KEY, child_config
+from wakeful.decisions.guards import CallSeen, IdenticalFailureTracker, SpinDetector
 from wakeful.decisions.ledger import Ledger
 from wakeful.decisions.level_ends import unsatisfied
 from wakeful.decisions.levels import Asked, Begun, Call, ChildEnd, Heard, Kept, Level, Pending, Phase
@@ -138,6 +144,17 @@ class Stop:
     requested_at: int = 0
     applied: bool = False
     """Running work was told."""
+    abort: AbortReason = "budget"
+    """What is said of the calls that end with it."""
+    is_overdue: bool = False
+    """The turn's time is over, too: what was to be let finish is told as well."""
+
+    @property
+    def told_as(self) -> str:
+        """The id under which it is carried out."""
+        if self.is_overdue:
+            return "limit:wall_clock"
+        return self.interrupt_id or f"limit:{self.reason}"
 
 
 @dataclass(slots=True)
@@ -206,7 +223,13 @@ class TurnState(Level):
     """Planning is behind it, with a plan or without."""
     paused: bool = False
     """Somebody asked the turn to rest, and nobody said since that it may go on."""
+    full_window: WindowPassed | None = None
+    """A spend window that had no room for a request: the turn comes to rest until it turns."""
     stop: Stop | None = None
+    unheeded: list[str] = field(default_factory=list)
+    """Requests to stop that came after another one, and were not answered yet."""
+    to_call_off: dict[str, None] = field(default_factory=dict)
+    """Running calls and levels that have to be told that they were called off."""
     suspended_for: TurnSuspended | None = None
     rested_from: Phase = "ready"
     """The root's phase when the turn was suspended: where it goes on."""
@@ -380,14 +403,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case TurnPauseLifted():
             state.paused = False
         case TurnInterruptRequested():
-            if state.stop is None or state.stop.interrupt_id is None:
-                state.stop = Stop(
-                    "cancelled",
-                    "cancelled",
-                    f"{event.requested_by} asked the turn to stop",
-                    event.interrupt_id,
-                    fact.at,
-                )
+            _interrupted(state, fact, event)
+        case TurnInterruptIgnored():
+            if event.interrupt_id in state.unheeded:
+                state.unheeded.remove(event.interrupt_id)
         case TurnInterruptApplied():
             if state.stop is not None:
                 state.stop.applied = True
@@ -414,6 +433,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case TurnCompleted() | TurnFailed():
             state.phase = "ended"
             state.terminal = event
+            # What a person said and no request took along stays in the conversation: the thread's next turn reads it.
+            state.items.extend(note for note in state.notes if note.origin == "person")
         case UnknownResolved():
             _resolved_unknown(state, event)
         case ActionRequired() | RuntimeToolRequested():
@@ -430,6 +451,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | ActionStaged()
             | ActionSettled()
             | ApprovalRuleAdded()
+            | BudgetNoticed()
+            | BudgetGranted()
             | SandboxApplied()
             | SandboxViolation()
             | HookStarted()
@@ -475,6 +498,7 @@ def _started(state: TurnState, fact: Fact, event: TurnStarted) -> None:
 
 def _resumed(state: TurnState, fact: Fact) -> None:
     """A new stretch of work: what lay between the last fact and this one was downtime."""
+    state.full_window = None
     if state.phase == "suspended":
         state.suspended_for = None
         state.phase = state.rested_from
@@ -488,8 +512,29 @@ def _resumed(state: TurnState, fact: Fact) -> None:
             _touched(state, call.level)
 
 
+def _interrupted(state: TurnState, fact: Fact, event: TurnInterruptRequested) -> None:
+    """The first request holds; of any other one it is told that it changes nothing."""
+    if state.phase == "ended":
+        return
+    if state.stop is not None and state.stop.interrupt_id is not None:
+        state.unheeded.append(event.interrupt_id)
+        return
+    cause: StopCause = "cancelled"
+    message = f"{event.requested_by} asked the turn to stop"
+    if event.reason == "superseded":
+        cause, message = "superseded", f"a newer message of {event.requested_by} took its place"
+    elif event.reason == "runtime_shutdown":
+        cause = "interrupted"
+    state.stop = Stop("cancelled", cause, message, event.interrupt_id, fact.at, abort=event.reason)
+
+
 def _limited(state: TurnState, fact: Fact, event: LimitChanged) -> None:
-    if state.stop is None:
+    stop = state.stop
+    if stop is not None and stop.interrupt_id is not None and event.limit_name == "wall_clock":
+        stop.is_overdue, stop.applied = True, False
+    if event.window is not None and not event.window.is_hopeless:
+        state.full_window = event.window
+    elif stop is None:
         if event.limit_name == "context_budget":
             state.final_text = state.last_text = event.what  # a stop like this is a result, and says so in words
         state.stop = Stop(
@@ -635,7 +680,11 @@ def _recorded(state: TurnState, level: Level, fact: Fact, event: AssistantRecord
     level.front = 0
     level.running = 0
     level.untaken = len(level.batch)
+    level.calls_off = False
     level.answer_checked = False
+    if level.called_off:
+        for call in level.batch:
+            _off(state, call)
     if level.batch:
         level.phase = "acting"
         level.snapshot = dict(level.scratch)
@@ -654,6 +703,9 @@ def _round_complete(state: TurnState, level: Level) -> None:
             noted = call.noted
             level.scratch.update(noted)
             level.written.update(noted)
+    if level.nudge:
+        level.items.append(UserItem(parts=(Text(level.nudge),), origin="runtime"))
+        level.nudge = ""
     if level is not state:
         _child_round_complete(level, goes_on)
     elif level.config is not None and level.config.workflow is not None:
@@ -709,6 +761,7 @@ def _started_call(state: TurnState, level: Level, fact: Fact, event: ToolStarted
     call = state.calls[fact.call_id or ""]
     _take_up(call)
     call.effect = event.effect
+    call.blocks = event.interrupt_behavior == "block"
     call.idempotency_key = event.idempotency_key
     call.started_at = fact.at
     if event.dispatched:
@@ -779,6 +832,7 @@ def _answered_call(state: TurnState, level: Level, fact: Fact, answer: ToolItem)
     if not call.taken_up:
         _take_up(call)
     state.waiting.pop(call.call_id, None)
+    state.to_call_off.pop(call.call_id, None)
     call.answer = answer
     if level.config is not None and level.config.workflow is not None:
         let_follow(call)
@@ -787,6 +841,8 @@ def _answered_call(state: TurnState, level: Level, fact: Fact, answer: ToolItem)
     while front < len(batch) and (ready := batch[front].answer) is not None:
         level.items.append(ready)
         _advise(level)
+        if state.limits.stall_repeats is not None or state.limits.failure_repeats is not None:
+            _watch_repeats(state.limits, level, batch[front])
         front += 1
     level.front = front
     if front == len(batch):
@@ -802,7 +858,61 @@ def _failed_call(state: TurnState, level: Level, fact: Fact, event: ToolFailed) 
         level.finish_errors.append(event.message)
         if len(level.finish_errors) > state.limits.schema_retries:
             level.stop_error = unsatisfied(level, "its result did not fit the schema")
+    call = state.calls.get(fact.call_id or "")
+    if call is not None and call.answer is None:
+        call.failure = event.tool_error.kind, event.message
+        _call_off_others(state, level, call, event)
     _answered_call(state, level, fact, event.item)
+
+
+def _call_off_others(state: TurnState, level: Level, call: Call, event: ToolFailed) -> None:
+    """A tool may say that its failure calls off the rest of the round, or what had to wait for it."""
+    config = level.config
+    declared = config.tool(call.part.name) if config is not None else None
+    if config is None or declared is None or declared.on_failure == "ignore":
+        return
+    if event.status in ("skipped", "cancelled") or state.stop is not None:
+        return
+    waited_only = declared.on_failure == "cancel_dependent"
+    if waited_only and config.workflow is not None:
+        return  # what depends on a node is passed over there anyway, and nothing else does
+    for other in level.batch:
+        if other is call or other.answer is not None:
+            continue
+        if waited_only and (other.position < call.position or other.running):
+            continue
+        _off(state, other)
+
+
+def _off(state: TurnState, call: Call) -> None:
+    call.called_off = call.level.calls_off = True
+    if call.running and not call.blocks and not call.children:
+        state.to_call_off[call.call_id] = None
+    for job in call.children:
+        child = state.levels.get(job.started.level_id) if job.end is None else None
+        if child is None:
+            continue
+        child.called_off = True
+        state.to_call_off[job.started.level_id] = None
+        for below in child.open_calls():
+            _off(state, below)
+        _touched(state, child)
+
+
+def _watch_repeats(limits: Limits, level: Level, call: Call) -> None:
+    """Whether the model makes the same call time and again; the calls of a round in the model's order."""
+    part = call.part
+    arguments = part.arguments
+    if arguments is None:
+        arguments = {"": part.arguments_ref.digest if part.arguments_ref is not None else ""}
+    kind, words = call.failure
+    seen = CallSeen(part.name, arguments, {}, kind, words)
+    if limits.stall_repeats is not None:
+        level.spinning = (level.spinning or SpinDetector(limits.stall_repeats)).saw(seen)
+    if limits.failure_repeats is not None:
+        level.failing = (level.failing or IdenticalFailureTracker(limits.failure_repeats)).saw(seen)
+        if (repeated := level.failing.repeated) is not None:
+            level.nudge = repeated.message
 
 
 # --- children --------------------------------------------------------------------------------------------------------
@@ -852,6 +962,7 @@ def _close(state: TurnState, level: Level) -> None:
         state.calls.pop(call.call_id, None)
     state.levels.pop(level.id, None)
     state.able.pop(level.id, None)
+    state.to_call_off.pop(level.id, None)
 
 
 def _planning_started(state: TurnState, event: PlanningStarted) -> None:

@@ -4,9 +4,9 @@
 every outcome, not every batch. A step's facts are folded as soon as it is decided, so that asking again gives only what
 is new; an empty answer means: wait, or it is over.
 
-The order of precedence: a stop (cancel, limit) first, then a pause, then whatever the levels of the turn can do: a lost
-attempt, open calls, the end of a round. The deepest come first, so that a tree is walked to its leaves before it is
-widened. What runs and what is asked, in the whole tree, never exceeds the turn's width.
+The order of precedence: a stop (cancel, limit) first, then a pause or a full spend window, then whatever the levels of
+the turn can do: a lost attempt, open calls, the end of a round. The deepest come first, so that a tree is walked to its
+leaves before it is widened. What runs and what is asked, in the whole tree, never exceeds the turn's width.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,12 @@ from wakeful.decisions.compaction import context_tokens, cut_of, due, stop_words
 from wakeful.decisions.level_ends import too_many_rounds
 from wakeful.decisions.levels import Call, Level, Pending
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
+from wakeful.decisions.spend_windows import window_words
 from wakeful.decisions.state import Stop, TurnState
 
-Because: TypeAlias = Literal["cancelled", "budget", "completed", "dependency"]
+Because: TypeAlias = Literal["cancelled", "budget", "completed", "dependency", "sibling"]
 """Why a call is not run."""
+CALLED_OFF = "another call of the round failed, and its tool calls off the others"
 DEPENDENCY_FAILED = "dependency_failed"
 """What is told of a node that was skipped because one before it did not succeed."""
 
@@ -69,7 +71,7 @@ class ResolveNode:
 class Suspend:
     """Rest until somebody outside has said something. Costs nothing meanwhile."""
 
-    reason: Literal["approval_required", "runtime_tool_pending", "paused"]
+    reason: Literal["approval_required", "runtime_tool_pending", "paused", "budget_window"]
     waiting_for: tuple[str, ...]
 
 
@@ -89,6 +91,17 @@ class StopWork:
 
     running: tuple[str, ...]
     waiting: tuple[str, ...]
+    blocking: tuple[str, ...] = ()
+    """What runs and is let finish."""
+    children: tuple[str, ...] = ()
+    """Levels that end with it."""
+
+
+@dataclass(slots=True, frozen=True)
+class IgnoreInterrupt:
+    """Tell of a request to stop that it changes nothing: the turn is ending already."""
+
+    interrupt_id: str
 
 
 @dataclass(slots=True, frozen=True)
@@ -144,6 +157,7 @@ Step: TypeAlias = (
     | Suspend
     | HitLimit
     | StopWork
+    | IgnoreInterrupt
     | StartPlanning
     | Fold
     | EndLevel
@@ -178,6 +192,8 @@ def decide(state: TurnState) -> list[Step]:
         return _stopping(state)
     if state.paused:
         return [] if state.in_flight else [Suspend("paused", ("pause",))]
+    if state.full_window is not None:
+        return [] if state.in_flight else [Suspend("budget_window", (window_words(state.full_window),))]
     steps: list[Step] = []
     passed: HitLimit | None = None
     able = state.able
@@ -205,6 +221,8 @@ def _depth(level: Level) -> int:
 
 def _of_level(state: TurnState, level: Level, room: _Room) -> list[Step]:
     phase = level.phase
+    if level.called_off and phase in ("ready", "lost"):
+        return [_ended(level, "cancelled", CALLED_OFF)]
     if phase == "acting":
         return _acting(state, level, room)
     if phase == "ready":
@@ -230,6 +248,8 @@ def _next_round(state: TurnState, level: Level, room: _Room) -> list[Step]:
         return [StartPlanning()]
     if level.id is not None and level.stop_error is not None:
         return [_ended(level, *level.stop_error)]
+    if (stalled := _stalled(level)) is not None:
+        return [stalled]
     most = limits.max_steps
     if most is not None and level.step >= most:
         if level.id is not None:
@@ -240,6 +260,18 @@ def _next_round(state: TurnState, level: Level, room: _Room) -> list[Step]:
     return _ask(state, level, room, AskModel(level.step + 1, 0, 1, level=level.id))
 
 
+def _stalled(level: Level) -> HitLimit | EndLevel | None:
+    """The same call, made once more and once more, gets nobody anywhere."""
+    repeated = level.spinning.repeated if level.spinning is not None else None
+    if repeated is None:
+        return None
+    words = f"{repeated.tool_name} with the same arguments"
+    if level.id is None:
+        return HitLimit("stalled", repeated.threshold, repeated.repeat_count, words)
+    details = {"reason": "stalled", "limit": repeated.threshold, "observed": repeated.repeat_count}
+    return _ended(level, "budget_exceeded", f"it called {words} {repeated.repeat_count} times in a row", details)
+
+
 def _too_long(state: TurnState, level: Level) -> Fold | HitLimit | None:
     """What has to be done about a conversation that has grown too long for the next request; tried once for each."""
     found = due(level, state.limits.history_tokens)
@@ -247,7 +279,7 @@ def _too_long(state: TurnState, level: Level) -> Fold | HitLimit | None:
         return None
     percent = awareness_limit(level.config.budget_awareness) if level.config is not None else None
     if level.folds_for != level.step + 1 and (percent is None or percent > 0):
-        cut = cut_of(level, found.window)
+        cut = cut_of(level, found.allowed)
         if cut:
             return Fold(level.id, found.trigger, cut, found.used)
     if found.trigger == "context_budget" and percent is not None:
@@ -341,6 +373,10 @@ def _acting(state: TurnState, level: Level, room: _Room) -> list[Step]:
     running = level.running
     config = level.config
     for call in level.batch[level.front :]:
+        if call.called_off and call.answer is None:
+            if not call.running:
+                steps.append(SkipCall(call.call_id, "sibling"))
+            continue
         if call.is_waiting:
             continue
         if call.unresolved and call.answer is None:
@@ -406,13 +442,23 @@ def _stopping(state: TurnState) -> list[Step]:
     """Running work is told once; waiting calls are closed; then levels end from below, and last the turn."""
     stop = state.stop
     assert stop is not None
+    if state.unheeded:
+        return [IgnoreInterrupt(interrupt_id) for interrupt_id in state.unheeded]
     below = sorted(state.levels.values(), key=_depth, reverse=True)
     levels = [*below, state] if below else [state]
     open_calls = [call for level in levels if level.phase in ("acting", "suspended") for call in level.open_calls()]
     idle = [call for call in open_calls if not call.running]
     if not stop.applied:
-        running = tuple(call.call_id for call in open_calls if call.running and not call.children)
-        return [StopWork(running, tuple(call.call_id for call in idle))]
+        lets_finish = stop.interrupt_id is not None and not stop.is_overdue
+        running = [call for call in open_calls if call.running and not call.children]
+        return [
+            StopWork(
+                tuple(call.call_id for call in running if not (call.blocks and lets_finish)),
+                tuple(call.call_id for call in idle),
+                tuple(call.call_id for call in running if call.blocks and lets_finish),
+                tuple(level.id for level in below if level.id is not None),
+            )
+        ]
     because: Literal["cancelled", "budget"] = "cancelled" if stop.status == "cancelled" else "budget"
     if idle:
         return [SkipCall(call.call_id, because) for call in idle]

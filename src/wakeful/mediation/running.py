@@ -27,10 +27,11 @@ from wakeful.contracts.events import (
     ToolFailed,
     ToolResult,
     UnknownResolved,
+    WarningIssued,
 )
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
-from wakeful.contracts.tools import Effects, ToolError
+from wakeful.contracts.tools import Effects, FailedStatus, ToolError
 from wakeful.decisions.secret_values import SecretValues
 from wakeful.mediation.gate import Dispatch
 from wakeful.mediation.outcomes import failed, unknown_error, without_keys
@@ -47,13 +48,14 @@ THREAD_GRACE_SECONDS = 0.1
 PROBE_SECONDS = 30.0
 """How long a probe may take before it counts as one that cannot say."""
 
-Abort: TypeAlias = Literal["timeout", "cancel", "budget", "shutdown", "changed", "locked"]
-"""changed: what a person let through is not what would run. locked: its locks did not become free. Both only stop a
-call from being run again after a crash."""
+Abort: TypeAlias = Literal["timeout", "cancel", "budget", "sibling", "shutdown", "changed", "locked"]
+"""sibling: another call of the round failed. changed: what a person let through is not what would run. locked: its
+locks did not become free. The last two only stop a call from being run again after a crash."""
 ABORT_REASON: dict[Abort, AbortReason] = {
     "timeout": "timeout",
     "cancel": "user_interrupt",
     "budget": "budget",
+    "sibling": "sibling_failed",
     "shutdown": "runtime_shutdown",
     "changed": "runtime_shutdown",
     "locked": "runtime_shutdown",
@@ -72,6 +74,11 @@ CATEGORY_OF_KIND: dict[str, ErrorCategory] = {
 }
 """Failures that a tool reports by a kind of its own, as the log classes them."""
 
+
+INTERRUPTS: frozenset[Abort] = frozenset({"cancel", "budget", "sibling"})
+"""Nobody wants the call any more: it is told, and what it makes of that is on record."""
+CANCEL_IGNORED = "cancel_ignored"
+"""The warning about a call that was told to stop and did not."""
 
 _NOT_AGAIN: dict[Abort, str] = {
     "changed": "it is not any more what was approved",
@@ -108,6 +115,10 @@ class Surroundings(Protocol):
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]": ...
 
+    def acknowledged(self, dispatch: Dispatch) -> None:
+        """The call has seen that it is to stop. From any thread."""
+        ...
+
     def asks(self, dispatch: Dispatch, wants: ToolAsks) -> AnyEvent:
         """The record of a question that a running tool has."""
         ...
@@ -127,10 +138,13 @@ class RunningCall:
 
     __slots__ = (
         "_abort",
+        "_abort_reason",
         "_began",
         "_ctx",
         "_deliver",
         "_delivered",
+        "_goes_on",
+        "_has_acknowledged",
         "_shaper",
         "_shaping",
         "_timers",
@@ -150,6 +164,10 @@ class RunningCall:
         """The tool has returned; its result is being made ready."""
         self._shaper: asyncio.Task[None] | None = None
         self._abort: Abort | None = None
+        self._abort_reason: AbortReason | None = None
+        self._has_acknowledged = False
+        self._goes_on = False
+        """It was told to stop, and had not when its time for that was over."""
         self._timers: list[asyncio.TimerHandle] = []
         self._began = 0.0
         self._work: Running | None = None
@@ -165,21 +183,30 @@ class RunningCall:
         else:
             self._launch()
 
-    def stop(self, why: Abort) -> None:
+    def stop(self, why: Abort, reason: AbortReason | None = None) -> None:
         """Nobody waits for this call any more. It is told, and its outcome is delivered within the grace period."""
         if self._delivered or self._shaping or self._abort is not None or self._ctx is None:
             return
-        self._abort = why
+        self._abort, self._abort_reason = why, reason or ABORT_REASON[why]
+        if why in INTERRUPTS:
+            self._ctx.cancelled.on_seen = self._acknowledge
         self._ctx.cancelled.set()
         work = self._work
+        grace = GRACE_SECONDS
         if work is not None and not work.is_thread:
             work.result.cancel()
-        grace = THREAD_GRACE_SECONDS if work is not None and work.is_thread else GRACE_SECONDS
+        elif work is not None and not (why in INTERRUPTS and self.dispatch.tool.sees_cancel):
+            grace = THREAD_GRACE_SECONDS
         self._timers.append(asyncio.get_running_loop().call_later(grace, self._out_of_grace))
 
-    def abandon(self, why: Abort) -> None:
+    def _acknowledge(self) -> None:
+        if not self._has_acknowledged:
+            self._has_acknowledged = True
+            self.around.acknowledged(self.dispatch)
+
+    def abandon(self, why: Abort, reason: AbortReason | None = None) -> None:
         """Do not begin: the turn is to end. What the run before came to is settled like any other."""
-        self._abort = why
+        self._abort, self._abort_reason = why, reason or ABORT_REASON[why]
         self._ctx = self.around.context(self.dispatch, None)
         self.around.spawn(self._settle(why))
 
@@ -249,6 +276,8 @@ class RunningCall:
                     [self._failed(ToolError(kind="cancelled", message="the tool cancelled itself"), "possible")]
                 )
             elif self._abort != "shutdown":
+                if self._abort in INTERRUPTS:
+                    self._acknowledge()
                 self.around.spawn(self._settle(self._abort))
             return  # going down: the intent stays open, and recovery settles it
         raised = work.exception()
@@ -402,11 +431,20 @@ class RunningCall:
             self.dispatch.record,
             unknown_error(self.dispatch.record.tool_name, why),
             now=self.around.now(),
-            status="timed_out" if abort == "timeout" else "cancelled" if abort else "failed",
-            category="timeout" if abort == "timeout" else "canceled" if abort else "execution_failed",
+            status=self._status() if abort else "failed",
+            category=self._category() if abort else "execution_failed",
             effects="unknown",
-            abort_reason=ABORT_REASON[abort] if abort else None,
+            abort_reason=self._abort_reason,
         )
+
+    def _status(self) -> FailedStatus:
+        """cancelled is stopped on request; interrupted is cut off without anybody's wish."""
+        if self._abort == "timeout":
+            return "timed_out"
+        return "interrupted" if self._abort == "cancel" and self._abort_reason == "runtime_shutdown" else "cancelled"
+
+    def _category(self) -> ErrorCategory:
+        return "timeout" if self._abort == "timeout" else "sibling_canceled" if self._abort == "sibling" else "canceled"
 
     # --- deadline and cancel: a small crash ---------------------------------------------------------------------
 
@@ -415,7 +453,16 @@ class RunningCall:
         if self._delivered or self._abort is None or self._abort == "shutdown":
             return
         self._measure()
+        self._goes_on = self._abort in INTERRUPTS and self.busy is not None
         self.around.spawn(self._settle(self._abort))
+
+    def _warning(self) -> list[AnyEvent]:
+        """What an operator should know about a call that goes on although nobody wants it."""
+        if not self._goes_on:
+            return []
+        name = self.dispatch.record.tool_name
+        words = f"{name} ({self.dispatch.call_id}) was told to stop and did not: it may still be at work"
+        return [WarningIssued(code=CANCEL_IGNORED, message=words)]
 
     async def _settle(self, abort: Abort) -> None:
         dispatch = self.dispatch
@@ -427,7 +474,7 @@ class RunningCall:
         elif abort in _NOT_AGAIN:
             told = f"The process ended while {name} ran, and it is not run again: {_NOT_AGAIN[abort]}."
         over = self._work is None or self._work.result.done()
-        if effect == "pure":
+        if effect == "pure" and not self._goes_on:
             self._finish([self._stopped(told)])
         elif effect == "keyed" and abort == "timeout" and dispatch.attempt == 1 and over:
             self._finish([ToolDispatched(attempt=2, cause="timeout")])
@@ -438,9 +485,9 @@ class RunningCall:
             elif isinstance(answer, Happened):
                 await self._shape_and_finish(answer.result)
             else:
-                self._finish([self._unknown(told)])
+                self._finish([*self._warning(), self._unknown(told)])
         else:
-            self._finish([self._unknown(told)])
+            self._finish([*self._warning(), self._unknown(told)])
 
     def _stopped(self, told: str) -> AnyEvent:
         timeout = self._abort == "timeout"
@@ -448,10 +495,10 @@ class RunningCall:
             self.dispatch.record,
             ToolError(kind="timeout" if timeout else "cancelled", message=told, retryable=timeout),
             now=self.around.now(),
-            status="timed_out" if timeout else "cancelled",
-            category="timeout" if timeout else "canceled",
+            status=self._status(),
+            category=self._category(),
             effects="none",
-            abort_reason=ABORT_REASON[self._abort or "cancel"],
+            abort_reason=self._abort_reason or ABORT_REASON[self._abort or "cancel"],
         )
 
     async def _probe(self) -> ProbeAnswer:

@@ -87,10 +87,12 @@ _ORIGINS = {
 
 
 def _whose_word(request: RunRequest) -> dict[str, Any]:
-    """Whose word it is, where it is not the operator's own, and what is searched for it, where that was said."""
+    """Whose word it is, where it is not the operator's own, where it was said, and what is to be searched for it."""
     fields: dict[str, Any] = {}
+    if request.policy_context != "library":
+        fields["policy_context"] = request.policy_context
     if request.authority != "operator_instruction":
-        fields = {"authority_class": request.authority, "origin": _ORIGINS[request.authority]}
+        fields |= {"authority_class": request.authority, "origin": _ORIGINS[request.authority]}
     if request.derived_from is not None:
         fields["derived_from"] = request.derived_from
     if request.collections is not None:

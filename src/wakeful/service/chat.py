@@ -15,8 +15,8 @@ from wakeful.contracts.content import Prompt
 from wakeful.contracts.errors import NotBuiltYet, NotEntitled
 from wakeful.contracts.events import MessageAdmitted
 from wakeful.contracts.tools import Principal
+from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.toolbelt import chat_context_of, compose_toolbelt
-from wakeful.service.cancelling import cancel_turn
 from wakeful.service.client_bridge import ClientBridge
 from wakeful.service.client_manifest import ClientManifest
 from wakeful.service.requests import RunRequest, Runtime
@@ -62,9 +62,7 @@ async def run_chat_agent(
         raise NotBuiltYet("memory_enabled=True", "give False")
     context = chat_context_of(chat_context)
     await check_owner(runtime, agent.name, thread_id, user_id)
-    speaking = await _with_belt(agent, chat_context, registry, bridge, send_message)
-    if supersede:
-        await stop_earlier(runtime, agent.name, thread_id, user_id)
+    speaking = await with_belt(agent, chat_context, registry, bridge, send_message)
     async with WireSender(send_message, keys=tuple(runtime.surroundings.secrets())) as sender:
         request = RunRequest(
             speaking.changed(model=f"{provider}:{model}", fallbacks=()),
@@ -72,32 +70,33 @@ async def run_chat_agent(
             context={"request_seq": request_seq},
             principal=Principal(id=user_id),
             thread=thread_id,
+            supersede=supersede,
             budget=chat_budget(agent),
             watcher=sender,
             on_turn=sender.begun,
             model_from="user",
             collections=tuple(collections),
+            policy_context=context.kind,
             editing=context.workflow_id if registry is not None else None,
             registry=registry,
             agents=agents,
         )
-        result = await run_turn(runtime, request)
-        while bridge is not None and result.runtime_tools and await bridge.answered(result):
-            result = await continue_turn(runtime, result.turn_id, request)
-        sender.facts(result.facts())  # whatever somebody else did with the turn: a cancel that ended it at rest
-        return result
+        return await until_it_rests(runtime, request, await run_turn(runtime, request), bridge, sender)
+
+
+async def until_it_rests(
+    runtime: Runtime, request: RunRequest, result: RunResult[Any], bridge: ClientBridge | None, sender: WireSender
+) -> RunResult[Any]:
+    """Go on with a turn for as long as it rests on nothing but what the client at the other end answers."""
+    while bridge is not None and result.runtime_tools and await bridge.answered(result):
+        result = await continue_turn(runtime, result.turn_id, request)
+    sender.facts(result.facts())  # whatever somebody else did with the turn: a cancel that ended it at rest
+    return result
 
 
 def chat_budget(agent: Agent[Any, Any]) -> Budget:
     """What a turn may use while somebody waits for it; the agent's own budget, where it has one."""
     return agent.budget or Budget(profile="interactive")
-
-
-async def stop_earlier(runtime: Runtime, agent_id: str, thread_id: str, user_id: str) -> None:
-    """Have the turns of a thread stopped that are not over: somebody does not want their answers any more."""
-    for row in await runtime.store.turns_of_thread(agent_id, thread_id):
-        if row.is_open:
-            await cancel_turn(runtime, row.turn_id, requested_by=user_id)
 
 
 async def check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: str | None) -> None:
@@ -112,7 +111,7 @@ async def check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: 
             )
 
 
-async def _with_belt(
+async def with_belt(
     agent: Agent[Any, Any],
     chat_context: Mapping[str, Any] | None,
     registry: WorkflowRegistry | None,
@@ -121,7 +120,6 @@ async def _with_belt(
 ) -> Agent[Any, Any]:
     """The agent with the tools that this context unlocks. Sources are asked later; the same policy holds for theirs."""
     kind = chat_context_of(chat_context).kind
-    policy = stated_policy(agent, kind)
     built_here = editor_tools(kind, registry)
     candidates: tuple[Tool[Any], ...] = (*agent.tools, *map(AnsweredHere, built_here))
     belt = compose_toolbelt(
@@ -132,12 +130,22 @@ async def _with_belt(
         client_tools_manifest=await _proxies(candidates, registry, bridge) if built_here else (),
         tool_bridge=bridge,
         send_message=send_message,
-        policy=policy.tools,
+        policy=stated_policy(agent, kind).tools,
         declared=lambda tool: tool.declaration,
     )
-    # What needs a person goes on needing one where it is there; that it is not there is no mistake of the agent's.
-    policy = policy.model_copy(update={"hitl_tools": (*policy.hitl_tools, *agent.hitl_tools)})
-    return agent.changed(tools=(*belt, *agent.given_sources), hitl_tools=(), policy=policy)
+    return agent.changed(tools=(*belt, *agent.given_sources), hitl_tools=_still_asked(agent, candidates, belt))
+
+
+def _still_asked(agent: Agent[Any, Any], candidates: Sequence[Tool[Any]], belt: Sequence[Tool[Any]]) -> tuple[str, ...]:
+    """What needs a person, without what names nothing but tools that the context left out."""
+    offered = {tool.name for tool in belt}
+    locked = [tool.name for tool in candidates if tool.name not in offered]
+
+    def is_locked(pattern: str) -> bool:
+        is_there = any(any_named((pattern,), name) for name in offered)
+        return not is_there and any(any_named((pattern,), name) for name in locked)
+
+    return tuple(pattern for pattern in agent.hitl_tools if not is_locked(pattern))
 
 
 async def _proxies(

@@ -76,10 +76,10 @@ class ChatAbility:
         if isinstance(fields, dict) and not fields.get("session_id"):
             fields["session_id"] = self._runtime.ids.new("chat_session")
         message = validated(ChatInput, fields, INVALID_INPUT)
-        handler = await self._handler(message)
-        if handler is None:
-            raise RunRefused(NO_HANDLER, f"nobody answers for the agent {message.agent!r}")
         try:
+            handler = await self._handler(message)
+            if handler is None:
+                raise RunRefused(NO_HANDLER, f"nobody answers for the agent {message.agent!r}")
             said = handler(message)
             said = await said if inspect.isawaitable(said) else said
             if isinstance(said, Exception):

@@ -15,12 +15,11 @@ from wakeful.contracts.chat_messages import ChatMessage
 from wakeful.contracts.errors import InvalidValue, WorkflowNotFound
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.chat_routing import NotRouted, ToWorkflow, route
-from wakeful.service.chat import chat_budget, check_owner, run_chat_agent, stop_earlier
+from wakeful.service.chat import chat_budget, check_owner, run_chat_agent
 from wakeful.service.client_bridge import ClientBridge
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
 from wakeful.service.sending import SendMessage, WireSender
-from wakeful.service.toolbelt import stated_policy
 from wakeful.service.workflow_runs import run_workflow
 from wakeful.service.workflows import WorkflowRegistry
 
@@ -99,19 +98,19 @@ async def _run_saved(
         raise WorkflowNotFound(f"there is no workflow {workflow_id!r}: this server has no registry of workflows")
     saved = await registry.get(workflow_id)
     await check_owner(runtime, agent.name, message.thread_id, user_id)
-    if message.supersede:
-        await stop_earlier(runtime, agent.name, message.thread_id, user_id)
     async with WireSender(send_message, keys=tuple(runtime.surroundings.secrets())) as sender:
         request = RunRequest(
-            agent.changed(policy=stated_policy(agent, "thread")),
+            agent,
             message.content,
             context={"request_seq": message.request_seq},
             principal=Principal(id=user_id),
             thread=message.thread_id,
+            supersede=message.supersede,
             budget=chat_budget(agent),
             watcher=sender,
             on_turn=sender.begun,
             agents=agents,
+            policy_context="thread",
         )
         result = (await run_workflow(runtime, registry, saved, request, message.workflow_inputs)).run
         sender.facts(result.facts())

@@ -36,6 +36,7 @@ def config_of(agent: Agent[Any, Any], belt: Belt, instructions: str) -> TurnConf
         subtasks=agent.subtasks,
         collections=tuple(each if isinstance(each, str) else each.name for each in agent.collections),
         compaction=agent.compaction,
+        spend_windows=agent.spend_windows,
     )
 
 

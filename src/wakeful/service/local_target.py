@@ -16,8 +16,8 @@ from wakeful.contracts.tasks import ExecutorTarget, TaskInput, TaskOwner, TaskSt
 from wakeful.contracts.tools import Principal
 from wakeful.ports import TurnRow
 from wakeful.service.agent_registry import AgentRegistry, RegisteredAgent
-from wakeful.service.cancelling import cancel_turn
 from wakeful.service.chat import check_owner
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
 from wakeful.service.run_access import RunRefused, principal_id
@@ -86,7 +86,7 @@ class LocalTarget:
                 raise
             # The message is safe and owed an answer: the task is not over because somebody else has the agent.
             return {
-                "status": "queued",
+                "status": "queued" if row.state == "admitted" else "running",
                 "diagnostics": {"turn_id": row.turn_id, "waiting_for": "resume", "message": problem.message},
             }
         finally:
@@ -147,6 +147,7 @@ def told(result: RunResult[Any]) -> dict[str, Any]:
     done: dict[str, Any] = {
         "status": status,
         "provenance": provenance,
+        "diagnostics": {},  # what it waited for is no matter any more
         "output": to_jsonable_python(result.output) if result.completed else None,
         "execution_metrics": {
             "environment": LOCAL,

@@ -55,6 +55,7 @@ from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.retrieving import retrieve
 from wakeful.service.routing import RECENT, Routed, Turn, choices_of, routed_models
+from wakeful.service.spending import windows_of
 from wakeful.service.toolbelt import Belt, toolbelt
 from wakeful.service.workflows import EDITOR, WorkflowRegistry, editor_tools, workflow_registry
 from wakeful.tools.answered_here import AnsweredHere
@@ -112,7 +113,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
 
     found = await gather(agent, folded, recorded, row.turn_id, lambda text: runtime.keys().hide_keys(text))
     surroundings = around(runtime.surroundings, found)
-    belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack)
+    belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack, admitted.policy_context)
     limits = admitted.limits or allowed(runtime, request)
     config = await _config(request, row, deps, context, principal, folded, belt, found, limits)
     others: dict[str, OtherAgent] = {}
@@ -124,7 +125,8 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
     planner, summariser = phase_models(runtime, agent)
     await runtime.pricing.ready([*planner, *summariser])
-    routed = await _routed(runtime, request, claim, config, folded, recorded, of_turn)
+    windows = windows_of(runtime, config, [other.config for other in others.values()], admitted.principal)
+    routed = await _routed(runtime, request, claim, config, folded, recorded, of_turn, windowed=windows.any)
     models = routed.models
     config = config.changed(context_window=window_of(models[0]) if models else None)
     check_window(agent, models[0] if models else None)
@@ -155,6 +157,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         check_answer=_answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
         ask_caller=request.ask_caller,
         pricing=runtime.pricing,
+        windows=windows if windows.any else None,
         approver=request.approver,
         decide_action=_decider(runtime),
     )
@@ -194,6 +197,8 @@ async def _routed(
     folded: Folded,
     recorded: Sequence[Recorded],
     of_turn: Sequence[Recorded],
+    *,
+    windowed: bool,
 ) -> Routed:
     """The models that this turn may ask."""
     choices = choices_of(runtime.resolve_model, request.agent)
@@ -214,6 +219,7 @@ async def _routed(
         of_turn,
         recent,
         request.model_from,
+        windowed,
     )
     return routed_models(runtime, choices, turn)
 

@@ -86,6 +86,7 @@ async def rebuilt_agent(
         subtasks=config.subtasks,
         collections=config.collections,
         compaction=config.compaction,
+        spend_windows=config.spend_windows,
     )
 
 

@@ -33,6 +33,13 @@ async def report(
     reason: str = terminal.stop_reason if terminal is not None else "suspended"
     if suspended is not None and terminal is None:
         message, reason = f"it waits for {', '.join(suspended.waiting_for)}", suspended.reason
+        if suspended.reason == "budget_window":
+            reason = "cost"
+            message = (
+                f"there is no money left in {', '.join(suspended.waiting_for)}; nothing is lost, and it goes on then"
+            )
+        if suspended.reason == "paused":
+            message = "somebody paused it: it goes on when it is resumed"
     waiting = [
         approval_of(row, call, call.pending)
         for call in state.all_open_calls()

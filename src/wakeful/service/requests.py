@@ -11,10 +11,12 @@ from wakeful.contracts.authority import Authority
 from wakeful.contracts.budgets import Budget, LimitOverrides
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
+from wakeful.contracts.policies import PolicyContext
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.routing import Source
 from wakeful.decisions.secret_values import SecretValues, keys_only
+from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
 from wakeful.mediation.gate import Consult, ConsultUnfit
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
@@ -48,6 +50,8 @@ class Runtime:
     """What the owner says instead of the numbers of a budget's profile."""
     model_rules: ModelRules
     """Which models the owner lets agents ask."""
+    owner_windows: OwnerWindows = NO_WINDOWS
+    """What the owner lets everybody, or single principals, spend over time."""
 
     def keys(self) -> SecretValues:
         """The runtime's own keys: nothing that is written down or shown may hold one."""
@@ -65,6 +69,8 @@ class RunRequest:
     principal: Principal | None = None
     thread: str | None = None
     key: str | None = None
+    supersede: bool = False
+    """Have the open turns of the thread stopped first."""
     history: Any = None
     budget: Budget | None = None
     model_from: Source = "agent_config"
@@ -78,6 +84,8 @@ class RunRequest:
     """Others that the turn may run: those that a workflow's nodes name."""
     editing: str | None = None
     """The workflow that is open where this is said: an editor. Its turn may build workflows."""
+    policy_context: PolicyContext = "library"
+    """Where it is said: what an agent without a policy of its own is held to."""
     registry: "WorkflowRegistry | None" = None
     """With `editing`: where workflows are saved, and what they may be made of; None: what the agents here have."""
     workflow: WorkflowRun | None = None

@@ -97,6 +97,8 @@ class Turn(NamedTuple):
     recent: Sequence[Recorded]
     """The newest of the agent's."""
     source: Source = "agent_config"
+    windowed: bool = False
+    """A spend window holds for it."""
 
 
 def routed_models(runtime: Runtime, choices: Sequence[Choice], turn: Turn) -> Routed:
@@ -113,6 +115,7 @@ def routed_models(runtime: Runtime, choices: Sequence[Choice], turn: Turn) -> Ro
         Decimal(turn.limits.usd) if turn.limits.usd is not None else None,
         turn.spent,
         turn.limits.unpriced_token_ceiling is not None,
+        turn.windowed,
     )
     limits = known_limits(turn.recent, now // 1000) if before is None else {}
 

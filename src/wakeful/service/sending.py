@@ -20,10 +20,14 @@ SendMessage: TypeAlias = Callable[[WireMessage], Awaitable[None] | None]
 
 
 class WireSender:
-    """A watcher of one turn. Use it around the run: leaving the block waits until everything was sent."""
+    """A watcher of one turn. Use it around the run: leaving the block waits until everything was sent.
 
-    def __init__(self, send_message: SendMessage, *, keys: Sequence[str] = ()) -> None:
+    A client that comes back has everything up to `after_seq`: only what follows is sent.
+    """
+
+    def __init__(self, send_message: SendMessage, *, keys: Sequence[str] = (), after_seq: int = 0) -> None:
         self._send = send_message
+        self._after = after_seq
         self._keys = keys
         self._waiting: asyncio.Queue[WireMessage | None] = asyncio.Queue()
         self._view: WireView | None = None
@@ -64,7 +68,9 @@ class WireSender:
     def facts(self, recorded: Sequence[Recorded]) -> None:
         if self._view is not None:
             for entry in recorded:
-                self._put(self._view.feed(entry))
+                messages = self._view.feed(entry)
+                if entry.seq > self._after:
+                    self._put(messages)
 
     def glimpse(self, seen: Glimpse) -> None:
         if self._view is not None and isinstance(seen, ModelGlimpsed):

@@ -133,7 +133,7 @@ def answered(now: TaskResult, said: Mapping[str, Any], code: str) -> TaskResult:
             "execution_metrics": now.execution_metrics,
             **kept,
             **{name: ours[name] for name in OURS},
-            "diagnostics": _merged(_merged(now.diagnostics, kept.get("diagnostics", {})), _ours(now.diagnostics)),
+            "diagnostics": _merged(kept.get("diagnostics", now.diagnostics), _ours(now.diagnostics)),
             "provenance": _merged(now.provenance, kept.get("provenance", {})),
             "metadata": _merged(kept.get("metadata", {}), now.metadata),
             "events": [*now.events, *_list(kept.get("events", []))],

@@ -132,7 +132,7 @@ class Tasks:
 
     async def _handler(self, given: TaskInput, target: ExecutorTarget, owner: TaskOwner | None) -> Handler | None:
         try:
-            found = await self._hooks.resolve("task_handler", given, target)
+            found = await self._hooks.resolve("task_handler", given.model_copy(deep=True), target)
         except Exception:  # nobody can say who would do it: nobody does
             return None
         if found is None and target.id == LOCAL:
@@ -166,7 +166,8 @@ class Tasks:
     async def _answered(self, given: TaskInput, handler: Handler, target: ExecutorTarget | None) -> TaskResult:
         """Call the handler and keep what it says. Whatever it says, the run is not left without a word."""
         try:
-            said = await _done(handler(given, target if target is not None else ExecutorTarget(id=LOCAL, label=LOCAL)))
+            theirs = given.model_copy(deep=True)
+            said = await _done(handler(theirs, target if target is not None else ExecutorTarget(id=LOCAL, label=LOCAL)))
             if isinstance(said, Exception):
                 raise said
         except Exception as error:

@@ -51,12 +51,14 @@ async def toolbelt(
     now: float,
     surroundings: Surroundings,
     stack: AsyncExitStack,
+    context: PolicyContext = "library",
 ) -> Belt:
     """Put the belt together. Sources stay open until the stack is left."""
     tools, withheld = await registered(agent, surroundings, stack)
-    _check_hitl(agent, tools, withheld)
+    if context == "library":  # elsewhere the context may have left a tool out, and that is nobody's mistake
+        _check_hitl(agent, tools, withheld)
     check_collisions(f"Agent {agent.name!r}", agent.injected_tool_args, [tool.declaration for tool in tools.values()])
-    policy = gate_policy(agent, rules, now)
+    policy = gate_policy(agent, rules, now, context)
     declarations = [tool.declaration for tool in tools.values()]
     confined, asks = _confined(tools), _asking(tools)
 
@@ -71,7 +73,7 @@ async def toolbelt(
         tuple(tool.declaration for tool in kept.values()),
         policy,
         catalog,
-        lambda others, at: catalog_of(gate_policy(agent, others, at), at),
+        lambda others, at: catalog_of(gate_policy(agent, others, at, context), at),
     )
 
 
@@ -83,7 +85,9 @@ async def registered(
     return _by_name(agent, offers), [each for offer in offers for each in offer.withheld]
 
 
-def gate_policy(agent: Agent[Any, Any], rules: Sequence[RuleRow], now: float) -> GatePolicy:
+def gate_policy(
+    agent: Agent[Any, Any], rules: Sequence[RuleRow], now: float, context: PolicyContext = "library"
+) -> GatePolicy:
     """What the owner says about this agent's calls, with the standing answers that hold now.
 
     The same object as before when nothing of it changed: what was worked out for it holds.
@@ -91,10 +95,10 @@ def gate_policy(agent: Agent[Any, Any], rules: Sequence[RuleRow], now: float) ->
     alive = [row for row in rules if row.revoked_at is None]
     standing = [Rule.model_validate(row.rule) for row in alive]
     held = [rule for rule in standing if rule.expires is None or rule.expires > now]
-    key = tuple(rule.id for rule in held)
+    key = (context, *(rule.id for rule in held))
     known = _policies.get(agent)
     if known is None or known[0] != key:
-        known = _policies[agent] = key, _gate_policy(agent, held)
+        known = _policies[agent] = key, _gate_policy(agent, held, context)
     return known[1]
 
 
@@ -115,8 +119,8 @@ def stated_policy(agent: Agent[Any, Any], context: PolicyContext = "library") ->
     )
 
 
-def _gate_policy(agent: Agent[Any, Any], standing: Sequence[Rule]) -> GatePolicy:
-    given = stated_policy(agent)
+def _gate_policy(agent: Agent[Any, Any], standing: Sequence[Rule], context: PolicyContext = "library") -> GatePolicy:
+    given = stated_policy(agent, context)
     return given.model_copy(
         update={"rules": (*given.rules, *standing), "hitl_tools": (*given.hitl_tools, *agent.hitl_tools)}
     )

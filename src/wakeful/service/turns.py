@@ -22,6 +22,7 @@ from wakeful.decisions.conversation_export import turn_facts
 from wakeful.ports import TurnRow
 from wakeful.service.admission import admit, check_bound, check_deps, fingerprint_of, reused, storable
 from wakeful.service.client_requests import announce
+from wakeful.service.interrupting import supersede
 from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.preparing import opening, prepare
 from wakeful.service.reports import report
@@ -30,6 +31,8 @@ from wakeful.service.results import RunResult
 from wakeful.service.retries import tell_retries
 from wakeful.service.retrieving import check_collections
 from wakeful.service.routing import choices_of
+from wakeful.service.spending import still_full
+from wakeful.service.steering import is_paused, unpause_turn
 
 
 async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
@@ -47,6 +50,9 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
         phase_models(runtime, agent)
         check_window(agent, choices[0].model if choices else None)
         history = items_from(request.history) if request.history is not None else ()
+        if request.supersede and request.thread is not None:
+            speaker = request.principal.id if request.principal is not None else "caller"
+            await supersede(runtime, agent.name, request.thread, requested_by=speaker)
         known = await admit(runtime, request, message, fingerprint, history)
     if known.fingerprint != fingerprint:
         raise reused(request.key or "", known, agent.name, message)
@@ -70,8 +76,12 @@ async def resume_turn(
     watcher: Watcher | None = None,
     stream: bool = True,
     approver: Approver | None = None,
+    lift_pause: bool = False,
 ) -> RunResult[Any]:
-    """Take a turn up where it was; a finished one is recalled. Code comes from `agents`, never from the store."""
+    """Take a turn up where it was; a finished one is recalled. Code comes from `agents`, never from the store.
+
+    One that was paused rests on, unless whoever resumes it says that it may go on.
+    """
     agents = list(agents)
     row = await runtime.store.turn(turn_id)
     if row is None:
@@ -88,6 +98,8 @@ async def resume_turn(
             f"turn {turn_id} belongs to agent {row.agent_name!r}, which was not supplied (given: {given})",
             "nothing was changed; pass it in agents=[...], or name its tools with --tools module:name",
         )
+    if lift_pause:
+        await unpause_turn(runtime, turn_id)
     others = tuple(agents)
     request = RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver, agents=others)
     return await _run(runtime, row, request)
@@ -147,7 +159,14 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
 
 async def _still_waits(runtime: Runtime, row: TurnRow, request: RunRequest) -> bool:
     """Does everything it rests on still rest with somebody outside? Then taking it up would change nothing."""
-    if row.state != "suspended" or request.approver is not None:
+    if row.state != "suspended":
+        return False
+    recorded = await runtime.store.read(row.agent_id, turn_id=row.turn_id)
+    if any(isinstance(entry.fact.event, TurnInterruptRequested) for entry in recorded):
+        return False
+    if is_paused(recorded) or await still_full(runtime, request.agent, recorded):
+        return True
+    if request.approver is not None:
         return False
     now = runtime.clock.now()
     pending = {
@@ -155,10 +174,7 @@ async def _still_waits(runtime: Runtime, row: TurnRow, request: RunRequest) -> b
         for action in await runtime.store.actions(pending_only=True, turn_id=row.turn_id)
         if action.expires_at > now
     }
-    if not row.waiting_for or not pending.issuperset(row.waiting_for):
-        return False
-    asked_to_stop = await runtime.store.read(row.agent_id, turn_id=row.turn_id)
-    return not any(isinstance(entry.fact.event, TurnInterruptRequested) for entry in asked_to_stop)
+    return bool(row.waiting_for) and pending.issuperset(row.waiting_for)
 
 
 async def _wait_for(runtime: Runtime, row: TurnRow) -> TurnRow | None:

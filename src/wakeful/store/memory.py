@@ -15,6 +15,7 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import RestRefused, StoreDamaged, StoreProblem, TurnNotFound
 from wakeful.contracts.models import AgentTokenUsageSummary
+from wakeful.contracts.spending import SpendRow, WindowKey
 from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, TurnRow, UnknownRow, Watch, WorkflowRow
 from wakeful.store import chain
 from wakeful.store.encoding import OUTSIDER, OWNER, Stored, Writer, decode, encode, read_head
@@ -33,6 +34,7 @@ from wakeful.store.leases import (
 )
 from wakeful.store.memory_runs import MemoryImportedAgents, MemoryTaskRuns, RunShelf
 from wakeful.store.rows import Book, changes, message_of, not_ours, summary
+from wakeful.store.spending import Move, in_order
 from wakeful.store.watching import Watches
 from wakeful.store.workflow_shelf import by_name, next_revision
 
@@ -40,11 +42,11 @@ from wakeful.store.workflow_shelf import by_name, next_revision
 class _Agent:
     """One agent: its log, its rows, its lease."""
 
-    def __init__(self, agent_id: str) -> None:
+    def __init__(self, agent_id: str, windows: dict[WindowKey, Move]) -> None:
         self.agent_id = agent_id
         self.log: list[tuple[bytes, bytes, bytes]] = []
         """Header, body, hash; the sequence is the position, from 1."""
-        self.book = Book(agent_id)
+        self.book = Book(agent_id, windows, checks_windows=True)
         self.lease = Lease(None, 0, 0.0)
         self.epochs: dict[str, int] = {}
 
@@ -72,6 +74,7 @@ class Memory:
         self.agents: dict[str, _Agent] = {}
         self.agent_of_turn: dict[str, _Agent] = {}
         self.turn_of_key: dict[str, str] = {}
+        self.windows: dict[WindowKey, Move] = {}
         self.blobs: dict[str, bytes] = {}
         self.workflows: dict[str, list[WorkflowRow]] = {}
         self.workflow_keys: dict[str, WorkflowRow] = {}
@@ -121,7 +124,7 @@ class MemoryStore:
             there = self._row(message.turn_id or "")
             if there is not None and there.agent_id != agent_id:
                 raise not_ours(there)
-        agent = memory.agents.get(agent_id) or _Agent(agent_id)
+        agent = memory.agents.get(agent_id) or _Agent(agent_id, memory.windows)
         agent.extend(facts, stored, OUTSIDER)
         memory.agents[agent_id] = agent
         for turn_id, row in agent.book.turns.items():
@@ -287,6 +290,10 @@ class MemoryStore:
         ]
         return sorted(rows, key=lambda row: (row.added_at, row.rule_id))
 
+    async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
+        rows = [move.row(key) for key, move in self._memory.windows.items() if move.turns > after]
+        return in_order(row for row in rows if scopes is None or row.scope in scopes)
+
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         agent = self._memory.agents.get(agent_id)
         if agent is None:
@@ -350,12 +357,14 @@ class MemoryStore:
         return self._memory.watches.open(agent_id, outsiders_only=outsiders_only)
 
     async def rebuild_views(self) -> None:
+        self._memory.windows.clear()
         for agent in self._memory.agents.values():
-            book = Book(agent.agent_id)
+            book = Book(agent.agent_id, self._memory.windows)
             for seq, (header, body, _) in enumerate(agent.log, 1):
                 head = read_head(header)
                 fact = decode(head, body)
                 book.record([fact], changes([fact], head.writer, seq - 1, book))
+            book.checks_windows = True
             agent.book = book
 
     async def verify(self) -> list[Damage]:

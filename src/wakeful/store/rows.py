@@ -32,14 +32,16 @@ from wakeful.contracts.events import (
     UnknownResolved,
 )
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
+from wakeful.contracts.spending import WindowKey
 from wakeful.ports import ActionKind, ActionRow, RuleRow, TurnRow, TurnState, UnknownRow
 from wakeful.store.encoding import OUTSIDER
+from wakeful.store.spending import CONCERNED, Hold, HoldKey, KnownSpending, Move, Spending, apply
 
 CallKey: TypeAlias = tuple[str, str]
 """Turn and call."""
 
 
-class Known(Protocol):
+class Known(KnownSpending, Protocol):
     """What is stored already, as far as a fact's rows depend on it."""
 
     @property
@@ -82,6 +84,7 @@ class Changes:
     """Asked of somebody outside, or decided."""
     rules: dict[str, RuleRow] = field(default_factory=dict)
     """Added or revoked."""
+    spending: Spending = field(default_factory=Spending)
 
 
 def changes(facts: Iterable[Fact], writer: int, after: int, known: Known) -> Changes:
@@ -92,6 +95,8 @@ def changes(facts: Iterable[Fact], writer: int, after: int, known: Known) -> Cha
         rule = _RULES.get(type(fact.event))
         if rule is not None:
             rule(made, fact, seq, known)
+        if isinstance(fact.event, CONCERNED):
+            made.spending.take_in(fact, known)
         turn_id = fact.turn_id
         if turn_id is not None:
             if turn_id not in newest and not (turn_id in made.turns or known.has_turn(turn_id)):
@@ -183,6 +188,7 @@ def _turn_ended(made: Changes, fact: Fact, seq: int, known: Known) -> None:
     event = fact.event
     assert isinstance(event, Terminal)
     _move(made, fact, known, event.status, waiting_for=(), ended_at=fact.at)
+    made.spending.take_in(fact, known)
     if isinstance(event, TurnCompleted) and event.token_usage is not None:
         made.last_turn = event.token_usage
 
@@ -359,9 +365,15 @@ _RULES: dict[type, Callable[[Changes, Fact, int, Known], None]] = {
 class Book:
     """The rows of one agent, in memory: what the memory store keeps and what a rebuild is made in."""
 
-    def __init__(self, agent_id: str) -> None:
+    def __init__(
+        self, agent_id: str, windows: dict[WindowKey, Move] | None = None, *, checks_windows: bool = False
+    ) -> None:
         self.agent_id = agent_id
         self.agent_name = ""
+        self.windows = windows if windows is not None else {}
+        """Spend windows; agents share them."""
+        self.checks_windows = checks_windows
+        self.holds: dict[HoldKey, Hold] = {}
         self.turns: dict[str, TurnRow] = {}
         self.heard: dict[str, int] = {}
         self.unknown: dict[CallKey, tuple[int, UnknownRow]] = {}
@@ -387,6 +399,15 @@ class Book:
     def rule(self, rule_id: str) -> RuleRow | None:
         return self.rules.get(rule_id)
 
+    def window(self, key: WindowKey) -> Move | None:
+        return self.windows.get(key)
+
+    def hold(self, key: HoldKey) -> Hold | None:
+        return self.holds.get(key)
+
+    def holds_of(self, turn_id: str) -> dict[HoldKey, Hold]:
+        return {key: hold for key, hold in self.holds.items() if key[0] == turn_id}
+
     def record(self, facts: Iterable[Fact], made: Changes) -> None:
         """Take the changes over."""
         if made.agent_name is not None:
@@ -402,6 +423,12 @@ class Book:
                 self.unknown[key] = opened
         self.actions.update(made.actions)
         self.rules.update(made.rules)
+        apply(self.windows, made.spending.windows)
+        for place, hold in made.spending.holds.items():
+            if hold is None:
+                self.holds.pop(place, None)
+            else:
+                self.holds[place] = hold
         self.rounds += made.rounds
         if made.tokens is not None:
             self.total += made.tokens

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.models import AgentTokenUsageSummary
+from wakeful.contracts.spending import SpendRow
 from wakeful.ports import (
     ActionRow,
     Admitted,
@@ -141,6 +142,9 @@ class CrashingStore:
 
     async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
         return await (await self._real()).rules(agent_name)
+
+    async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
+        return await (await self._real()).spending(scopes, after=after)
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         return await (await self._real()).usage(agent_id)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.models import AgentTokenUsageSummary
+from wakeful.contracts.spending import SpendRow
 from wakeful.ports import (
     ActionRow,
     Admitted,
@@ -104,6 +105,9 @@ class WrappedStore:
 
     async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
         return await self.inner.rules(agent_name)
+
+    async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
+        return await self.inner.spending(scopes, after=after)
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         return await self.inner.usage(agent_id)

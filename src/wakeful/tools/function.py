@@ -18,7 +18,14 @@ from wakeful.contracts.bindings import NO_PLAN, Binding, ParameterPlan
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.parameter_schemas import without
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
-from wakeful.contracts.tools import Confinement, Effect, PermissionClass, ToolDeclaration
+from wakeful.contracts.tools import (
+    Confinement,
+    Effect,
+    InterruptBehavior,
+    OnFailure,
+    PermissionClass,
+    ToolDeclaration,
+)
 from wakeful.decisions.parameters import assemble
 from wakeful.tools import docstrings, parameters, schema
 from wakeful.tools.client_side import NOTHING_MORE, ForClient, client_name, not_here, run_by_client
@@ -103,6 +110,11 @@ class Tool(Generic[Deps_contra]):
     def working_directory(self, arguments: dict[str, Any]) -> str | None:
         """Where the call would work, for tools to which that matters: an approval is bound to it."""
         return None
+
+    @property
+    def sees_cancel(self) -> bool:
+        """Can a running call see that it is to stop? A thread can that has a context to look at."""
+        return True
 
     def for_client(self, arguments: dict[str, Any]) -> ForClient:
         """What the client is sent, of a tool that a client runs. Does not raise."""
@@ -203,6 +215,8 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
             child_safe=options.child_safe,
             sensitive_parameters=compiled.sensitive,
             permission_class=options.permission_class,
+            interrupt_behavior=options.interrupt_behavior,
+            on_failure=options.on_failure,
             **({"parallel_safe": False} if options.writes else {}),
         )
         return run_by_client(declared) if options.external else declared
@@ -242,6 +256,10 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
     @property
     def always_asks(self) -> bool:
         return self._options.approval is True
+
+    @property
+    def sees_cancel(self) -> bool:
+        return self._parameters.takes_context
 
     def asks(self, call: ProposedCall) -> bool | str:
         approval = self._options.approval
@@ -350,6 +368,8 @@ def tool(
     child_safe: bool = True,
     bind: Mapping[str, str] = _NO_BINDINGS,
     permission_class: PermissionClass | None = None,
+    interrupt_behavior: InterruptBehavior = "cancel",
+    on_failure: OnFailure = "ignore",
 ) -> Any:
     """Make a function a tool: `@tool`, `@tool(effect="pure")` or `tool(fn, effect="pure")`.
 
@@ -360,6 +380,8 @@ def tool(
     `approval` says whether a person must let a call through: always, or when a function of the call says so.
     `bind={"customer": "context.customer_id"}` takes a parameter from the run's context and away from the model.
     `permission_class` is what a policy switches on and off; left out, it follows from the other flags.
+    `interrupt_behavior="block"` lets a running call finish when the turn is interrupted. `on_failure` says what its
+    failure does to the other calls of the round: nothing, `cancel_siblings`, or `cancel_dependent` (what waited).
     `external=True` makes the function a signature only: it is `client/<name>`, a client runs it, and `timeout` is how
     long the client may take.
     """
@@ -378,6 +400,8 @@ def tool(
         bind=bindings(bind),
         external=external,
         permission_class=permission_class,
+        interrupt_behavior=interrupt_behavior,
+        on_failure=on_failure,
     )
     return ToolDecorator(options) if fn is None else _make(fn, options)
 

@@ -7,7 +7,7 @@ from typing import Any, TypedDict, get_args
 
 from wakeful.contracts.bindings import Binding, read_binding
 from wakeful.contracts.errors import InvalidConfig, InvalidValue
-from wakeful.contracts.tools import Effect, PermissionClass
+from wakeful.contracts.tools import Effect, InterruptBehavior, OnFailure, PermissionClass
 from wakeful.tools.proposal import ProposedCall
 
 _BIND_HINT = 'name a place in the run\'s context, for example bind={"customer": "context.customer_id"}'
@@ -30,6 +30,8 @@ class ToolOptions(TypedDict, total=False):
     child_safe: bool
     bind: Mapping[str, str]
     permission_class: PermissionClass | None
+    interrupt_behavior: InterruptBehavior
+    on_failure: OnFailure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,8 @@ class CheckedOptions:
     approval: bool | Callable[[ProposedCall], bool | str] = False
     external: bool = False
     permission_class: PermissionClass | None = None
+    interrupt_behavior: InterruptBehavior = "cancel"
+    on_failure: OnFailure = "ignore"
 
     def __post_init__(self) -> None:
         if self.effect not in get_args(Effect):
@@ -66,6 +70,12 @@ class CheckedOptions:
             )
         if self.changes_state and self.effect == "pure":
             raise InvalidConfig('tool(effect="pure", changes_state=True): a pure tool changes nothing')
+        for option, kind in (("interrupt_behavior", InterruptBehavior), ("on_failure", OnFailure)):
+            if getattr(self, option) not in get_args(kind):
+                raise InvalidConfig(
+                    f"tool({option}={getattr(self, option)!r}): no such word",
+                    f"give one of: {', '.join(get_args(kind))}",
+                )
         self._check_class()
         if self.external:
             self._check_external()

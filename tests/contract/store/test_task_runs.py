@@ -1,4 +1,4 @@
-"""Runs of tasks and packages in a store, claimed once and changed one after the other, and agents that came in bundles."""
+"""Runs of tasks and packages in a store, claimed once and changed one by one, and agents that came in bundles."""
 
 import asyncio
 from typing import Any

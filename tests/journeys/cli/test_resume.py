@@ -121,3 +121,26 @@ def test_cancel_ends_a_turn_that_nobody_runs_when_it_is_taken_up(process: Wakefu
     assert kinds(wakeful, turn)[-1] == "turn.failed"
     assert wakeful("replay", turn).code == 0
     assert wakeful("cancel", turn).out == f"turn {turn} is over already: cancelled\n"
+
+
+def test_a_paused_turn_rests_until_it_is_named_and_reads_what_was_said_to_it(
+    process: Wakeful, wakeful: Wakeful
+) -> None:
+    process(*REFUND, crash=True)
+    turn = turn_of(wakeful)
+    assert wakeful("pause", turn).out == (
+        f"turn {turn} rests as soon as nothing of it is under way\nto go on: wakeful resume {turn}\n"
+    )
+    assert wakeful("pause", turn).out == f"turn {turn} was paused already\nto go on: wakeful resume {turn}\n"
+    rested = wakeful("resume", "--tools", "shop:both")
+    assert (rested.code, rested.out) == (3, "")
+    assert "paused" in rested.err and f"wakeful resume {turn}" in rested.err
+    assert kinds(wakeful, turn)[-2:] == ["tool.result", "turn.suspended"], "what was under way is finished"
+    said = wakeful("interject", turn, "Be quick.")
+    assert said.code == 0 and f"is safe; turn {turn} reads it with its next request" in said.out
+    done = wakeful("resume", turn, "--tools", "shop:both")
+    assert (done.code, done.out) == (0, "Done \\x1b[31mred.\n")
+    assert wakeful("replay", turn).code == 0
+    late = wakeful("interject", turn, "Too late.")
+    assert (late.code, late.out) == (2, "") and "is over (completed): nothing would read the message" in late.err
+    assert wakeful("pause", turn).out == f"turn {turn} is over already: completed\n"

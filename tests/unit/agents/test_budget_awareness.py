@@ -173,6 +173,16 @@ async def test_a_limit_forces_one_compaction_before_the_next_call(store: Store) 
     assert await identical(store, result.turn_id)
 
 
+@pytest.mark.parametrize("percent", [20, 30, 60, 80])
+async def test_what_stays_is_measured_by_the_limit_and_not_by_the_window(store: Store, percent: int) -> None:
+    asked = Asked()
+    result = await run(aware(asked, f"limit:{percent}", looking(12)), "go", store=store)
+    assert result.status == "completed", result.final_content
+    begun = events_of(result, CompactionStarted)
+    rounds = len(asked.of(None))
+    assert begun and (percent < 60 or len(begun) < rounds / 2), "one compaction leaves room for several rounds"
+
+
 @pytest.mark.spec("CTL-BUDG-05", "CTL-BUDG-06", "CTL-BUDG-11")
 async def test_where_compaction_does_not_help_the_run_ends_with_a_result(store: Store) -> None:
     asked = Asked()
@@ -200,9 +210,11 @@ async def test_exceeding_is_strictly_more_and_is_looked_at_before_every_call(sto
     none = await run(aware(asked, "limit:0"), "go", store=store)
     assert (asked, none.stop_reason, none.model_calls) == ([], "context_budget", 0)
     full = Asked()
-    whole = await run(aware(full, "limit:100", looking(12), compaction=OFF), "go", store=store)
+    whole = await run(aware(full, "limit:100", looking(12)), "go", store=store)
     assert whole.status == "completed" and full.summaries
     assert all(event.tokens_before > WINDOW for event in events_of(whole, CompactionStarted))
+    by_share = await run(aware(Asked(), None, looking(12)), "go", store=store)
+    assert all(event.tokens_before < WINDOW for event in events_of(by_share, CompactionStarted)), "80 % without a limit"
     assert max(len(seen.text) for seen in full.of(None)) > WINDOW * 3 * 80 // 100, "not before the window is full"
 
     def level(used: int, percent: int) -> Level:

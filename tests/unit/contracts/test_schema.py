@@ -139,9 +139,9 @@ def test_facts_of_the_draft_have_its_families_and_names() -> None:
     # fmt: on
     # What the draft has no family for: the inbox, what was said, answers that must fit a type, unknown outcomes, the
     # caller's own observers and transcript, whether a caller wants to go on, calls a client runs, standing answers,
-    # plans, workflows.
+    # plans, workflows, spend windows.
     siblings = {"message", "assistant", "answer", "unknown", "observer", "transcript", "continuation"}
-    siblings |= {"runtime_tool", "approval_rule", "planning", "workflow"}
+    siblings |= {"runtime_tool", "approval_rule", "planning", "workflow", "budget"}
     assert {kind.split(".")[0] for kind in BY_KIND} <= families | siblings
     assert not {"job", "channel", "benchmark"} & {kind.split(".")[0] for kind in BY_KIND}
     drafted = {
@@ -151,6 +151,7 @@ def test_facts_of_the_draft_have_its_families_and_names() -> None:
         "turn.failed",
         "turn.interrupt.requested",
         "turn.interrupt.applied",
+        "turn.interrupt.ignored",
         "model.requested",
         "model.completed",
         "model.failed",

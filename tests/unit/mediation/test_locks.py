@@ -17,7 +17,7 @@ from wakeful import Approve, RunContext, run, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.events import PermissionEvaluated, ToolFailed, ToolResult
 from wakeful.mediation.locks import LockTable
-from wakeful.service.cancelling import cancel_turn
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.requests import RunRequest
 from wakeful.service.turns import run_turn
 from wakeful.store.memory import Memory, MemoryStore

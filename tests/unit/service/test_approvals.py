@@ -36,7 +36,7 @@ from wakeful.decisions.run_stream import run_stream
 from wakeful.mediation.gate import Consulted, GateParts, Proposal
 from wakeful.mediation.mediator import Mediator
 from wakeful.service import approvals as service
-from wakeful.service.cancelling import cancel_turn
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.requests import RunRequest
 from wakeful.service.turns import recall, run_turn
 from wakeful.store.memory import Memory, MemoryStore

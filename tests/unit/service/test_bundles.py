@@ -224,9 +224,17 @@ async def test_what_a_bundle_or_a_package_means_is_the_hosts_behind_two_hooks(ho
 
 
 @pytest.mark.parametrize(
-    "field", [{"workspace": "/"}, {"sandbox": {"network": "full"}}, {"policy": {}}, {"hooks": []}, {"skills": ["/x"]}]
+    "field",
+    [
+        {"workspace": "/"},
+        {"sandbox": {"network": "full"}},
+        {"policy": {}},
+        {"hooks": []},
+        {"skills": ["/x"]},
+        {"budget": {"usd": "99"}},
+    ],
 )
-async def test_a_bundle_cannot_say_what_its_agent_may_touch(host: TaskHost, field: dict[str, Any]) -> None:
+async def test_a_bundle_cannot_say_what_its_agent_may_touch_or_spend(host: TaskHost, field: dict[str, Any]) -> None:
     (result,) = await imported(host, {"bundle": bundle(**field)})
     assert result["error"]["code"] == "runtime_bundle_register_failed"
     assert result["error"]["data"] == {"path": f"agent.{next(iter(field))}"}

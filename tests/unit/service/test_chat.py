@@ -163,7 +163,7 @@ async def test_a_message_that_supersedes_has_the_turn_before_it_stopped(tmp_path
     await begun.wait()
     second = await chat.say("never mind", request_seq=2, supersede=True)
     stopped = await first
-    assert (stopped.status, second.status) == ("cancelled", "completed")
+    assert (stopped.status, stopped.stop_reason, second.status) == ("cancelled", "superseded", "completed")
     ended, started = stopped.facts()[-1].seq, second.facts()[1].seq
     assert ended < started, "it ended before the newer one began"
 

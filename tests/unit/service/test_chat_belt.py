@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from chat_server import EDITOR, Client, Server, place, played
-from engine_runs import calls, of_kind
-from wakeful import Agent, tool
+from engine_runs import Died, Dying, calls, of_kind
+from wakeful import Agent, run, tool
 from wakeful.contracts.events import ToolFailed, ToolResult
 from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.policy.permissions import default_policy, narrowed
+from wakeful.service.turns import resume_turn
+from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore
 from wakeful.tools.client import ClientTool
 from wakeful.tools.source import Offer, ToolSource
@@ -181,3 +183,43 @@ async def test_a_tool_that_needs_a_person_needs_one_where_it_is_and_is_missed_no
     assert (waiting.status, [each.tool_name for each in waiting.approvals]) == ("approval_required", ["search"])
     server.agent = Agent("helper", "scripted:demo", tools=[search, memory_list])
     assert (await Client(server).say("Cats?", thread_id="t2")).completed, "the inversion"
+
+
+class Outbox:
+    """A tool that reaches outside, and notes that it did."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+        @tool(effect="irreversible", permission_class="external_write")
+        def send(words: str) -> str:
+            """Send it."""
+            self.sent.append(words)
+            return "sent"
+
+        self.agent = Agent("helper", "scripted:demo", tools=[send])
+
+
+async def test_whoever_takes_a_chat_turn_up_again_holds_it_to_the_policy_of_where_it_was_said() -> None:
+    reply = played(calls(("send", {"words": "hello"})), "Done.")
+    at = 0
+    while True:
+        at += 1
+        memory, outbox = Memory(), Outbox()
+        dying = Dying(memory, after=at)
+        try:
+            await Client(Server(dying, outbox.agent, reply)).say("Send it.")
+            break
+        except Died:
+            await dying.close()
+        server = Server(MemoryStore(memory), outbox.agent, reply)
+        rows = await server.store.turns()
+        for row in rows:
+            taken_up = await resume_turn(server.runtime, row.turn_id, [outbox.agent.changed(model=server.model)])
+            # In a program of one's own the tool needs nobody's leave; in a thread it does, also after a crash.
+            assert [each.tool_name for each in taken_up.approvals] == ["send"]
+        assert outbox.sent == []
+    assert at > 2
+    library = Outbox()
+    here = await run(library.agent.changed(model=Server(MemoryStore(), library.agent, reply).model), "Send it.")
+    assert (here.completed, library.sent) == (True, ["hello"]), "the inversion"

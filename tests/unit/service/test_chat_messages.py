@@ -1,9 +1,11 @@
 """Chat messages, from what a client sends to what it gets: where they go, and what they leave in the store."""
 
+import asyncio
 import inspect
 import json
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,10 +13,11 @@ import pytest
 
 from chat_server import BUILDING, EDITOR, Client, Server, designing, place, played
 from engine_runs import Died, Dying, calls, check_ends, kinds, of_kind
-from wakeful import Agent, Budget, tool
+from wakeful import Agent, Budget, TextFiles, tool
 from wakeful.contracts.budgets import INTERACTIVE
+from wakeful.contracts.chat_messages import ChatMessage
 from wakeful.contracts.costs import CostSummary
-from wakeful.contracts.errors import InvalidValue, NotEntitled, WorkflowNotFound
+from wakeful.contracts.errors import InvalidConfig, InvalidValue, NotBuiltYet, NotEntitled, WorkflowNotFound
 from wakeful.contracts.events import MessageAdmitted, ModelRequested, Terminal, ToolFailed, ToolResult, TurnStarted
 from wakeful.contracts.wire import (
     Chunk,
@@ -27,8 +30,9 @@ from wakeful.contracts.wire import (
     TurnTerminal,
 )
 from wakeful.contracts.workflows import WorkflowGraph
-from wakeful.service.cancelling import cancel_turn
+from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.chat import run_chat_agent
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.views import thread_messages, wire_messages
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore
@@ -397,3 +401,94 @@ async def test_killed_anywhere_the_thread_has_one_end_for_the_message_and_the_cl
             assert "".join(one.content for one in replayed if isinstance(one, Chunk)) == "It weighs 7."
         await store.close()
     assert at > 3
+
+
+# --- turns ------------------------------------------------------------------------------------------------------------
+
+
+async def test_no_field_of_a_message_is_without_effect(store: SqliteStore) -> None:
+    server = Server(store, shop(), played("Hello."))
+    chosen: list[str] = []
+
+    def resolve(choice: Any) -> Any:
+        chosen.append(choice)
+        return server.model
+
+    server.runtime = replace(server.runtime, resolve_model=resolve)
+    client = Client(server)
+    done = await client.say("Good day", thread_id="t7", provider="anthropic", model="opus", request_seq=4)
+    assert set(chosen) == {"anthropic:opus"}
+    (admitted,) = of_kind(done, MessageAdmitted)
+    assert (admitted.item.text, admitted.context, admitted.collections) == ("Good day", {"request_seq": 4}, ())
+    assert {one.thread_id for one in client.sent} == {"t7"}
+    with pytest.raises(InvalidConfig, match="handbook"):
+        await client.say(collections=["handbook"])
+    with pytest.raises(NotBuiltYet):
+        await client.say(memory_enabled=True)
+    shown = {"thread_id", "content", "provider", "model", "collections", "memory_enabled", "request_seq"}
+    elsewhere = {"supersede", "workflow_inputs"}
+    assert set(ChatMessage.model_fields) == shown | elsewhere
+
+
+async def test_a_message_that_supersedes_has_the_workflow_before_it_stopped(store: SqliteStore) -> None:
+    begun = asyncio.Event()
+
+    @tool(effect="pure", permission_class="safe")
+    async def hang() -> str:
+        """Never ends."""
+        begun.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    server = Server(store, Agent("shop", "scripted:demo", tools=[hang]), played("Hello."))
+    await server.with_registry()
+    assert server.registry is not None
+    endless = {"name": "endless", "nodes": [{"id": "h", "kind": "tool", "ref": "hang"}]}
+    workflow_id = await server.registry.save(WorkflowGraph.model_validate(endless))
+    first = Client(server)
+    running = asyncio.create_task(first.say("go", workflow_id=workflow_id, **ROUTE_1))
+    await begun.wait()
+    second = await Client(server).say("never mind", supersede=True)
+    stopped = await running
+    assert (stopped.status, second.output) == ("cancelled", "Hello.")
+    assert stopped.facts()[-1].seq < second.facts()[1].seq, "it ended before the newer one began"
+    assert isinstance(first.sent[-1], TurnTerminal)
+
+
+async def test_each_turn_has_notes_and_a_budget_of_its_own_and_what_is_found_for_it(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "weights.md").write_text("Order A weighs seven kilos.")
+    steps = [calls(("scratch_write", {"key": "order", "value": "A"})), calls("scratch_list"), "Done."]
+    looking = [calls("scratch_list"), "Done."]
+    agent = Agent(
+        "shop",
+        "scripted:demo",
+        instructions="You weigh orders.",
+        tools=[weigh],
+        subtasks=True,
+        collections=[TextFiles("handbook", docs)],
+        budget=Budget(profile="interactive", tool_calls=2),
+    )
+    server = Server(store, agent, played(*steps))
+    first = await Client(server).say("What does order A weigh?", collections=["handbook"])
+    assert first.output == "Done.", "two calls, as many as there may be"
+    shown = server.asked[0]
+    assert "You weigh orders." in shown.instructions
+    assert {"weigh", "run_subtask", "scratch_list"} <= {declared.name for declared in shown.tools}
+    assert "seven kilos" in "".join(item.text for item in shown.history)
+    server.model = ScriptedModel(played(*looking))
+    second = await Client(server).say("And now?")
+    assert second.completed, "what the first one used is not held against the second"
+    (listed,) = of_kind(second, ToolResult)
+    assert json.loads(listed.item.text) == {"keys": []}, "notes are of one turn"
+    # In the order of the log: what it rests on, then what is found for it, then the first question to the model.
+    order = [kind for kind in kinds(first.facts()) if kind in ("turn.started", "context.retrieved", "model.requested")]
+    assert order[:3] == ["turn.started", "context.retrieved", "model.requested"]
+    messages = await thread_messages(store, "shop", "t1")
+    assert [one.execution_tree for one in messages if one.role == "assistant"] == [
+        first.execution_tree,
+        second.execution_tree,
+    ]

@@ -12,12 +12,13 @@ from chat_server import EDITOR, Client, Server, place, played
 from engine_runs import calls, of_kind
 from wakeful import Agent
 from wakeful.contracts.client_frames import ClientToolCall
-from wakeful.contracts.errors import InvalidValue
+from wakeful.contracts.costs import CostSummary
+from wakeful.contracts.errors import InvalidValue, NotEntitled
 from wakeful.contracts.events import RuntimeToolRequested, RuntimeToolResolved, ToolFailed, ToolResult
 from wakeful.contracts.wire import ToolCallUpdate, TurnTerminal
 from wakeful.service import client_requests
-from wakeful.service.cancelling import cancel_turn
 from wakeful.service.client_manifest import TIMEOUT_SECONDS
+from wakeful.service.interrupting import cancel_turn
 from wakeful.store.sqlite import SqliteStore
 
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
@@ -206,3 +207,27 @@ async def test_a_turn_that_is_cancelled_waits_for_its_client_no_longer(store: Sq
     assert not await client.bridge.take({"request_id": client.frames[0].request_id, "ok": True, "result": "late"})
     last = client.sent[-1]
     assert isinstance(last, TurnTerminal) and last.status == "cancelled"
+
+
+async def test_a_client_that_comes_back_is_told_what_it_missed_and_asked_what_is_still_open(store: SqliteStore) -> None:
+    server = await serving(store)
+    client = Client(server, ADD)
+    turn = await asked(client)
+    client.bridge.close()
+    resting = await turn
+    last = max(one.event_seq or 0 for one in client.sent if not isinstance(one, CostSummary))
+    back = Client(server, ADD, run=lambda frame: {"ok": True, "result": {"node": "n1"}})
+    with pytest.raises(NotEntitled):
+        await back.come_back(resting.turn_id, by="bob")
+    done = await back.come_back(resting.turn_id, after_seq=last)
+    assert (done.turn_id, done.output) == (resting.turn_id, "It is there.")
+    assert [frame.request_id for frame in back.frames] == [client.frames[0].request_id], "the same request"
+    assert back.types() == ["tool_call_update", "chunk", "cost_summary", "turn_terminal"]
+    assert len(of_kind(done, ToolResult)) == 1
+    # Whoever comes back to a turn that is over gets its end, and nothing runs.
+    asked_before = len(server.asked)
+    late = Client(server, ADD)
+    again = await late.come_back(resting.turn_id, after_seq=last)
+    assert again.output == "It is there."
+    assert [one.type for one in late.sent] == ["tool_call_update", "chunk", "cost_summary", "turn_terminal"]
+    assert (len(server.asked), late.frames) == (asked_before, [])

@@ -94,6 +94,7 @@ async def test_a_task_that_rests_on_a_person_runs_until_somebody_decided_and_it_
     host.host.caller = OWNER
     done = await host.host.tasks.resume("s1", "r1", OWNER)
     assert (done.status, done.output, len(world.done)) == ("succeeded", "refunded", 1)
+    assert done.diagnostics == {}, "what it waited for is no matter any more"
     assert (await host.call("get_task_run", AT))["status"] == "succeeded"
 
 
@@ -164,6 +165,48 @@ async def test_a_run_that_a_dead_process_left_is_gone_on_with_and_runs_nothing_t
     done = await again.host.tasks.resume("s1", "r1", OWNER)
     assert (done.status, done.output, ran) == ("succeeded", "counted", [1])
     assert (await again.host.tasks.resume("s1", "r1", OWNER)).status == "succeeded"
+
+
+async def test_a_run_that_another_process_has_is_not_taken_from_it_and_not_over() -> None:
+    memory = Memory()
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    @tool(effect="pure")
+    async def wait() -> str:
+        begun.set()
+        await go_on.wait()
+        return "waited"
+
+    def worker() -> Agent[None, str]:
+        return agent(calls("wait"), "over", tools=[wait])
+
+    host, other = TaskHost(MemoryStore(memory), agents=[worker()]), TaskHost(MemoryStore(memory), agents=[worker()])
+    running = asyncio.ensure_future(host.call("run_task", TASK))
+    await begun.wait()
+    tried = await other.host.tasks.resume("s1", "r1", OWNER)
+    assert (tried.status, tried.diagnostics["waiting_for"]) == ("running", "resume")
+    go_on.set()
+    assert (await running)["status"] == "succeeded"
+    stored = await other.call("get_task_run", AT)
+    assert (stored["status"], stored["diagnostics"]) == ("succeeded", {})
+
+
+async def test_a_run_that_was_cancelled_before_its_first_step_never_begins() -> None:
+    """Its process died between the record and the turn; whoever takes it up finds that nobody wants it any more."""
+    host = TaskHost(MemoryStore(), agents=[agent("never")])
+    steps: list[str] = []
+
+    async def die(given: Any, target: Any) -> Any:
+        steps.append("died")
+        raise asyncio.CancelledError
+
+    remove = host.hooks.register("task_handler", lambda found, given, target: die)
+    with pytest.raises(asyncio.CancelledError):
+        await host.call("run_task", TASK)
+    remove()
+    assert (await host.call("cancel_task_run", AT))["run"]["status"] == "cancelling"
+    assert (await host.host.tasks.resume("s1", "r1", OWNER)).status == "cancelled"
+    assert (steps, await host.store.turns()) == (["died"], [])
 
 
 async def test_only_this_runtime_s_own_runs_can_be_gone_on_with_here() -> None:

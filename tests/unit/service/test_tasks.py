@@ -82,6 +82,11 @@ async def test_providers_add_targets_and_handlers_and_everything_that_is_done_th
     assert isinstance(given, TaskInput) and isinstance(target, ExecutorTarget)
     assert (given.task.instructions, given.session_id, target.kind) == ("Go.", "s1", "machine")
     assert len(two.got) == 1
+    for done in (first, second):
+        at = {"session_id": done["session_id"], "run_id": done["run_id"]}
+        assert await host.call("get_task_run", at) == done
+        assert (await host.call("cancel_task_run", at))["cancelled"] is False
+    assert [target["id"] for target in (await host.call("list_execution_targets"))["targets"]] == ["one", "two"]
     assert await host.store.agents() == [], "the core did nothing for either task but to keep its record"
 
 

@@ -18,7 +18,7 @@ from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.ports import Store
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.cancelling import cancel_turn
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest
 from wakeful.service.turns import resume_turn, run_turn

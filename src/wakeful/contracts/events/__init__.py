@@ -7,6 +7,7 @@ in `contracts.history`, and what an event means for a turn is in `decisions.stat
 from typing import TypeAlias
 
 from wakeful.contracts.events.base import Event
+from wakeful.contracts.events.budgets import BudgetGranted, BudgetNoticed
 from wakeful.contracts.events.context import (
     CompactionCompleted,
     CompactionFailed,
@@ -129,6 +130,7 @@ from wakeful.contracts.events.turns import (
     TurnConfigChanged,
     TurnFailed,
     TurnInterruptApplied,
+    TurnInterruptIgnored,
     TurnInterruptRequested,
     TurnResumed,
     TurnStarted,
@@ -147,6 +149,7 @@ AnyEvent: TypeAlias = (
     | TurnConfigChanged
     | TurnInterruptRequested
     | TurnInterruptApplied
+    | TurnInterruptIgnored
     | LimitChanged
     | AnswerAccepted
     | AnswerRejected
@@ -189,6 +192,8 @@ AnyEvent: TypeAlias = (
     | ActionSettled
     | ApprovalRuleAdded
     | ApprovalRuleRevoked
+    | BudgetNoticed
+    | BudgetGranted
     | SandboxApplied
     | SandboxViolation
     | HookStarted
@@ -263,6 +268,8 @@ __all__ = [
     "ApprovalRuleRevoked",
     "AssistantRecorded",
     "BY_KIND",
+    "BudgetGranted",
+    "BudgetNoticed",
     "CallAsked",
     "CompactionCompleted",
     "CompactionFailed",
@@ -360,6 +367,7 @@ __all__ = [
     "TurnFailed",
     "TurnInterjected",
     "TurnInterruptApplied",
+    "TurnInterruptIgnored",
     "TurnInterruptRequested",
     "TurnPauseLifted",
     "TurnPauseRequested",

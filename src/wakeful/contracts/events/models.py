@@ -14,6 +14,7 @@ from wakeful.contracts.models import (
     TokenUsage,
     TransportDiagnostics,
 )
+from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.values import Value
 
 
@@ -39,6 +40,8 @@ class ModelRequested(Event):
     reserved_output: int | None = None
     reserved_usd: str | None = None
     """What is held back of the turn's budget until the answer says what it took; absent where nothing limits it."""
+    windows: tuple[WindowRef, ...] = ()
+    """The spend windows that `reserved_usd` is held back in, too."""
     final: bool = False
     """The last request there is room for: the model is told so, and is to call no tool."""
 

@@ -9,6 +9,8 @@ from wakeful.contracts.conversation import Item, UserItem
 from wakeful.contracts.events.base import TURN, Event, Need, Preview
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderAttemptTimeline, TokenUsage
+from wakeful.contracts.policies import PolicyContext
+from wakeful.contracts.spending import WindowPassed
 
 TurnStatus: TypeAlias = Literal["completed", "incomplete", "failed", "cancelled"]
 StopCause: TypeAlias = Literal[
@@ -48,6 +50,10 @@ LimitName: TypeAlias = Literal[
     "stalled",
 ]
 """A limit of a turn, and the reason of a turn that reached it."""
+InterruptReason: TypeAlias = Literal["user_interrupt", "superseded", "budget", "runtime_shutdown", "parent_cancelled"]
+"""Why a turn is asked to stop."""
+IgnoreReason: TypeAlias = Literal["no_active_turn", "already_ending", "not_allowed", "unknown_target"]
+"""Why such a request changes nothing."""
 StopRule: TypeAlias = Literal["natural", "single", "caller"]
 """natural: until a reply without calls. single: one round. caller: somebody is asked after each round."""
 
@@ -94,6 +100,8 @@ class MessageAdmitted(Event):
     """The workflow that is open in the editor this was said in; None: it was said elsewhere."""
     collections: tuple[str, ...] | None = None
     """Which of the agent's collections are searched for it; None: all of them."""
+    policy_context: PolicyContext = "library"
+    """Where it was said. An agent without a policy of its own is held to what is the default there, whoever runs it."""
 
 
 class HistoryImported(Event):
@@ -155,7 +163,7 @@ class TurnInterruptRequested(Event):
 
     interrupt_id: str
     requested_by: str
-    reason: Literal["user_interrupt", "superseded", "budget", "runtime_shutdown", "parent_cancelled"] = "user_interrupt"
+    reason: InterruptReason = "user_interrupt"
     queue: Literal["keep", "clear"] = "keep"
 
 
@@ -167,8 +175,21 @@ class TurnInterruptApplied(Event):
     interrupt_id: str
     cancelled_tool_call_ids: tuple[str, ...] = ()
     blocking_tool_call_ids: tuple[str, ...] = ()
+    """Calls that run and are let finish first."""
     skipped_tool_call_ids: tuple[str, ...] = ()
+    cancelled_children: tuple[str, ...] = ()
+    """Levels below the turn's own that end with it."""
     latency_ms: int
+
+
+class TurnInterruptIgnored(Event):
+    """A request that changes nothing: the turn was over, or about to end by an earlier one."""
+
+    kind: ClassVar[str] = "turn.interrupt.ignored"
+    outsider: ClassVar[bool] = True
+
+    interrupt_id: str
+    ignore_reason: IgnoreReason
 
 
 class LimitChanged(Event):
@@ -183,6 +204,8 @@ class LimitChanged(Event):
     """The ordinal that was refused, or the seconds that have passed."""
     what: str = ""
     """What it is a limit of, where the name does not say it all."""
+    window: WindowPassed | None = None
+    """A spend window that is used up: the turn does not end, it rests until the window turns."""
 
 
 class AnswerAccepted(Event):
@@ -218,9 +241,11 @@ class TurnSuspended(Event):
 
     kind: ClassVar[str] = "turn.suspended"
 
-    reason: Literal["tool_missing", "agent_missing", "approval_required", "runtime_tool_pending", "paused"]
+    reason: Literal[
+        "tool_missing", "agent_missing", "approval_required", "runtime_tool_pending", "paused", "budget_window"
+    ]
     waiting_for: tuple[str, ...]
-    """Names: the tools that are missing, the approvals that are pending."""
+    """Names: the tools that are missing, the approvals that are pending, the window that has to turn."""
 
 
 class TurnResumed(Event):
@@ -228,7 +253,7 @@ class TurnResumed(Event):
 
     kind: ClassVar[str] = "turn.resumed"
 
-    cause: Literal["recovery", "supplied", "decision"] = "recovery"
+    cause: Literal["recovery", "supplied", "decision", "window"] = "recovery"
 
 
 class Terminal(Event):

@@ -13,12 +13,15 @@ from pydantic_core import from_json
 
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import RestRefused, StoreDamaged
+from wakeful.contracts.spending import WindowKey
 from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, TurnRow
 from wakeful.store import chain
 from wakeful.store.encoding import OUTSIDER, OWNER, SALT, Head, Stored, decode, read_head
 from wakeful.store.leases import Lease, check, fenced
 from wakeful.store.rows import Book, Changes, changes, message_of, not_ours
+from wakeful.store.spending import Hold, HoldKey, Move
 from wakeful.store.sqlite.connection import Statements
+from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.views import Views
 
 SHIFT = 40
@@ -45,6 +48,7 @@ class Log:
         self._sql = sql
         self._path = path
         self._views = views
+        self._windows = Windows(sql)
         self._turns: dict[str, tuple[int, int]] = {}
         """Turn id to the numbers of its agent and of itself: both are for life."""
 
@@ -165,9 +169,9 @@ class Log:
             return Damage(agent_id, 0, f"its rows cannot be read: {error}")
         return None
 
-    def book(self, agent: int, agent_id: str) -> Book:
-        """The agent's rows as its log has them."""
-        book = Book(agent_id)
+    def book(self, agent: int, agent_id: str, windows: dict[WindowKey, Move]) -> Book:
+        """The agent's rows as its log has them; what it spent is added to the windows."""
+        book = Book(agent_id, windows)
         place = self.place(agent_id)
         assert place is not None
         seq, previous = 0, chain.origin(agent_id)
@@ -192,6 +196,15 @@ class Log:
 
     def rule(self, rule_id: str) -> RuleRow | None:
         return self._views.rule(rule_id)
+
+    def window(self, key: WindowKey) -> Move | None:
+        return self._windows.one(key)
+
+    def hold(self, key: HoldKey) -> Hold | None:
+        return self._windows.hold(key)
+
+    def holds_of(self, turn_id: str) -> dict[HoldKey, Hold]:
+        return self._windows.holds_of(turn_id)
 
     def has_turn(self, agent: int | None, turn_id: str) -> bool:
         sql = "SELECT 1 FROM turns WHERE turn_id = ? AND agent = ?"
@@ -257,6 +270,7 @@ class Log:
             rows.append((number, header, body, digest))
         self._sql.many("INSERT INTO events (id, header, body, hash) VALUES (?, ?, ?, ?)", rows)
         self._views.write(agent, seq + len(rows), digest, made)
+        self._windows.write(agent, made.spending)
 
     def _row(self, fact: Fact) -> TurnRow:
         row = self._views.turn(fact.turn_id or "")
@@ -300,3 +314,16 @@ class _Known:
 
     def rule(self, rule_id: str) -> RuleRow | None:
         return self._log.rule(rule_id)
+
+    @property
+    def checks_windows(self) -> bool:
+        return True
+
+    def window(self, key: WindowKey) -> Move | None:
+        return self._log.window(key)
+
+    def hold(self, key: HoldKey) -> Hold | None:
+        return self._log.hold(key)
+
+    def holds_of(self, turn_id: str) -> dict[HoldKey, Hold]:
+        return self._log.holds_of(turn_id)

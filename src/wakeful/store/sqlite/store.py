@@ -14,9 +14,11 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import StoreProblem
 from wakeful.contracts.models import AgentTokenUsageSummary
+from wakeful.contracts.spending import SpendRow, WindowKey
 from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, TurnRow, UnknownRow, Watch, WorkflowRow
 from wakeful.store.encoding import OUTSIDER, OWNER, encode, read_head
 from wakeful.store.leases import TTL, Elapsed, check_turn, elapsed
+from wakeful.store.spending import Move
 from wakeful.store.sqlite.blobs import Blobs
 from wakeful.store.sqlite.claims import Claims
 from wakeful.store.sqlite.connection import Statements, connect, locked, translated
@@ -24,6 +26,7 @@ from wakeful.store.sqlite.helper import Helper, Sync, sync_data, sync_folder
 from wakeful.store.sqlite.log import Log
 from wakeful.store.sqlite.migrations import migrate, shipped
 from wakeful.store.sqlite.owners import Owners
+from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.task_runs import SqliteImportedAgents, SqliteTaskRuns
 from wakeful.store.sqlite.views import Views
 from wakeful.store.sqlite.workflows import Workflows
@@ -68,6 +71,7 @@ class SqliteStore:
         self._workflows = Workflows(sql)
         self.task_runs = SqliteTaskRuns(sql, self._read, self._written)
         self.imported_agents = SqliteImportedAgents(sql, self._read, self._written)
+        self._windows = Windows(sql)
         self._blobs = Blobs(sql, path, self._writer)
         self._watches = Watches()
         self._ticker: asyncio.Task[None] | None = None
@@ -233,6 +237,9 @@ class SqliteStore:
     async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
         return await self._read(lambda: self._views.rules(agent_name))
 
+    async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
+        return await self._read(lambda: self._windows.after(after, scopes))
+
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         return await self._read(lambda: self._views.usage(agent_id), agent_id)
 
@@ -293,9 +300,11 @@ class SqliteStore:
         """In one transaction, which blocks the loop: this is for repair, not for every day."""
 
         def work() -> None:
-            books = [(agent, self._log.book(agent, agent_id)) for agent, agent_id in self._log.agents()]
+            windows: dict[WindowKey, Move] = {}
+            books = [(agent, self._log.book(agent, agent_id, windows)) for agent, agent_id in self._log.agents()]
             for agent, book in books:
                 self._views.rewrite(agent, book)
+            self._windows.rewrite(windows, {agent: book.holds for agent, book in books})
 
         await self._writer.submit(work)
 

@@ -7,7 +7,7 @@ import typer
 
 from wakeful.bootstrap import opened_store, runtime
 from wakeful.ports import TurnRow
-from wakeful.service.cancelling import cancel_turn
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.queries import find_turn
 from wakeful.surfaces.cli.options import StoreOption
 from wakeful.surfaces.cli.places import Place, store_to_read

@@ -101,14 +101,35 @@ def _about(event: RuntimeEvent) -> str:
             return one_line(f"{has.get('tokens_before')} → {has.get('tokens_after')} tokens, {has.get('trigger')}")
         case "turn.interjected":
             return one_line(f"{has.get('said_by')}: {_words(has.get('item', {}))}")
+        case "turn.interrupt.requested" | "turn.pause.requested" | "turn.pause.lifted":
+            why = f": {has['reason']}" if has.get("reason") else ""
+            return one_line(f"{has.get('requested_by')}{why}")
+        case "turn.interrupt.applied":
+            told = {"told": "cancelled_tool_call_ids", "waits for": "blocking_tool_call_ids"}
+            told |= {"skipped": "skipped_tool_call_ids", "with it": "cancelled_children"}
+            parts = [f"{word} {', '.join(has[name])}" for word, name in told.items() if has.get(name)]
+            return one_line("; ".join(parts) or "nothing was under way")
         case "turn.completed" | "turn.failed":
             why = f": {has['message']}" if has.get("message") else ""
             return one_line(f"{has.get('stop_reason')}{why}, {duration(has.get('duration_ms', 0.0))}")
         case "unknown.resolved":
             said = "happened" if has.get("happened") else "did not happen"
             return one_line(f"{has.get('call_id')} {said} {has.get('result', '')} ({has.get('source')})")
+        case "turn.suspended":
+            return one_line(f"{has.get('reason')}: {', '.join(map(str, has.get('waiting_for', ())))}", FAILURE_WIDTH)
+        case "budget.noticed":
+            return one_line(f"{_window(has)}: {has.get('percent')} %, {has.get('spent')} dollars")
+        case "budget.granted":
+            why = f" ({has['reason']})" if has.get("reason") else ""
+            return one_line(f"{_window(has)}: {has.get('usd')} dollars more, by {has.get('granted_by')}{why}")
         case _:
             return _shortest(has)
+
+
+def _window(payload: dict[str, Any]) -> str:
+    """`agent:ops, day`."""
+    window = payload.get("window") or {}
+    return f"{window.get('scope')}, {window.get('period')}"
 
 
 def _candidates(payload: dict[str, Any]) -> str:

@@ -30,6 +30,8 @@ COMMANDS = {
     "run": Command("run", "run PROMPT", "run an agent on a prompt, in this process"),
     "resume": Command("resume", "resume [TURN]", "go on with what was cut off"),
     "cancel": Command("cancel", "cancel TURN", "ask a turn to stop, wherever it runs"),
+    "pause": Command("pause", "pause TURN", "let a turn rest, wherever it runs; resume lets it go on"),
+    "interject": Command("interject", "interject TURN TEXT", "say something to a turn that is under way"),
     "approvals": Command("approvals", "approvals", "what waits for a person's decision"),
     "approvals list": Command("approvals", "approvals list", "the same as approvals"),
     "approvals show": Command("approvals_show", "approvals show ID", "all about one of them"),
@@ -73,6 +75,8 @@ COMMANDS = {
     "context": Command("context", "context [TURN]", "what the model was shown in a turn, and why"),
     "debug prompt": Command("debug_prompt", "debug prompt", "what an agent is told, and where each part is from"),
     "cost": Command("cost", "cost", "what requests to models cost, by model, agent, day or depth"),
+    "budget": Command("budget", "budget", "what is spent in which window of time, and what may be"),
+    "budget grant": Command("budget", "budget grant --usd AMOUNT", "more for a window that is under way", "more"),
     "debug latency": Command("debug_latency", "debug latency [TURN]", "where a turn's time went"),
     "models": Command("models_list", "models", "the same as models list"),
     "models list": Command("models_list", "models list", "providers and models, with keys, capabilities and prices"),
@@ -87,7 +91,9 @@ COMMANDS = {
     "schema": Command("schema", "schema [NAME]", "the published JSON Schemas"),
 }  # fmt: skip
 GROUPS = {
-    "Begin": ("demo crash", "demo approve", "demo budget", "run", "resume", "cancel"),
+    "Begin": (
+        "demo crash", "demo approve", "demo budget", "run", "resume", "pause", "interject", "cancel",
+    ),
     "What needs a person": (
         "approvals", "approvals show", "approvals approve", "approvals reject", "approvals edit", "approvals answer",
         "approvals always", "approvals rules", "approvals revoke", "unknown", "resolve",
@@ -104,7 +110,8 @@ GROUPS = {
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (
-        "events", "events validate", "tree", "tools", "why", "context", "replay", "cost", "debug prompt",
+        "events", "events validate", "tree", "tools", "why", "context", "replay", "cost", "budget", "budget grant",
+        "debug prompt",
         "debug latency", "doctor", "schema",
     ),
 }  # fmt: skip

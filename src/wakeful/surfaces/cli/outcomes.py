@@ -1,10 +1,12 @@
 """What a run came to: the answer on stdout, everything else with the exact next command on stderr."""
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from wakeful.contracts.events import SandboxApplied
+from wakeful.contracts.events import LimitChanged, SandboxApplied, Terminal
+from wakeful.contracts.spending import WindowPassed
 from wakeful.ports import UnknownRow
 from wakeful.service.results import RunResult
 from wakeful.surfaces.cli.approval_words import pending_lines
@@ -20,7 +22,9 @@ def exit_code(result: RunResult[Any]) -> int:
     """What the process ends with."""
     if result.completed:
         return COMPLETED
-    return NEEDS_PERSON if result.status in ("approval_required", "runtime_tool_pending") else FAILED
+    waits = result.status in ("approval_required", "runtime_tool_pending") or result.stop_reason == "paused"
+    waits = waits or _waits_for_money(result) is not None
+    return NEEDS_PERSON if waits else FAILED
 
 
 def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *, quiet: bool, code: str = "") -> None:
@@ -45,6 +49,11 @@ def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *,
     if result.runtime_tools:
         note("\n".join(["a client has to run:", *(f"  {line(request)}" for request in result.runtime_tools)]))
         note("\n".join(how_to_end(result.runtime_tools[0], place)))
+    if (window := _waits_for_money(result)) is not None:
+        note(f"then, or after a grant: wakeful resume {result.turn_id}{place.flag}{code}")
+        note(grant_line(window, place))
+    if result.stop_reason == "paused":
+        note(f"to go on: wakeful resume {result.turn_id}{place.flag}{code}")
     if not result.completed:
         note(f"what happened: wakeful events {result.turn_id}{place.flag}")
     elif sys.stderr.isatty() and not quiet:
@@ -74,6 +83,26 @@ def reference(row: UnknownRow, all_rows: Sequence[UnknownRow]) -> str:
     """The shortest name of a call that means one call only."""
     alone = sum(1 for each in all_rows if each.call_id == row.call_id) == 1
     return row.call_id if alone else f"{row.turn_id}/{row.call_id}"
+
+
+def grant_line(window: WindowPassed, place: Place) -> str:
+    """The command that lets a turn go on before its window turns."""
+    kind, _, name = window.scope.partition(":")
+    who = f" --{kind} {shlex.quote(name)}" if name else ""
+    return f"more for this {window.period}: wakeful budget grant{who} --usd AMOUNT --window {window.period}{place.flag}"
+
+
+def _waits_for_money(result: RunResult[Any]) -> WindowPassed | None:
+    """The spend window that a turn rests on."""
+    if result.status != "incomplete" or result.stop_reason != "cost":
+        return None
+    for entry in reversed(result.facts()):
+        event = entry.fact.event
+        if isinstance(event, Terminal):
+            return None
+        if isinstance(event, LimitChanged):
+            return event.window
+    return None
 
 
 def _unconfined(result: RunResult[Any]) -> list[str]:

@@ -49,6 +49,8 @@ class Supplied(NamedTuple):
     loaded: Loaded
     agents: list[Agent[Any, Any]]
     model: str | None
+    lift_pause: bool
+    """A turn was named: it goes on, also when somebody paused it."""
 
 
 def command(
@@ -70,7 +72,8 @@ def command(
     """Go on with a turn that was cut off, or with every one that is unfinished.
 
     The agent is made from what the turn wrote down, its folder included; code for its tools comes from --tools. A
-    finished turn is recalled. What needs a person is asked here, at a terminal.
+    finished turn is recalled. What needs a person is asked here, at a terminal. A turn that was paused goes on
+    when it is named.
     """
     place = store_to_read(store)
     if list_only:
@@ -81,7 +84,9 @@ def command(
         note(words)
     agents = [*loaded.agents, *([Agent.from_file(agent, loaded.tools)] if agent is not None else [])]
     try:
-        supplied = Supplied(workspace, profile, approve, no_input, code_options(tools, agent), loaded, agents, model)
+        code = code_options(tools, agent)
+        named = turn is not None
+        supplied = Supplied(workspace, profile, approve, no_input, code, loaded, agents, model, lift_pause=named)
         codes = asyncio.run(_resume(turn, place, supplied, json=json, quiet=quiet))
     except KeyboardInterrupt:
         note(f"\nstopped; to go on: wakeful resume{' ' + turn if turn else ''}{place.flag}")
@@ -164,7 +169,9 @@ async def _one(system: Runtime, row: TurnRow, place: Place, supplied: Supplied, 
             ]
         approver = approver_for(progress, supplied.approve, no_input=supplied.no_input)
         with contextlib.redirect_stdout(sys.stderr), progress:
-            return await resume_turn(system, row.turn_id, agents, watcher=progress, approver=approver)
+            return await resume_turn(
+                system, row.turn_id, agents, watcher=progress, approver=approver, lift_pause=supplied.lift_pause
+            )
     except (AgentMissing, ToolMissing) as missing:
         raise _with_command(missing, row, place) from missing
 

@@ -35,6 +35,7 @@ class RunOptions(TypedDict, total=False):
     store: StorePlace
     thread: str | None
     key: str | None
+    supersede: bool
     history: Any
     budget: Budget | None
     approver: Any
@@ -54,6 +55,7 @@ def request_of(
     principal: Principal | None = None,
     thread: str | None = None,
     key: str | None = None,
+    supersede: bool = False,
     history: Any = None,
     budget: Budget | None = None,
     approver: Any = None,
@@ -68,6 +70,8 @@ def request_of(
         raise InvalidConfig(
             f"run(approver={approver!r})", "give an async function that takes an Approval and returns True or False"
         )
+    if supersede and thread is None:
+        raise InvalidConfig("run(supersede=True) without a thread", "name the thread whose turn is to be stopped first")
     from wakeful.service.requests import RunRequest
 
     return RunRequest(
@@ -78,6 +82,7 @@ def request_of(
         principal=principal,
         thread=thread,
         key=key,
+        supersede=supersede,
         history=history,
         budget=budget,
         approver=approver,

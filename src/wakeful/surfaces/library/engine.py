@@ -4,13 +4,17 @@ A program that only defines agents and tools, or imports them, does not pay for 
 """
 
 from wakeful.bootstrap import opened_store, runtime
-from wakeful.service.cancelling import cancel_turn
 from wakeful.service.client_requests import time_out_late_requests
+from wakeful.service.interrupting import cancel_turn, interrupt_turn
+from wakeful.service.steering import interject, pause_turn
 from wakeful.service.turns import recall, resume_turn, run_turn
 
 __all__ = [
     "cancel_turn",
+    "interject",
+    "interrupt_turn",
     "opened_store",
+    "pause_turn",
     "recall",
     "resume_turn",
     "run_turn",

@@ -1,4 +1,4 @@
-"""`run`, `run_sync`, `resume`, `resume_all`, `cancel`."""
+"""`run`, `run_sync`, `resume`, `resume_all`."""
 
 import asyncio
 import inspect
@@ -47,6 +47,7 @@ async def run(
     store: StorePlace = None,
     thread: str | None = None,
     key: str | None = None,
+    supersede: bool = False,
     history: Any = None,
     budget: Budget | None = None,
     approver: Any = None,
@@ -58,6 +59,7 @@ async def run(
 ) -> "RunResult[Any]":
     """Run an agent on a prompt until it answers, waits or is stopped.
 
+    A message of a thread waits for those before it; with `supersede`, they are stopped first.
     With `key`, the same line also resumes the run after a crash and returns its stored result once it is finished.
     Cancelling the task is like a crash: what is open is settled when the run is taken up again.
     """
@@ -69,6 +71,7 @@ async def run(
         principal=principal,
         thread=thread,
         key=key,
+        supersede=supersede,
         history=history,
         budget=budget,
         approver=approver,
@@ -104,15 +107,18 @@ run_sync.__signature__ = inspect.signature(run)  # type: ignore[attr-defined]  #
 async def resume(
     store: StorePlace, turn_id: str, agents: Iterable[Agent[Any, Any]], deps: Any = None
 ) -> "RunResult[Any]":
-    """Take a turn up where it was. Code comes from `agents`; the store never names code to import."""
+    """Take a turn up where it was, also one that was paused. Code comes from `agents`, never from the store."""
     from wakeful.surfaces.library import engine
 
     async with engine.opened_store(store) as opened:
-        return await engine.resume_turn(engine.runtime(opened), turn_id, list(agents), deps=deps)
+        return await engine.resume_turn(engine.runtime(opened), turn_id, list(agents), deps=deps, lift_pause=True)
 
 
 async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps: Any = None) -> "list[RunResult[Any]]":
-    """Take up every unfinished turn. What lacks its agent or a tool is left as it is and says so in its result."""
+    """Take up every unfinished turn; one that was paused rests on.
+
+    What lacks its agent or a tool is left as it is and says so in its result.
+    """
     from wakeful.surfaces.library import engine
 
     supplied = list(agents)
@@ -135,11 +141,3 @@ async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps:
         rows = sorted(await opened.turns(open_only=True), key=lambda row: row.created_at)
         results = await asyncio.gather(*(one(system, row) for row in rows))
         return [result for result in results if result is not None]
-
-
-async def cancel(store: StorePlace, turn_id: str) -> bool:
-    """Ask a turn to stop, wherever it runs. False when it is over already."""
-    from wakeful.surfaces.library import engine
-
-    async with engine.opened_store(store) as opened:
-        return await engine.cancel_turn(engine.runtime(opened), turn_id)

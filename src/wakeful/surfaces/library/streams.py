@@ -23,7 +23,7 @@ from wakeful.contracts.content import Prompt
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.run_stream import RunEvent, TextEvent
 from wakeful.decisions.run_stream import RunStream
-from wakeful.service.cancelling import cancel_turn
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
 from wakeful.service.turns import run_turn

@@ -39,8 +39,8 @@ from wakeful.contracts.outcomes import RunFailure
 from wakeful.contracts.requests import ConversationRequest
 from wakeful.contracts.transcript import Message
 from wakeful.ports import ToolExecutor
-from wakeful.service.cancelling import cancel_turn
 from wakeful.service.hooks import HookRegistry
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.turns import run_turn
 from wakeful.surfaces.loop.auditing import Auditor

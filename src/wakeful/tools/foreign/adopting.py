@@ -54,6 +54,8 @@ class ForeignTool(DeclaredTool):
             changes_state=options.changes_state,
             leaves_machine=options.leaves_machine,
             child_safe=options.child_safe,
+            on_failure=options.on_failure,
+            interrupt_behavior=options.interrupt_behavior,
         )
 
     def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Running:

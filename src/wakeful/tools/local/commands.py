@@ -46,6 +46,7 @@ def declared(name: str, description: str, compiled: schema.Compiled, sandbox: Sa
         reads_private=True,
         changes_state=True,
         leaves_machine=network,
+        interrupt_behavior="cancel",  # with all its processes
     )
 
 

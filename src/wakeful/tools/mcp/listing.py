@@ -174,4 +174,5 @@ def _declare(server: Server, tool: Listed, name: str, rules: Rules) -> ToolDecla
         capabilities=tuple(capabilities),
         categories=("mcp", f"mcp.{server.name}"),
         runtime_owner="mcp_server",
+        interrupt_behavior="cancel",  # its server is told
     )

@@ -14,6 +14,8 @@ LINES = {
     "rate_limit.hit": "openai:gpt-5.5: 60 of 60 requests, until 2027-01-15T08:00:01.000Z",
     "quota.low": "openai:gpt-5.5: 950 of 1000 tokens",
     "quota.blocked": "openai:gpt-5.5",
+    "budget.noticed": "agent:support, day: 80 %, 1.5 dollars",
+    "budget.granted": "agent:support, day: 5 dollars more, by operator (a launch)",
 }
 
 

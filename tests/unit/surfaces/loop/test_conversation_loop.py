@@ -10,7 +10,7 @@ from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.transcript import Message
-from wakeful.service.cancelling import cancel_turn
+from wakeful.service.interrupting import cancel_turn
 from wakeful.surfaces.loop import ConversationLoop
 
 PRINCIPAL = {"effective_agent_id": "helper", "auth_source": "user", "request_context": "chat"}

@@ -10,8 +10,8 @@ from wakeful.bootstrap import runtime
 from wakeful.contracts.conversation_result import ConversationResult
 from wakeful.contracts.events import PermissionEvaluated, ToolMediationFailed
 from wakeful.service.abilities import Abilities, Ability, AbilityRefused
-from wakeful.service.cancelling import cancel_turn
 from wakeful.service.hooks import HookRegistry
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.replay import replay_turn
 from wakeful.surfaces.loop import ConversationLoop, ToolPolicy, mediate_turn, tiered
 

@@ -8,7 +8,7 @@ import pytest
 from loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.bootstrap import runtime
 from wakeful.contracts.requests import ConversationRequest
-from wakeful.service.cancelling import cancel_turn
+from wakeful.service.interrupting import cancel_turn
 from wakeful.surfaces.loop import IterationBudget
 
 PICK: dict[str, Any] = {

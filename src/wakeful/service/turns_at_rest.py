@@ -1,19 +1,16 @@
-"""Asking a turn to stop. One that runs is told by whoever runs it; one that waits for a person is ended here and now.
+"""Ending a turn that was asked to stop and that nobody runs: one that waits for a person, or was paused.
 
-Ending a turn at rest takes none of the agent's code: nothing of it runs, so nothing has to be told or settled. What it
-waited for is withdrawn with it, and whoever decides afterwards is told so. The same steps are decided and written as if
-the turn had been taken up; what a dead process leaves half done, the next one to take the turn up finishes.
+It takes none of the agent's code: nothing of it runs, so nothing has to be told or settled. What it waited for is
+withdrawn with it, and whoever decides afterwards is told so. The same steps are decided and written as if the turn had
+been taken up; what a dead process leaves half done, the next one to take the turn up finishes.
 """
-
-from typing import Literal
 
 from wakeful.agents.folding import fold
 from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.runner import TurnRunner
 from wakeful.agents.work import TurnWork
-from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import AgentBusy, TurnNotFound
-from wakeful.contracts.events import TurnInterruptRequested, TurnResumed
+from wakeful.contracts.errors import AgentBusy
+from wakeful.contracts.events import TurnResumed
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.recovery import resume_cause, settle
 from wakeful.mediation.gate import GateParts
@@ -22,32 +19,12 @@ from wakeful.service.preparing import safe_keeping
 from wakeful.service.requests import Runtime
 
 
-async def cancel_turn(
-    runtime: Runtime,
-    turn_id: str,
-    *,
-    requested_by: str = "caller",
-    reason: Literal["user_interrupt", "budget"] = "user_interrupt",
-) -> bool:
-    """Ask a turn to stop. False when it is over already."""
-    row = await runtime.store.turn(turn_id)
-    if row is None:
-        raise TurnNotFound(f"there is no turn {turn_id} in {runtime.store.location}")
-    if not row.is_open:
-        return False
-    event = TurnInterruptRequested(interrupt_id=runtime.ids.new("int"), requested_by=requested_by, reason=reason)
-    await runtime.store.admit(row.agent_id, [Fact(event, runtime.clock.now(), row.thread_id, row.turn_id)])
-    row = await runtime.store.turn(turn_id) or row
-    if row.state == "suspended":
-        await _end_at_rest(runtime, row)
-    return True
-
-
-async def _end_at_rest(runtime: Runtime, row: TurnRow) -> None:
+async def end_at_rest(runtime: Runtime, row: TurnRow) -> None:
+    """End it, unless somebody has taken it up: then they are told."""
     try:
         claim = await runtime.store.claim(row.turn_id)
     except AgentBusy:
-        return  # somebody has taken it up: they are told
+        return
     try:
         row = await runtime.store.turn(row.turn_id) or row
         if row.state == "suspended":

@@ -1,0 +1,24 @@
+"""A process that is killed while its turn is paused, spoken to or stopped: what was acknowledged holds."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crash import interrupt_scenarios
+from crash.storms import storm
+from wakeful.testing import kill_everywhere
+
+
+@pytest.mark.parametrize("scenario", interrupt_scenarios.ALL, ids=lambda scenario: scenario.__name__)
+def test_a_turn_that_is_steered_and_killed_ends_as_it_was_told_to(scenario: Callable[..., Any]) -> None:
+    report = kill_everywhere(scenario)
+    # A model that stops its own turn may be gone before it is told that the request is safe.
+    assert len(report.unreached) <= 1
+    assert report.kills + len(report.unreached) == report.points > 10
+
+
+@pytest.mark.parametrize("scenario", interrupt_scenarios.ALL, ids=lambda scenario: scenario.__name__)
+def test_a_turn_that_is_steered_and_killed_again_and_again_ends(scenario: Callable[..., Any], tmp_path: Path) -> None:
+    assert storm(scenario, 1, tmp_path) == []
