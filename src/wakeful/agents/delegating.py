@@ -45,7 +45,7 @@ from wakeful.decisions.delegation import (
 )
 from wakeful.decisions.levels import Call, ChildEnd, Level
 from wakeful.decisions.planning import PLANNER, read_plan
-from wakeful.decisions.runtime_answers import FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
+from wakeful.decisions.runtime_answers import DELEGATING, FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
 from wakeful.decisions.turn import EndLevel
 from wakeful.decisions.workflows.children import agent_child
 from wakeful.decisions.workflows.planning import MAX_TOLD, Correct, GivenUp, judged, planner_instructions
@@ -158,7 +158,8 @@ class Delegating:
                     "the most: hand on less, or a file. Nothing was started."
                 )
                 details = {"index": started.index, "bytes": size}
-                return [self._refused(call, dispatch, Refusal("input_too_long", words, details))]
+                error = "invalid_input" if dispatch.declaration.name in DELEGATING else "input_too_long"
+                return [self._refused(call, dispatch, Refusal(error, words, details))]
         return [self._work.fact(started, call.step, call.call_id, call.level) for started in children]
 
     def _children(self, call: Call, dispatch: Dispatch) -> list[Fact]:

@@ -47,7 +47,7 @@ async def test_a_task_that_is_too_large_is_refused_and_the_turn_goes_on() -> Non
     result = await played(LevelModel(script))
     assert result.output == "done"
     kinds = [event.tool_error.kind for event in ends(result, "run_subtask") if isinstance(event, ToolFailed)]
-    assert kinds == ["input_too_long"] * 2
+    assert kinds == ["invalid_input"] * 2
     assert told(result, "spawn_parallel")[0]["index"] == 1
     assert [child.title for child in children(result)] == ["do dig"], "of the parallel jobs none was started"
 
