@@ -137,7 +137,7 @@ async def test_a_call_id_is_not_used_twice_in_a_turn_whose_beginning_was_folded(
     for upto in sorted(store.commits):
         cut_store = MemoryStore(cut(memory, agent_id, upto))
         row = await cut_store.turn(result.turn_id)
-        if row is None or row.state == "ended":
+        if row is None or not row.is_open:
             continue
         await resume(cut_store, result.turn_id, [agent()])
         spoken = [
