@@ -117,7 +117,16 @@ def _context(seq: int, event: ContextResolved | CompactionStarted | CompactionCo
             # What a run begins with is no change.
             if event.revision == 1:
                 return []
-            return [ContextEvent(change="resolved", tokens=event.tokens_used, reason=event.reason, event_seq=seq)]
+            return [
+                ContextEvent(
+                    change="resolved",
+                    tokens=event.tokens_used,
+                    reason=event.reason,
+                    event_seq=seq,
+                    # That there is a plan now is the planner's last word.
+                    phase="planner" if event.reason == "plan" else "executor",
+                )
+            ]
         case CompactionStarted():
             change = ContextEvent(change="compaction_started", reason=event.trigger)
         case CompactionCompleted():
