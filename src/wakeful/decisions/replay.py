@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
+from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import (
     AnswerAccepted,
@@ -474,7 +475,7 @@ class Replay:
             "tokens": (limits.tokens, limits.input_tokens, limits.output_tokens),
             "cost": (float(limits.usd) if limits.usd is not None else None, limits.unpriced_token_ceiling),
             "subtasks": (limits.subtasks,),
-            "bytes": (limits.result_bytes,),
+            "bytes": (limits.result_bytes, MAX_TOOL_RESULT_BYTES),
         }[event.limit_name]
         if event.limit not in allowed:
             return Difference(f"stop at {event.limit_name}={event.limit:g}", f"the limits are {allowed}")

@@ -10,7 +10,7 @@ from level_scripts import LevelModel, Shown, child_ends, children, ends, finish,
 from wakeful import Agent, RunResult, run
 from wakeful.agents.delegating import MAX_CHILD_BYTES
 from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
-from wakeful.contracts.events import PlanningCompleted, SubagentCompleted, ToolFailed
+from wakeful.contracts.events import LimitChanged, PlanningCompleted, SubagentCompleted, ToolFailed
 from wakeful.decisions.planning import MAX_PLAN_STEPS, plan_section
 from wakeful.service.replay import replay_turn
 from wakeful.store.memory import MemoryStore
@@ -70,6 +70,17 @@ async def test_the_largest_payload_there_may_be_is_kept_as_it_is() -> None:
     result = await played(model)
     (end,) = child_ends(result)
     assert result.output == "done" and isinstance(end, SubagentCompleted) and end.output == {"t": fits}
+
+
+async def test_a_payload_that_no_fact_can_hold_is_refused_whatever_an_owner_allows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("WAKEFUL_MAX_TOOL_RESULT_BYTES", "200000")
+    schema = {"type": "object", "properties": {"t": {"type": "string"}}, "required": ["t"]}
+    huge = calls(finish(t="x" * 100_000))
+    result = await played(LevelModel({"go": [calls(subtask("dig", output_schema=schema)), "done"], "dig": [huge]}))
+    (limit,) = [entry.fact.event for entry in result.facts() if isinstance(entry.fact.event, LimitChanged)]
+    assert (result.status, limit.limit_name, limit.limit) == ("incomplete", "bytes", MAX_TOOL_RESULT_BYTES)
 
 
 @pytest.mark.parametrize("character", WIDE)
