@@ -557,6 +557,8 @@ def _interjected(state: TurnState, event: TurnInterjected) -> None:
     """The next request takes it along; a turn that was about to end with its answer makes that request."""
     if state.phase == "ended":
         return
+    if state.config is not None and state.config.workflow is not None:
+        return  # no model is asked about the run itself: it ends as it would have
     state.notes.append(event.item)
     if state.phase == "answered":
         state.phase = "ready"

@@ -12,8 +12,11 @@ from engine_runs import Died, Dying, calls
 from wakeful import Agent, Budget, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.approvals import Answer, Reject
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentMissing, InvalidValue, InvalidWorkflow, NotBuiltYet, TurnNotFound
-from wakeful.contracts.events import SubagentStarted, ToolStarted, TurnCompleted, TurnFailed
+from wakeful.contracts.events import SubagentStarted, ToolStarted, TurnCompleted, TurnFailed, TurnInterjected
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.ports import Store
@@ -463,6 +466,30 @@ async def test_killed_at_any_commit_it_goes_on_and_pays_once() -> None:
                 assert [each.tool for each in done.unknown] == ["refund"]
                 assert statuses(outcome)["pay"] in ("failed", "cancelled")
         assert at > 4
+
+
+async def test_a_word_to_a_run_asks_no_model() -> None:
+    """The word comes when all nodes are done and before the end is written: the end is refused once and comes then."""
+
+    class Spoken(MemoryStore):
+        async def append(self, claim: Any, facts: Any, **how: Any) -> Any:
+            ends = [fact for fact in facts if isinstance(fact.event, TurnCompleted)]
+            if ends and not self.said:
+                self.said = True
+                words = UserItem(parts=(Text("wait"),))
+                event = TurnInterjected(message_id="m2", item=words, said_by="ada")
+                await self.admit(claim.agent_id, [Fact(event, ends[0].at, ends[0].thread_id, ends[0].turn_id)])
+            return await super().append(claim, facts, **how)
+
+        said = False
+
+    def never(request: Any) -> Any:
+        raise AssertionError("a model was asked")
+
+    shop, store = Shop(), Spoken()
+    boss = Agent("shop", ScriptedModel(never), tools=shop.tools)
+    done = await ran(store, pay_back(), boss, inputs={"order": "A17"})
+    assert store.said and set(statuses(done).values()) == {"succeeded"}
 
 
 async def test_an_agents_own_tool_that_a_kill_cut_off_is_found_again_with_that_agent() -> None:
