@@ -557,9 +557,9 @@ def _interjected(state: TurnState, event: TurnInterjected) -> None:
     """The next request takes it along; a turn that was about to end with its answer makes that request."""
     if state.phase == "ended":
         return
-    if state.config is not None and state.config.workflow is not None:
-        return  # no model is asked about the run itself: it ends as it would have
     state.notes.append(event.item)
+    if _is_last_round(state):
+        return  # whichever of the two came first; the thread's next turn reads it
     if state.phase == "answered":
         state.phase = "ready"
         state.answer_checked = False
@@ -713,13 +713,20 @@ def _round_complete(state: TurnState, level: Level) -> None:
     elif level.config is not None and level.config.workflow is not None:
         level.phase = "answered"
         level.final_text = level.last_text = workflow_words(level)
-    elif state.stop_rule == "single" or any(call.call_id == state.completed_by for call in level.batch):
+    elif _is_last_round(state):
         level.phase = "answered"
     elif state.stop_rule == "caller":
         level.phase = "closing"
     else:
         interjected = any(note.origin == "person" for note in level.notes)
         level.phase = "ready" if goes_on or interjected else "answered"
+
+
+def _is_last_round(state: TurnState) -> bool:
+    """The turn ends with this round, whatever is said to it. Of a workflow's run no model is asked at all."""
+    runs_workflow = state.config is not None and state.config.workflow is not None
+    completed = any(call.call_id == state.completed_by for call in state.batch)
+    return runs_workflow or state.stop_rule == "single" or completed
 
 
 def _child_round_complete(level: Level, goes_on: bool) -> None:

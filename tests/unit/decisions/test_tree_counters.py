@@ -6,6 +6,7 @@ that runs more at a time than it may.
 
 import asyncio
 import os
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -26,6 +27,7 @@ from wakeful.contracts.events import (
     TurnInterruptRequested,
     TurnPauseLifted,
     TurnPauseRequested,
+    TurnStarted,
     TurnSuspended,
     UnknownResolved,
 )
@@ -265,3 +267,24 @@ async def test_an_outcome_that_becomes_known_while_a_summary_is_written_is_repla
     (folded, *_) = [e.fact.event for e in played.facts if isinstance(e.fact.event, CompactionCompleted)]
     assert folded.preserved_incident_refs == (), "it was known when the summary was settled"
     assert played.replayed() is None
+
+
+async def test_a_turn_of_a_single_round_ends_with_it_whether_a_word_comes_before_the_reply_or_after() -> None:
+    for early in (True, False):
+        played = Steered(Node(), FREE, Random(1), asks=False, window=None, planned=False)
+        place, started = next(
+            (place, entry) for place, entry in enumerate(played.facts) if isinstance(entry.fact.event, TurnStarted)
+        )
+        single = started.fact.event.model_copy(update={"stop_rule": "single"})
+        played.facts[place] = started._replace(fact=replace(started.fact, event=single))
+        played.state.stop_rule = "single"
+        played._decided()
+        word = TurnInterjected(message_id="m2", item=UserItem(parts=(Text("wait"),)), said_by="ada")
+        if early:
+            played._write([played.work.fact(word)])
+        played._write(played._end_of(played.state))
+        if not early:
+            played._write([played.work.fact(word)])
+        played.play()
+        assert [item.text for item in played.state.items] == ["go", "done 0", "wait"], "the next turn reads it"
+        assert played.replayed() is None
