@@ -5,6 +5,7 @@ from typing import Any
 
 from wakeful.agents.definition import Agent
 from wakeful.agents.output import AnswerRejected as DoesNotFit
+from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import ActionRequired, RuntimeToolRequested, TurnFailed
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
@@ -45,6 +46,8 @@ async def report(
         for call in state.all_open_calls()
         if call.is_waiting and call.pending is not None and isinstance(call.pending.asked, ActionRequired)
     ]
+    items = [await resolve(item, store.get_blob) if refers(item) else item for item in state.items]
+    last_text = _whole(state, items)
     return RunResult(
         turn_id=row.turn_id,
         agent=row.agent_name,
@@ -53,8 +56,8 @@ async def report(
         status=status,
         stop_reason=reason,
         retryable=terminal.retryable if terminal is not None else False,
-        final_content=state.last_text,
-        output=_output(state, agent) if status == "completed" else None,
+        final_content=last_text,
+        output=_output(state, agent, last_text) if status == "completed" else None,
         usage=state.usage,
         model_calls=state.ledger.model_calls,
         tool_calls=state.ledger.tool_calls,
@@ -67,7 +70,7 @@ async def report(
         runtime_tools=await _requests(store, row, state),
         cost_usd=float(state.cost) if state.tree_answered and state.priced == state.tree_answered else None,
         failure_artifact=terminal.failure_artifact if isinstance(terminal, TurnFailed) else None,
-        items=[await resolve(item, store.get_blob) if refers(item) else item for item in state.items],
+        items=items,
         facts=facts,
         config=state.config,
         location=store.location if store.location != ":memory:" else "",
@@ -86,9 +89,17 @@ async def _requests(store: Store, row: TurnRow, state: TurnState) -> list[Runtim
     return found
 
 
-def _output(state: TurnState, agent: Agent[Any, Any] | None) -> Any:
+def _whole(state: TurnState, items: Sequence[Any]) -> str:
+    """The last text. Of a reply that is too long for the log, the state has the beginning alone."""
+    for stored, whole in zip(reversed(state.items), reversed(items), strict=True):
+        if isinstance(stored, AssistantItem) and stored.text == state.last_text:
+            return str(whole.text)
+    return state.last_text
+
+
+def _output(state: TurnState, agent: Agent[Any, Any] | None, last_text: str) -> Any:
     if not state.structured:
-        return state.final_text
+        return last_text if state.final_text == state.last_text else state.final_text
     if agent is not None and agent.output_schema is not None:
         try:
             return agent.parse_output(state.final_text)

@@ -92,3 +92,10 @@ async def test_any_plan_can_be_kept(character: str, line: str) -> None:
     (plan,) = [entry.fact.event for entry in result.facts() if isinstance(entry.fact.event, PlanningCompleted)]
     assert 1 <= len(plan.plan.steps) <= MAX_PLAN_STEPS
     assert plan_section(plan.plan) in model.of("go")[0].instructions
+
+
+@pytest.mark.parametrize("length", [30_000, 100_000])
+async def test_an_answer_too_long_for_the_log_is_given_whole(length: int) -> None:
+    """In the state there is only its beginning."""
+    result = await played(LevelModel({"go": ["中" * length]}))
+    assert result.output == result.final_content == "中" * length
