@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from wakeful.agents.context_facts import resolved_again
+from wakeful.agents.whole_texts import reference_of
 from wakeful.agents.work import OtherAgent, TurnWork
 from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.content import Text
@@ -108,7 +109,7 @@ class Delegating:
         """The child's draft: back to it with what is wrong, or kept, or given up."""
         work = self._work
         assert work.desk is not None
-        judgement = judged(level.final_text, work.desk.types, level.answer_rejections)
+        judgement = judged(work.texts.of(level), work.desk.types, level.answer_rejections)
         if isinstance(judgement, Correct):
             item = UserItem(parts=(Text(judgement.text),), origin="runtime")
             errors = tuple(str(problem) for problem in judgement.problems[:10])
@@ -261,6 +262,9 @@ class Delegating:
             replace(job, end=ended.event, ended_at=ended.at) if job.started.level_id == level.id else job
             for job in call.children
         ]
+        apart = [job.end.output_ref for job in jobs if isinstance(job.end, SubagentCompleted)]
+        if not self._work.texts.has(*(ref for ref in apart if ref is not None)):
+            return []  # what the others came to is on its way
         words, is_error = outcome_text(call.part.name, jobs, [self._long_text(call, level, job) for job in jobs])
         record = self._record(call)
         if is_error:
@@ -309,15 +313,22 @@ class Delegating:
                 token_usage=usage,
             )
         else:
+            apart = reference_of(level) if not level.has_finished else None
             output = level.payload if level.has_finished else level.final_text
-            too_long = isinstance(output, str) and len(output) > MAX_INLINE_OUTPUT
+            too_long = apart is not None or (isinstance(output, str) and len(output) > MAX_INLINE_OUTPUT)
             event = SubagentCompleted(
-                level_id=level.id, output=None if too_long else output, steps=level.step, token_usage=usage
+                level_id=level.id,
+                output=None if too_long else output,
+                output_ref=apart,
+                steps=level.step,
+                token_usage=usage,
             )
         return self._work.fact(event, level.step or None, None, level)
 
     def _long_text(self, call: Call, level: Level, job: ChildEnd) -> str | None:
         """The text of a child that is too long to stand in its end: it is in its conversation, and in the notes."""
+        if isinstance(job.end, SubagentCompleted) and job.end.output_ref is not None:
+            return self._work.texts.text(job.end.output_ref)
         if job.started.level_id == level.id:
             text: Any = level.final_text if not level.has_finished else None
         else:
@@ -364,7 +375,7 @@ class Delegating:
         if not step.error:
             calls = sum(len(item.calls) for item in level.items[len(work.state.items) :] if item.role == "assistant")
             plan = read_plan(
-                level.final_text, run_id=work.row.turn_id, model_ref=model_ref, at=work.now(), tool_calls=calls
+                work.texts.of(level), run_id=work.row.turn_id, model_ref=model_ref, at=work.now(), tool_calls=calls
             )
         if plan is not None:
             completed = work.fact(PlanningCompleted(level_id=level.id, plan=plan))

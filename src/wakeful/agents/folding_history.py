@@ -32,7 +32,9 @@ class Folding:
     def end(self, writer: Level, step: EndLevel) -> list[Fact]:
         work, level = self._work, writer.parent
         assert level is not None
-        event = settled_fold(work.state, level, writer, step, work.clock.now(), before(0))
+        event = settled_fold(
+            work.state, level, writer, step, work.clock.now(), before(0), None if step.error else work.texts.of(writer)
+        )
         facts = [work.fact(event, None, None, level)]
         if level.id is None and isinstance(event, CompactionCompleted):
             facts += resolved_again(work, "compaction", folded=event)

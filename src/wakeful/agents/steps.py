@@ -174,6 +174,8 @@ class Steps:
                 return [work.fact(TurnInterruptIgnored(interrupt_id=step.interrupt_id, ignore_reason="already_ending"))]
             case EndLevel():
                 level = work.state.levels[step.level]
+                if not step.error and not level.has_finished and not work.texts.is_here(level):
+                    return []  # what it came to is on its way
                 facts = self.folding.end(level, step) if level.kind == "summary" else self.delegating.end(step)
                 if facts:
                     self._requests.pop(step.level, None)
@@ -185,7 +187,9 @@ class Steps:
                 return self.delegating.plan()
             case CheckAnswer():
                 assert work.check_answer is not None
-                return [work.fact(work.check_answer(work.state.final_text, work.state.answer_rejections))]
+                if not work.texts.is_here(work.state):
+                    return []  # it is on its way
+                return [work.fact(work.check_answer(work.texts.of(work.state), work.state.answer_rejections))]
             case AskCaller():
                 requests = self.requests_of(work.state)
                 if not requests.busy:

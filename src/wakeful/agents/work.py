@@ -9,6 +9,7 @@ from wakeful.agents.facts import FactMaker
 from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.spending import TurnWindows
 from wakeful.agents.watching import Glimpse, Watcher
+from wakeful.agents.whole_texts import WholeTexts
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import BudgetLeft
@@ -103,11 +104,14 @@ class TurnWork:
     """Told when there may be something to decide although no fact came in."""
     on_broken: Callable[[BaseException], None] | None = None
     """Told when work on the side broke: whoever waits for its outcome would wait for ever."""
+    texts: WholeTexts = field(init=False)
+    """Replies that are too long for the log."""
     fact: FactMaker = field(init=False)
     _tasks: "set[asyncio.Task[Any]]" = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.fact = FactMaker(self.clock, self.row.thread_id, self.row.turn_id)
+        self.texts = WholeTexts(lambda digest: self.store.get_blob(digest), self.spawn, self._look)
 
     def models_of(self, level: Level) -> Sequence[Model]:
         """Who is asked for a level: the agent's models, unless it is a phase with one of its own."""
@@ -140,6 +144,10 @@ class TurnWork:
                 return self.others[here.started.tool]
             here = here.parent
         return None
+
+    def _look(self) -> None:
+        if self.on_look is not None:
+            self.on_look()
 
     # --- who sees it ------------------------------------------------------------------------------------------------
 

@@ -38,9 +38,18 @@ def _window(state: TurnState, cut: int) -> WindowStart | None:
 
 
 def settled_fold(
-    state: TurnState, level: Level, writer: Level, step: EndLevel, now: int = 0, continuation: str = ""
+    state: TurnState,
+    level: Level,
+    writer: Level,
+    step: EndLevel,
+    now: int = 0,
+    continuation: str = "",
+    whole: str | None = None,
 ) -> CompactionCompleted | CompactionFailed:
-    """The end of a compaction: what was written, held to what had to be kept."""
+    """The end of a compaction: what was written, held to what had to be kept.
+
+    `whole` is the summariser's text where it is too long for the log.
+    """
     trigger = writer.trigger
     assert trigger is not None
     cut, before = writer.cut, context_tokens(level)
@@ -60,7 +69,7 @@ def settled_fold(
 
     if step.error:
         return failed("cancelled" if step.error == "cancelled" else "summarizer_failed", step.message)
-    words = writer.final_text.strip()
+    words = (whole if whole is not None else writer.final_text).strip()
     if not words:
         return failed("summarizer_failed", "the summariser wrote nothing")
     open_actions = {call.pending.action_id for call in state.waiting.values() if call.pending is not None}

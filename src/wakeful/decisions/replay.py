@@ -432,6 +432,8 @@ class Replay:
     def _same_fold(
         self, level: Level, writer: Level, step: EndLevel, event: CompactionCompleted | CompactionFailed
     ) -> Difference | None:
+        if any(getattr(part, "ref", None) is not None for part in writer.items[-1].parts):
+            return None  # what it wrote is too long for the log, and is not read here
         expected = settled_fold(self.state, level, writer, step)
         if isinstance(expected, CompactionCompleted) and isinstance(event, CompactionCompleted):
             same = (expected.cut, expected.summary, expected.preserved_artifact_refs, expected.window) == (

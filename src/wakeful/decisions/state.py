@@ -959,7 +959,10 @@ def _child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentComp
     job.end, job.ended_at = event, fact.at
     job.noted = level.written
     if isinstance(event, SubagentCompleted):
-        job.noted[TASK_KEY + level.id] = event.output if event.output is not None else level.final_text
+        noted = event.output if event.output is not None else level.final_text
+        if event.output_ref is not None:
+            noted = {"beginning": level.final_text, "whole": event.output_ref.digest}
+        job.noted[TASK_KEY + level.id] = noted
     elif event.details.get("fatal") and state.stop is None:
         state.stop = Stop("failed", "provider_error", event.message, requested_at=fact.at)
 

@@ -98,14 +98,15 @@ def _whole(state: TurnState, items: Sequence[Any]) -> str:
 
 
 def _output(state: TurnState, agent: Agent[Any, Any] | None, last_text: str) -> Any:
+    text = last_text if state.final_text == state.last_text else state.final_text
     if not state.structured:
-        return last_text if state.final_text == state.last_text else state.final_text
+        return text
     if agent is not None and agent.output_schema is not None:
         try:
-            return agent.parse_output(state.final_text)
+            return agent.parse_output(text)
         except DoesNotFit:
             pass  # the type has changed since: what was accepted then is still the answer
-    return state.answer_value.value if state.answer_value is not None else state.final_text
+    return state.answer_value.value if state.answer_value is not None else text
 
 
 async def _unknown(store: Store, row: TurnRow) -> list[UnknownOutcome]:

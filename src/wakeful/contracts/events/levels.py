@@ -44,6 +44,8 @@ class SubagentCompleted(Event):
     level_id: str
     output: Any = None
     """The text, or the payload that fitted the schema; None where the text is too long to stand here."""
+    output_ref: BlobRef | None = None
+    """Where the text is, when it was too long for the log."""
     steps: int = 0
     token_usage: TokenUsage | None = None
 
