@@ -43,7 +43,7 @@ def predicate(proposal: Proposal, parts: GateParts) -> Consulted:
             f"the approval predicate of {proposal.declaration.name} raised {type(raised).__name__}: {raised}", parts
         )
         return Consulted((Said(by=PREDICATE, decision="deny", reason=reason),))
-    if asks is False or asks is None:
+    if asks is False:
         return NOBODY_SAID
     if asks is True or isinstance(asks, str):
         reason = asks if isinstance(asks, str) else f"{proposal.declaration.name} asks before this call"

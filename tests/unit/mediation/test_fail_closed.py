@@ -124,3 +124,15 @@ async def test_the_verdict_says_that_it_was_the_hook() -> None:
     result = await run(agent([World().tool()], (REFUND,), hooks=[fails]), "go", store=MemoryStore())
     (verdict,) = of_kind(result, PermissionEvaluated)
     assert (verdict.decision, verdict.decision_source) == ("deny", "hook")
+
+
+@pytest.mark.parametrize("answer", [None, 0, 5, {}, object()], ids=["none", "zero", "five", "dict", "object"])
+async def test_a_predicate_that_answers_neither_yes_nor_no_denies(answer: Any) -> None:
+    """A forgotten `return` is no permission."""
+    world = World()
+    result = await run(agent([world.tool(approval=lambda call: answer)], (REFUND,)), "go", store=MemoryStore())
+    (failed,) = of_kind(result, ToolFailed)
+    assert (failed.status, world.done) == ("denied", []) and "not True, False or a reason" in failed.message
+    # The same call when the predicate says no.
+    fine = await run(agent([world.tool(approval=lambda call: False)], (REFUND,)), "go", store=MemoryStore())
+    assert (fine.status, len(world.done)) == ("completed", 1)
