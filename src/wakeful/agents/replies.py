@@ -130,13 +130,16 @@ def _with_unique_calls(item: AssistantItem, step: int, used: set[str]) -> Assist
         if isinstance(part, CallPart):
             position += 1
             if not part.call_id or part.call_id in used:
-                part = part.model_copy(update={"call_id": _free(f"tool-call-{step}-{position}", used | ids)})
+                part = part.model_copy(update={"call_id": _free(f"tool-call-{step}-{position}", used, ids)})
             used.add(part.call_id)
         parts.append(part)
     return item.model_copy(update={"parts": tuple(parts)})
 
 
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "-again"
-    return name
+def _free(name: str, used: set[str], beside: set[str]) -> str:
+    """A name that no call has. Levels of a tree number their rounds alike: the count of what was used tells them apart,
+    so that a name stays short and is found at once, however many there are."""
+    free, number = name, len(used)
+    while free in used or free in beside:
+        free, number = f"{name}-{number}", number + 1
+    return free
