@@ -167,7 +167,7 @@ async def test_what_requests_rest_on_is_written_down_again_with_each_summary(sto
 # --- what may not be lost --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.spec("STD-COMP-07", "STD-COMP-08", "STD-COMP-11")
+@pytest.mark.spec("STD-COMP-07", "STD-COMP-08")
 async def test_what_is_open_and_what_is_linked_outlives_a_compaction(store: Store) -> None:
     @tool(effect="irreversible")
     def crash_site(x: str) -> ToolOutput:

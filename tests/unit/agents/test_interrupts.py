@@ -132,7 +132,6 @@ async def test_a_call_that_finishes_after_all_has_its_result_and_no_more() -> No
     assert result.status == "cancelled"
 
 
-@pytest.mark.spec("STD-INT-02")
 async def test_a_call_that_blocks_is_let_finish_and_the_next_turn_waits_for_it() -> None:
     begun, go_on = [asyncio.Event(), asyncio.Event()], asyncio.Event()
 

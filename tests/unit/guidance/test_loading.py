@@ -67,7 +67,6 @@ def test_the_current_folder_is_never_looked_at(tmp_path: Path, monkeypatch: pyte
     assert said(found) == (None, None)
 
 
-@pytest.mark.spec("HOL-GUIDE-04", "HOL-GUIDE-05")
 async def test_a_worktree_changes_where_files_are_and_not_whose_guidance_holds(tmp_path: Path) -> None:
     home = folder(tmp_path / "home", AGENTS="of the agent")
     anchor = folder(tmp_path / "repo", AGENTS="of the project")
