@@ -1,8 +1,7 @@
 """Facts about what a model is shown: what was chosen, what was left out, and what was folded into a summary."""
 
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
-from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events.base import Event, Preview
 from wakeful.contracts.skills import ActiveSkill, LoadReason, SkillScope
@@ -199,10 +198,6 @@ class CompactionCompleted(Event):
     """How many items the summary stands for."""
     summary: UserItem | None = None
     """What the model is shown in their place."""
-    summary_blob: BlobRef | None = None
-    """The same, where it is too large to stand here."""
-    native: dict[str, Any] | None = None
-    """The provider's own compacted form, where it made one."""
 
 
 class CompactionFailed(Event):
