@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from itertools import takewhile
 from typing import Any, NamedTuple, assert_never
 
 from wakeful.agents.calls import Calls
@@ -166,8 +167,7 @@ class Steps:
                     return []  # an approver is being asked: its word, or that it has none, will be an outcome
                 return [work.fact(TurnSuspended(reason=step.reason, waiting_for=step.waiting_for))]
             case HitLimit():
-                event = LimitChanged(limit_name=step.name, limit=step.limit, observed=step.observed, what=step.what)
-                return [work.fact(event, work.state.step or None)]
+                return [self._limited(step)]
             case StopWork():
                 return [self._stop_work(step, starts)]
             case IgnoreInterrupt():
@@ -265,6 +265,11 @@ class Steps:
         if admission.later is not None:
             self._at_gate[call.call_id] = work.spawn(self._wait_at_gate(call, admission.later))
             return []
+        if step.beyond is not None and _is_let_through(admission):
+            # Hooks were heard about it, and that stays on record; the call itself is closed with the turn.
+            heard = takewhile(lambda event: not isinstance(event, PermissionEvaluated), admission.events)
+            facts = [work.fact(event, call.step, call.call_id, call.level) for event in heard]
+            return [*facts, self._limited(step.beyond)]
         dispatch = admission.dispatch
         alone = dispatch is not None and dispatch.declaration.serial
         if alone and (call.level.running or any(start.runs for start in starts)):
@@ -283,6 +288,10 @@ class Steps:
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
             starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=True))
         return facts
+
+    def _limited(self, step: HitLimit) -> Fact:
+        event = LimitChanged(limit_name=step.name, limit=step.limit, observed=step.observed, what=step.what)
+        return self._work.fact(event, self._work.state.step or None)
 
     def _is_answered_here(self, name: str) -> bool:
         work = self._work
@@ -432,6 +441,12 @@ class Steps:
         stop = self._work.state.stop
         if stop is not None and stop.applied:
             requests.give_up()
+
+
+def _is_let_through(admission: Admission) -> bool:
+    """Would it run now, or once somebody has been asked?"""
+    asks = isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested)
+    return admission.dispatch is not None or asks
 
 
 def _record(work: TurnWork, call: Call, now: float) -> CallRecord:
