@@ -28,7 +28,7 @@ from wakeful.service.workflow_runs import run_workflow
 from wakeful.service.workflows import workflow_registry
 from wakeful.store.memory import MemoryStore
 from wakeful.surfaces.loop import mediate_turn
-from wakeful.testing import scripted
+from wakeful.testing import scripted as _scripted
 
 SAFE: frozenset[PermissionClass] = frozenset({"safe", "subagent"})
 RISKY: frozenset[PermissionClass] = frozenset({"external_write", "execute"})
@@ -49,6 +49,11 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     **dict.fromkeys(LOOPS, ("ability/search", {"q": "x"})),
 }
 """What is called on a way; on all others, a refund."""
+
+
+def scripted(steps: Any) -> ScriptedModel:
+    """A run that waits for somebody does not come to the end of its script."""
+    return _scripted(steps, leftover="ignore")
 
 
 async def yes(approval: Any) -> Approve:
@@ -114,22 +119,22 @@ class Way:
         request: dict[str, Any] = {"store": self.store, "approver": asked}
         given: dict[str, Any] = {**owner, "hitl_tools": hitl}
         if self.way == "workflow node":
-            turn_id = await self._as_node(given, asked)
+            await self._as_node(given, asked)
         elif self.way == "chat":
-            turn_id = await self._chatted(given)
+            await self._chatted(given)
         elif self.way == "MCP tool":
             odd = Odd(self.folder, "well", classes={"*": "external_write"})
             model = scripted([calls((self.name, self.arguments)), "done"])
             try:
-                turn_id = (await run(Agent("a", model, tools=[odd.source], **given), "go", **request)).turn_id
+                await run(Agent("a", model, tools=[odd.source], **given), "go", **request)
             finally:
                 await odd.source.close()
             self.reached = odd.methods().count("tools/call")
         else:
-            turn_id = (await run(self._agent(given, request), "go", **request)).turn_id
+            await run(self._agent(given, request), "go", **request)
         rows = await self.store.turns()
         self.facts = [entry for row in rows for entry in await facts_of(self.store, row.turn_id)]
-        self.status = next(row.state for row in rows if row.turn_id == turn_id)
+        self.status = next((row.state for row in rows if row.state == "suspended"), "ended")
         if self.way == "client tool":
             self.reached = sum(isinstance(entry.fact.event, RuntimeToolRequested) for entry in self.facts)
         elif self.way == "command":
@@ -137,27 +142,25 @@ class Way:
         elif self.way != "MCP tool":
             self.reached = len(self.world.done)
 
-    async def _as_node(self, given: dict[str, Any], asked: Any) -> str:
+    async def _as_node(self, given: dict[str, Any], asked: Any) -> None:
         shop = Agent("shop", ScriptedModel(["x"]), tools=[self.world.tool()], **given)
         nodes = [{"id": "pay", "kind": "tool", "ref": "refund", "inputs": REFUND[1]}]
         graph = WorkflowGraph.model_validate({"name": "g", "nodes": nodes})
         system = runtime(self.store)
         registry = await workflow_registry(system, shop)
-        outcome = await run_workflow(system, registry, graph, RunRequest(shop, "", approver=asked), {})
-        return str(outcome.run.turn_id)
+        await run_workflow(system, registry, graph, RunRequest(shop, "", approver=asked), {})
 
-    async def _chatted(self, given: dict[str, Any]) -> str:
+    async def _chatted(self, given: dict[str, Any]) -> None:
         """A chat has nobody beside it who is asked: its turn waits for whoever decides."""
         script = self.folder / "script.yaml"
         script.write_text("- calls: [{name: refund, arguments: {order: A17, cents: 4200}}]\n- done\n")
         helper = Agent("helper", "scripted:demo", tools=[self.world.tool()], **given)
         place: dict[str, Any] = {"thread_id": "t", "user_id": "ann", "chat_context": None, "registry": None}
         asked: dict[str, Any] = {"collections": [], "memory_enabled": False, "request_seq": 1, "content": "go"}
-        said = await run_chat_agent(
+        await run_chat_agent(
             *(runtime(self.store), helper),
             **{**place, **asked, "provider": "scripted", "model": str(script), "send_message": lambda _: None},
         )
-        return said.turn_id
 
     def _agent(self, given: dict[str, Any], request: dict[str, Any]) -> Agent[Any, str]:
         tools = [self.world.tool()]
@@ -213,11 +216,15 @@ class Way:
 
     def verdicts(self) -> list[str]:
         """On the call itself, not on the call that made a child."""
-        named = {entry.fact.call_id for entry in self.facts if _tool_of(entry) == self.name}
-        judged = [entry.fact for entry in self.facts if isinstance(entry.fact.event, PermissionEvaluated)]
-        return [fact.event.decision for fact in judged if fact.call_id in named]  # type: ignore[union-attr]
+        named = {_call_of(entry) for entry in self.facts if _tool_of(entry) == self.name}
+        judged = [entry for entry in self.facts if isinstance(entry.fact.event, PermissionEvaluated)]
+        return [entry.fact.event.decision for entry in judged if _call_of(entry) in named]  # type: ignore[union-attr]
 
 
 def _tool_of(entry: Recorded) -> str | None:
     event = entry.fact.event
     return event.tool_name if isinstance(event, ToolStarted | ToolFailed) else None
+
+
+def _call_of(entry: Recorded) -> tuple[str | None, str | None]:
+    return entry.fact.turn_id, entry.fact.call_id

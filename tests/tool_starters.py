@@ -5,11 +5,14 @@ not called on the spot, or is found by its name, could be anything and counts.
 """
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 HOW_MANY = {"start": (2, 3), "invoke": (2, 3)}
 """Arguments of the methods that begin a tool: on the tool, or on its class with the tool first."""
+WORDS = re.compile(r"\.(start|invoke|execute)\b|[\"'](start|invoke)[\"']|Dispatch|RunningCall|tools\.running")
+"""A module without any of these has nothing to look at."""
 BY_NAME = ("getattr", "attrgetter", "methodcaller")
 NUMBERS = ("tier.start",)
 """What is called the same and is a number. What is compared or put into a text is no method, and needs no name here."""
@@ -20,7 +23,8 @@ THE_DOOR = {"mediation/running.py": ["dispatch.tool.start"], "tools/function.py"
 def check_one_door(root: Path) -> None:
     """Nothing but mediation begins a tool, and it begins only what the gate let through."""
     package = root / "src" / "wakeful"
-    trees = {str(path.relative_to(package)): ast.parse(path.read_text()) for path in sorted(package.rglob("*.py"))}
+    texts = {str(path.relative_to(package)): path.read_text() for path in sorted(package.rglob("*.py"))}
+    trees = {module: ast.parse(text) for module, text in texts.items() if WORDS.search(text)}
 
     def found(find: Callable[[ast.AST], Iterator[str]]) -> dict[str, list[str]]:
         return {module: each for module, tree in trees.items() if (each := list(find(tree)))}

@@ -12,159 +12,97 @@ import pytest
 
 from asked_runs import REFUND, World
 from engine_runs import calls, check_ends, facts_of, of_kind
-from level_scripts import LevelModel, job, parallel, subtask
+from gate_paths import CHILDREN, LOOPS, PATHS, RISKY, SAFE, Way, boss, yes
+from level_scripts import LevelModel, subtask
 from long_runs import PLAN
-from mcp_peers.asking import Odd
-from wakeful import Agent, Approve, Budget, HookVerdict, RunResult, cancel, hook, run, stream, tool
-from wakeful.bootstrap import runtime
-from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.events import (
-    PermissionEvaluated,
-    PlanningCompleted,
-    RuntimeToolRequested,
-    Terminal,
-    ToolFailed,
-    ToolStarted,
-)
+from tool_starters import check_one_door
+from wakeful import Agent, Budget, RunResult, cancel, hook, run, stream, tool
+from wakeful.contracts.events import PlanningCompleted, Terminal, ToolFailed
 from wakeful.contracts.events.turns import StopCause, TurnStatus
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.run_stream import ErrorEvent, StatusEvent
-from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.ports import ModelRequest
-from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.replay import replay_turn
-from wakeful.service.requests import RunRequest
-from wakeful.service.workflow_runs import run_workflow
-from wakeful.service.workflows import workflow_registry
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 
-OPEN = ToolPolicy(
-    context="library", classes=frozenset({"safe", "external_write", "subagent"}), allowed_mcp_servers=("odd",)
-)
-SHUT = ToolPolicy(context="library", classes=frozenset({"safe", "subagent"}), allowed_mcp_servers=("odd",))
-PICK = ("client/pick_file", {"folder": "/home"})
-CHILDREN = {
-    "run_subtask": subtask("dig"),
-    "spawn_self": ("spawn_self", {"task": "dig"}),
-    "spawn_parallel": parallel(job("dig")),
-}
-PATHS = ("root", "planner", *CHILDREN, "workflow node", "client tool", "MCP tool")
+
+@pytest.fixture(scope="module")
+def one_door(root: Path) -> Path:
+    """Read once for all paths: nothing but mediation begins a tool."""
+    check_one_door(root)
+    return root
 
 
-@tool(external=True, timeout=0.2)
-def pick_file(folder: str) -> str:
-    """Let the person pick a file. No client is there: the request is all there is to see."""
-    raise AssertionError("a signature is not called")
-
-
-async def yes(approval: Any) -> Approve:
-    return Approve()
-
-
-def boss(way: str, world: World, **options: Any) -> Agent[Any, str]:
-    """Hands the refund to a child, in this way."""
-    model = LevelModel({"go": [calls(CHILDREN[way]), "done"], "dig": [calls(REFUND), "dug"]})
-    given: dict[str, Any] = {"subtasks": True, "allow_parallel_subagents": True, **options}
-    return Agent("boss", model, tools=[world.tool()], **given)
-
-
-class Way:
-    """One way to a tool: what it is called, and what there is to see when it was reached."""
-
-    def __init__(self, way: str, folder: Path) -> None:
-        self.way, self.folder, self.world, self.store = way, folder, World(), MemoryStore()
-        self.name = {"client tool": PICK[0], "MCP tool": "mcp.odd/pays"}.get(way, "refund")
-        self.facts: list[Recorded] = []
-        self.reached = 0
-
-    async def go(self, policy: GatePolicy, **options: Any) -> "Way":
-        hooks = options.pop("hooks", ())
-        request: dict[str, Any] = {"store": self.store, "approver": yes}
-        if self.way == "workflow node":
-            shop = Agent("shop", ScriptedModel(["x"]), tools=[self.world.tool()], policy=policy, hooks=hooks)
-            graph = WorkflowGraph.model_validate(
-                {"name": "g", "nodes": [{"id": "pay", "kind": "tool", "ref": "refund", "inputs": REFUND[1]}]}
-            )
-            system = runtime(self.store)
-            registry = await workflow_registry(system, shop)
-            outcome = await run_workflow(system, registry, graph, RunRequest(shop, "", approver=yes), {})
-            turn_id = outcome.run.turn_id
-        elif self.way == "MCP tool":
-            odd = Odd(self.folder, "well", classes={"*": "external_write"})
-            model = scripted([calls((self.name, {"text": "hello"})), "done"])
-            try:
-                result = await run(Agent("a", model, tools=[odd.source], policy=policy, hooks=hooks), "go", **request)
-            finally:
-                await odd.source.close()
-            turn_id, self.reached = result.turn_id, odd.methods().count("tools/call")
-        else:
-            turn_id = (await run(self._agent(policy, hooks), "go", **request)).turn_id
-        self.facts = await facts_of(self.store, turn_id)
-        row = await self.store.turn(turn_id)
-        assert row is not None and (await replay_turn(self.store, row)).identical
-        if self.way == "client tool":
-            self.reached = sum(isinstance(entry.fact.event, RuntimeToolRequested) for entry in self.facts)
-        elif self.way != "MCP tool":
-            self.reached = len(self.world.done)
-        return self
-
-    def _agent(self, policy: GatePolicy, hooks: Any) -> Agent[Any, str]:
-        given: dict[str, Any] = {"policy": policy, "hooks": hooks}
-        if self.way in CHILDREN:
-            return boss(self.way, self.world, **given)
-        if self.way == "client tool":
-            return Agent("a", scripted([calls(PICK), "done"]), tools=[pick_file], **given)
-
-        def answer(request: ModelRequest) -> Any:
-            here = PLAN if self.way == "planner" else None
-            return calls(REFUND) if request.level == here and not request.answered else "1. done"
-
-        model = scripted(answer)
-        return Agent("a", model, tools=[self.world.tool()], planning_enabled=self.way == "planner", **given)
-
-    def verdicts(self) -> list[str]:
-        """On the call itself, not on the call that made a child."""
-        ends = (ToolStarted, ToolFailed)
-        named = {
-            entry.fact.call_id
-            for entry in self.facts
-            if isinstance(entry.fact.event, ends) and entry.fact.event.tool_name == self.name
-        }
-        judged = [entry.fact for entry in self.facts if isinstance(entry.fact.event, PermissionEvaluated)]
-        return [fact.event.decision for fact in judged if fact.call_id in named]  # type: ignore[union-attr]
-
-
-@hook("permission_request")
-def lets_everything_through(call: Any) -> HookVerdict:
-    return HookVerdict("allow")
-
-
+@pytest.mark.spec("CTL-INV-02")
 @pytest.mark.parametrize("way", PATHS)
-async def test_a_class_that_is_off_is_reached_on_no_path(way: str, tmp_path: Path) -> None:
-    shut = await Way(way, tmp_path).go(GatePolicy(tools=SHUT))
-    assert shut.reached == 0
-    # The inversion: the same path with the class on.
-    (tmp_path / "open").mkdir()
-    opened = await Way(way, tmp_path / "open").go(GatePolicy(tools=OPEN))
-    assert opened.reached == 1 and opened.verdicts() and "deny" not in opened.verdicts()
-
-
-@pytest.mark.parametrize("way", PATHS)
-async def test_a_deny_beats_every_later_word_on_every_path(way: str, tmp_path: Path) -> None:
-    name = Way(way, tmp_path).name
-    narrowed = {PICK[0]: {"folder": "*"}, "mcp.odd/pays": {"text": "hello"}}.get(name, {"order": "A17"})
-    deny = Rule(match=name, arguments=narrowed, decision="deny", reason="no money leaves")
-    later = (
-        Rule(match=name, decision="allow", reason="the owner, further down"),
-        Rule(match=name, decision="allow", origin="always", decided_by="ada"),
-    )
-    denied = await Way(way, tmp_path).go(GatePolicy(tools=OPEN, rules=(deny, *later)), hooks=[lets_everything_through])
+async def test_one_gate_judges_every_execution_and_its_deny_beats_every_later_word(
+    way: str, tmp_path: Path, one_door: Path
+) -> None:
+    denied = await Way(way, tmp_path / "denied").go(denied=True, later=True)
     assert (denied.reached, denied.verdicts()) == (0, ["deny"])
     # The inversion: all the rest without the deny.
-    (tmp_path / "open").mkdir()
-    without = await Way(way, tmp_path / "open").go(GatePolicy(tools=OPEN, rules=later))
-    assert without.reached == 1
+    without = await Way(way, tmp_path / "without").go(later=True)
+    assert without.reached == 1 and without.verdicts()[-1] == "allow"
+
+
+@pytest.mark.spec("CTL-HITL-07", "LOOP-INV-01")
+@pytest.mark.parametrize("way", PATHS)
+async def test_on_every_path_a_class_that_is_off_is_out_of_reach_and_a_person_is_asked(
+    way: str, tmp_path: Path, one_door: Path
+) -> None:
+    shut = await Way(way, tmp_path / "shut").go(shut=True)
+    assert shut.reached == 0
+    asked = await Way(way, tmp_path / "asked").go(asks=True, asked=None)
+    assert (asked.reached, asked.verdicts(), asked.waits) == (0, ["ask"], True)
+    if way not in ("chat", *LOOPS):  # whose approvals are decided elsewhere
+        approved = await Way(way, tmp_path / "approved").go(asks=True)
+        assert (approved.reached, approved.verdicts()) == (1, ["ask", "allow"])
+    # The inversion: the class is on, and nobody has to be asked.
+    opened = await Way(way, tmp_path / "open").go()
+    assert opened.reached == 1 and opened.verdicts()[-1] == "allow"
+    if way in ("root", "run_subtask"):
+        await check_order(way)
+
+
+async def check_order(way: str) -> None:
+    """Resolve, parse, validate, permission, budget, execute: each call breaks several, and is told the first."""
+    world, order = World(), []
+
+    def permission(call: Any) -> bool:
+        order.append("permission")
+        return False
+
+    wrong = calls(
+        "look",
+        ("nowhere", "no json"),
+        ("refund", "no json"),
+        ("refund", {"order": "A17", "cents": "many"}),
+        REFUND,
+        "look",
+    )
+    below = way != "root"
+    script = {"go": [calls(subtask("dig")), "done"] if below else [wrong], "dig": [wrong]}
+    rules = (Rule(match="refund", arguments={"order": "A17"}, decision="deny", reason="no"),)
+    agent = Agent(
+        "boss",
+        LevelModel(script),
+        tools=[world.tool(approval=permission), world.reading()],
+        subtasks=True,
+        policy=GatePolicy(tools=ToolPolicy(context="library", classes=SAFE | RISKY), rules=rules),
+    )
+    store = MemoryStore()
+    result = await run(agent, "go", store=store, budget=Budget(tool_calls=1 + below))
+    told = [event.tool_error.kind for event in of_kind(result, ToolFailed) if event.tool_name != "run_subtask"]
+    assert told == ["tool_not_found", "invalid_arguments", "invalid_parameters", "permission_denied", "budget_exceeded"]
+    assert (world.names, order) == (["look"], ["permission"]), "judged once it could be made, and never run"
+    assert (result.status, result.stop_reason) == ("incomplete", "tool_calls")
+    row = await store.turn(result.turn_id)
+    assert row is not None and (await replay_turn(store, row)).identical
+    # The inversion: with nothing wrong and room for it, the same call goes all the way.
+    fine = Agent("boss", scripted([calls("look", REFUND, "look"), "done"]), tools=agent.tools)
+    assert (await run(fine, "go", budget=Budget(tool_calls=3))).status == "completed"
+    assert world.names == ["look", "look", "refund", "look"]
 
 
 @pytest.mark.spec("CTL-HITL-11")
