@@ -94,7 +94,7 @@ class Start(NamedTuple):
     fact_index: int = 0
     """Which fact of the pass is its first."""
     asks: bool = False
-    """It asks somebody outside: until it has begun, nobody knows whether the turn has to rest on them."""
+    """It asks an approver, if there is one: until it has begun, nobody knows whether the turn has to rest."""
     runs: bool = False
     """It is a call that runs."""
     alone: bool = False
@@ -286,7 +286,9 @@ class Steps:
             pure = dispatch.declaration.effect == "pure"
             starts.append(Start(partial(self._let_run, dispatch, admission), not pure, fact_index, False, True, alone))
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
-            starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=True))
+            # An approver is asked about an action; a client that runs a call is outside, and the turn rests on it.
+            asks = isinstance(admission.events[-1], ActionRequired)
+            starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=asks))
         return facts
 
     def _limited(self, step: HitLimit) -> Fact:
