@@ -1,18 +1,26 @@
-"""Ending a turn that was asked to stop and that nobody runs: one that waits for a person, or was paused.
+"""Ending a turn that nobody runs: one that was asked to stop while it rested, or one that cannot be read any more.
 
 It takes none of the agent's code: nothing of it runs, so nothing has to be told or settled. What it waited for is
 withdrawn with it, and whoever decides afterwards is told so. The same steps are decided and written as if the turn had
 been taken up; what a dead process leaves half done, the next one to take the turn up finishes.
+
+A turn whose log is whole and whose configuration is gone could be taken up by nobody, ever. It fails, and says so: what
+was asked may be asked again.
 """
 
 from wakeful.agents.folding import fold
 from wakeful.agents.known_facts import KnownFacts
+from wakeful.agents.recovery import given_up
 from wakeful.agents.runner import TurnRunner
 from wakeful.agents.work import TurnWork
-from wakeful.contracts.errors import AgentBusy
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.errors import AgentBusy, TurnUnreadable
 from wakeful.contracts.events import TurnResumed
 from wakeful.decisions.conversation_export import turn_facts
+from wakeful.decisions.ending import ending
 from wakeful.decisions.recovery import resume_cause, settle
+from wakeful.decisions.state import Stop
+from wakeful.decisions.turn import Finish
 from wakeful.mediation.gate import GateParts
 from wakeful.ports import Claim, TurnRow
 from wakeful.service.preparing import safe_keeping
@@ -33,21 +41,40 @@ async def end_at_rest(runtime: Runtime, row: TurnRow) -> None:
         await runtime.store.release(claim)
 
 
+async def end_unreadable(runtime: Runtime, row: TurnRow, claim: Claim, why: TurnUnreadable) -> None:
+    """End a turn that cannot be loaded: failed, and worth another try."""
+    work = await _work(runtime, row, claim)
+    state, message = work.state, f"the turn could not be loaded: {why.message}"
+    if state.phase == "new":  # nothing of it has begun
+        failed = ending(state, Finish("failed", "runtime_error", message), runtime.clock.now())
+        await runtime.store.append(claim, [work.fact(failed)], barrier=True, rest=True)
+        return
+    # Nothing of it runs, so nobody has to be told before it is closed.
+    state.stop = Stop("failed", "runtime_error", message, applied=True, abort="runtime_shutdown")
+    await TurnRunner(work).run(given_up(work))
+
+
 async def _end(runtime: Runtime, row: TurnRow, claim: Claim) -> None:
+    work = await _work(runtime, row, claim)
+    if work.state.config is None or settle(work.state):
+        return  # it was cut off inside a call: what became of that takes the tool's code to find out
+    await TurnRunner(work).run([work.fact(TurnResumed(cause=resume_cause(work.state)))])
+
+
+async def _work(runtime: Runtime, row: TurnRow, claim: Claim) -> TurnWork:
+    """The turn with no code at all, to be ended."""
     store = runtime.store
     recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
-    folded = await fold(store, row, recorded)
+    folded = await fold(store, row, recorded, lost=True)
     state = folded.state
-    if state.config is None or settle(state):
-        return  # it was cut off inside a call: what became of that takes the tool's code to find out
     claim.seen = max(claim.seen, folded.last_seq)
     of_turn = turn_facts(recorded, row.turn_id)
-    work = TurnWork(
+    return TurnWork(
         store=store,
         claim=claim,
         row=row,
         state=state,
-        config=state.config,
+        config=state.config or TurnConfig(agent_name=row.agent_name, model_ref=""),
         models=(),
         tools={},
         clock=runtime.clock,
@@ -58,4 +85,3 @@ async def _end(runtime: Runtime, row: TurnRow, claim: Claim) -> None:
         # Children that had come to a result have it, however long it is.
         gate=GateParts(keep=safe_keeping(store, runtime.keys), fetch=store.get_blob, keys=runtime.keys),
     )
-    await TurnRunner(work).run([work.fact(TurnResumed(cause=resume_cause(state)))])
