@@ -16,7 +16,7 @@ SEARCH: dict[str, Any] = {
         "properties": {"q": {"type": "string"}, "api_key": {"type": "string"}, "n": {"type": "integer"}},
         "required": ["q"],
     },
-    "runtime": {"duplicate_policy": "repeatable"},
+    "runtime": {"completion_signal": "progress"},
 }
 CLOCK: dict[str, Any] = {"name": "ability/clock", "source": "static", "description": "Tells the time."}
 

@@ -911,6 +911,9 @@ def _off(state: TurnState, call: Call) -> None:
 def _watch_repeats(limits: Limits, level: Level, call: Call) -> None:
     """Whether the model makes the same call time and again; the calls of a round in the model's order."""
     part = call.part
+    declared = level.config.tool(part.name) if level.config is not None else None
+    if declared is not None and declared.duplicate_policy == "repeatable":
+        return
     arguments = part.arguments
     if arguments is None:
         arguments = {"": part.arguments_ref.digest if part.arguments_ref is not None else ""}
