@@ -49,6 +49,7 @@ NAMES = (
     "identical_failure_tracker",
     "tool_result_truncator",
     "post_tool_result_diagnostics",
+    "private_audit_sink",
     "provider_turn_adapter",
     "on_provider_delta",
     "structured_output",
@@ -97,6 +98,8 @@ class LoopOptions:
     identical_failure_tracker: IdenticalFailureTracker | None = None
     tool_result_truncator: ToolResultTruncator | None = None
     post_tool_result_diagnostics: Callable[..., Any] | None = None
+    private_audit_sink: Callable[[dict[str, Any]], Any] | None = None
+    """Hears what audits need and nobody else may see."""
     provider_turn_adapter: Callable[..., Any] | None = None
     on_provider_delta: Callable[..., Any] | None = None
     structured_output: dict[str, Any] | None = None
@@ -166,6 +169,7 @@ def read_options(options: Mapping[str, Any] | None) -> LoopOptions:
         identical_failure_tracker=_made(given, "identical_failure_tracker", IdenticalFailureTracker),
         tool_result_truncator=_made(given, "tool_result_truncator", ToolResultTruncator),
         post_tool_result_diagnostics=_callable(given, "post_tool_result_diagnostics"),
+        private_audit_sink=_callable(given, "private_audit_sink"),
         provider_turn_adapter=_callable(given, "provider_turn_adapter"),
         on_provider_delta=_callable(given, "on_provider_delta"),
         structured_output=_object(given, "structured_output"),
@@ -178,8 +182,11 @@ def read_options(options: Mapping[str, Any] | None) -> LoopOptions:
     )
 
 
-def read_declarations(given: Any) -> Declarations:
-    """Every declaration checked by itself: one that is not fit is left out and named."""
+def read_declarations(given: Any, *, aliased: bool = True) -> Declarations:
+    """Every declaration checked by itself: one that is not fit is left out and named.
+
+    `aliased`: a model may call a tool by the key it stands under.
+    """
     if not isinstance(given, Mapping):
         raise InvalidValue(INVALID, "tool_declarations", f"is an object by name, not a {type(given).__name__}")
     accepted: dict[str, RuntimeToolDeclaration] = {}
@@ -195,7 +202,7 @@ def read_declarations(given: Any) -> Declarations:
         except InvalidConfig as error:
             rejected.append(RejectedDeclaration(name=_name_of(key, raw), reason=f"parameters are {error.message}"))
         else:
-            if key not in tool.names:
+            if aliased and key not in tool.names:
                 tool = tool.model_copy(update={"provider_aliases": (*tool.provider_aliases, str(key))})
             accepted[tool.name] = tool
     return Declarations(tuple(accepted.values()), tuple(rejected))
