@@ -24,7 +24,6 @@ from wakeful.decisions.policy.visibility import ToolPolicyFilter
 from wakeful.decisions.policy.visibility import ToolVisibility as ToolPolicy
 from wakeful.decisions.truncation import ToolResultTruncator
 from wakeful.ports import CompletionPolicy, ConversationLock, ToolExecutor, TranscriptPersister
-from wakeful.service.ability_executor import AbilityExecutor
 from wakeful.service.principals import resolve_principal, runtime_local_declarations, runtime_tool_policy
 from wakeful.surfaces.loop.compacting import compact
 from wakeful.surfaces.loop.conversation_loop import ConversationLoop
@@ -34,7 +33,6 @@ from wakeful.surfaces.loop.mediating import mediate_turn
 from wakeful.surfaces.loop.tool_sources import ToolSourceRegistry
 
 __all__ = [
-    "AbilityExecutor",
     "ActionPolicy",
     "ActionPolicyProvider",
     "ActionPolicyResolver",

@@ -93,6 +93,7 @@ class OneRun:
         claimed: set[str],
         targets: Mapping[str, ToolExecutor],
         mediator_seconds: float = MEDIATOR_SECONDS,
+        private_audit: Callable[[dict[str, Any]], Any] | None = None,
     ) -> None:
         self._runtime = runtime
         self._hooks = hooks
@@ -126,7 +127,7 @@ class OneRun:
             options.compaction_policy, options.summarizer, self._view, self._sources, self._teller
         )
         self._private = PrivateAudit(
-            options.private_audit_sink, self._teller, lambda: self._view.turn, lambda: self._tools.principal
+            private_audit, self._teller, lambda: self._view.turn, lambda: self._tools.principal
         )
         self._auditor = Auditor(hooks, self._view, self._sources, self._teller, self._context)
         around = Around(

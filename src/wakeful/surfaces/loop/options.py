@@ -49,7 +49,6 @@ NAMES = (
     "identical_failure_tracker",
     "tool_result_truncator",
     "post_tool_result_diagnostics",
-    "private_audit_sink",
     "provider_turn_adapter",
     "on_provider_delta",
     "structured_output",
@@ -98,8 +97,6 @@ class LoopOptions:
     identical_failure_tracker: IdenticalFailureTracker | None = None
     tool_result_truncator: ToolResultTruncator | None = None
     post_tool_result_diagnostics: Callable[..., Any] | None = None
-    private_audit_sink: Callable[[dict[str, Any]], Any] | None = None
-    """Hears what audits need and nobody else may see."""
     provider_turn_adapter: Callable[..., Any] | None = None
     on_provider_delta: Callable[..., Any] | None = None
     structured_output: dict[str, Any] | None = None
@@ -169,7 +166,6 @@ def read_options(options: Mapping[str, Any] | None) -> LoopOptions:
         identical_failure_tracker=_made(given, "identical_failure_tracker", IdenticalFailureTracker),
         tool_result_truncator=_made(given, "tool_result_truncator", ToolResultTruncator),
         post_tool_result_diagnostics=_callable(given, "post_tool_result_diagnostics"),
-        private_audit_sink=_callable(given, "private_audit_sink"),
         provider_turn_adapter=_callable(given, "provider_turn_adapter"),
         on_provider_delta=_callable(given, "on_provider_delta"),
         structured_output=_object(given, "structured_output"),

@@ -1,4 +1,4 @@
-"""The private audit record of a call, for the host alone: `private_audit_sink`.
+"""The private audit record of a call, for the host alone: `ConversationLoop(private_audit=...)`.
 
 What models, frontends, exports and the log get of a result's citations is safe metadata (`contracts.citations`). What
 was taken out there, and the whole principal, goes to the host's sink and is kept nowhere here.
@@ -15,7 +15,7 @@ from wakeful.contracts.tool_calls import ToolCall
 from wakeful.surfaces.loop.calling import at_once
 from wakeful.surfaces.loop.telling import Teller, describe
 
-SINK = "private_audit_sink"
+SINK = "private_audit"
 
 
 class PrivateAudit:

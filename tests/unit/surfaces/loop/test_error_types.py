@@ -11,8 +11,9 @@ from wakeful.contracts.error_types import ErrorType
 from wakeful.contracts.iteration_budgets import IterationBudget
 from wakeful.contracts.tool_calls import ToolCall, ToolCallMetadata
 from wakeful.service.abilities import Abilities, Ability
+from wakeful.service.ability_executor import AbilityExecutor
 from wakeful.service.hooks import HookRegistry
-from wakeful.surfaces.loop import AbilityExecutor, ToolExecutionCore
+from wakeful.surfaces.loop import ToolExecutionCore
 
 DONE = {"content": "done"}
 RULE = {"after_tool": "ability/clock", "limited_tools": ["ability/search"], "require_one_of": ["ability/x"]}

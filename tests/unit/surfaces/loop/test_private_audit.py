@@ -30,7 +30,7 @@ async def test_private_details_go_to_the_audit_record_and_safe_ones_to_everybody
     kept: list[dict[str, Any]] = []
     host = cited(Host(calling(search("x", id="c1")), {"content": "done"}))
     result = await host.mediated(
-        private_audit_sink=kept.append, request={"messages": [], "principal": WHO.model_dump(mode="json")}
+        loop={"private_audit": kept.append}, request={"messages": [], "principal": WHO.model_dump(mode="json")}
     )
     assert kept == [
         {
@@ -57,8 +57,8 @@ async def test_without_a_sink_nothing_is_kept_and_one_that_raises_changes_nothin
         raise OSError("full")
 
     results = []
-    for options in ({}, {"private_audit_sink": full}):
+    for options in ({}, {"loop": {"private_audit": full}}):
         host = cited(Host(calling(search("x", id="c1")), {"content": "done"}))
         results.append((await host.mediated(**options)).tool_execution_results)
     assert results[0] == results[1]
-    assert host.payloads("observer_failed") == [{"surface": "private_audit_sink", "error": "OSError: full"}]
+    assert host.payloads("observer_failed") == [{"surface": "private_audit", "error": "OSError: full"}]
