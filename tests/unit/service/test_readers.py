@@ -116,7 +116,7 @@ async def test_the_ids_of_events_form_a_tree_and_none_stands_for_two_things() ->
         assert all(len(holders) == 1 and None not in holders for holders in inside.values()), "each is in one"
 
     # A task survives retries, and each retry is a run of its own.
-    tasks = TaskHost(MemoryStore(), agents=[Agent("support", scripted(["done", "done"]))])
+    tasks = TaskHost(MemoryStore(), agents=[Agent("support", scripted(["done"]))])
     runs = [await tasks.call("run_task", {"task_id": "t", "session_id": "s"}, OWNER) for _ in range(2)]
     kept = await tasks.host.tasks.all(OWNER)
     begun = [(await tasks.host.tasks.events("s", each.run_id, OWNER))[0] for each in kept]
