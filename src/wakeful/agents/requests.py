@@ -28,13 +28,13 @@ from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.awareness import advised
 from wakeful.decisions.context import frame_of
+from wakeful.decisions.evolving.models import LAST_CALL
 from wakeful.decisions.injected import shown_tools
 from wakeful.decisions.ledger import Reservation
 from wakeful.decisions.levels import Asked, Level
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.routing import Money, moved_limits
-from wakeful.decisions.state import LAST_CALL
 from wakeful.decisions.turn import AskModel
 from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Model, ModelRequest, Reattachable

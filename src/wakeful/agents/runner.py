@@ -19,7 +19,8 @@ from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AlreadyDecided, RestRefused
 from wakeful.decisions.conversation_export import turn_facts
-from wakeful.decisions.state import TurnState, evolve
+from wakeful.decisions.evolving.one_fact import evolve
+from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import decide
 
 

@@ -61,6 +61,7 @@ from wakeful.contracts.tools import BY_DANGER
 from wakeful.decisions.delegation import Refusal, child_of, jobs_of
 from wakeful.decisions.differences import Difference, compared, spelled, words
 from wakeful.decisions.ending import ending
+from wakeful.decisions.evolving.one_fact import evolve
 from wakeful.decisions.folding import settled_fold
 from wakeful.decisions.ledger import UNPRICED
 from wakeful.decisions.levels import Call, Level
@@ -77,7 +78,7 @@ from wakeful.decisions.recovery import (
 from wakeful.decisions.retries import NO_BACKOFF, dispose
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, DELEGATING, SPAWN_PARALLEL
 from wakeful.decisions.spend_windows import window_words
-from wakeful.decisions.state import TurnState, evolve
+from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import (
     DEPENDENCY_FAILED,
     AskCaller,
