@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from asked_runs import again, agent, asked, say
-from wakeful import Approve, tool
+from wakeful import Approve, run, tool
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.store.memory import MemoryStore
 from wakeful.tools.function import Tool
@@ -39,6 +39,11 @@ async def test_a_person_is_asked_before_it_runs(approval: Any) -> None:
     await say(store, waiting, Approve())
     assert (await again(support, store)).output == "done"
     assert SENT == [{"to": "all"}]
+
+
+async def test_nobody_is_asked_where_nobody_said_so() -> None:
+    done = await run(agent([adopted()], (("send", {"to": "all"}),)), "go", store=MemoryStore())
+    assert (done.status, SENT) == ("completed", [{"to": "all"}])
 
 
 def test_what_it_is_said_to_be_is_declared_and_what_would_be_lost_is_refused() -> None:
