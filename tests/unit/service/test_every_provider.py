@@ -67,9 +67,7 @@ async def test_with_each_provider_there_is_a_direct_answer_and_a_tool_call(
         direct = await said(server, endpoint, words("Seven, I think."))
         assert (direct.output, direct.tool_calls, len(server.asked)) == ("Seven, I think.", 0, 1)
         server.asked.clear()
-        called = await said(
-            server, endpoint, lambda asked: call(asked, {"order": "A17"}), words("It weighs seven.")
-        )
+        called = await said(server, endpoint, lambda asked: call(asked, {"order": "A17"}), words("It weighs seven."))
         assert (called.output, called.tool_calls, len(server.asked)) == ("It weighs seven.", 1, 2)
         (result,) = of_kind(called, ToolResult)
         assert result.item.text == "A17 weighs 7" and "A17 weighs 7" in str(server.asked[1].body)
