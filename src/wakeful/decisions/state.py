@@ -1011,13 +1011,17 @@ def _planning_ended(state: TurnState, event: PlanningCompleted | PlanningFailed)
 # --- what is folded --------------------------------------------------------------------------------------------------
 
 
+_LINKS = ("url", "source_url", "id", "source_id", "item_id", "ref")
+"""Where a citation says what it points to; the first that is there."""
+
+
 def _refers(level: Level, fact: Fact, event: ToolResult) -> None:
     """A result that names artifacts or evidence: neither may be lost with its place in the conversation."""
     cited = event.details.get("citations") if event.details else None
     evidence = tuple(
         str(link)
         for citation in (cited if isinstance(cited, list | tuple) else ())
-        if isinstance(citation, dict) and (link := citation.get("url") or citation.get("id") or citation.get("ref"))
+        if isinstance(citation, dict) and (link := next(filter(None, map(citation.get, _LINKS)), None))
     )
     if event.artifact_refs or evidence:
         level.references[fact.call_id or ""] = event.artifact_refs, evidence
