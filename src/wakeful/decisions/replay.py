@@ -73,6 +73,7 @@ from wakeful.decisions.recovery import (
     Settlement,
     resume_cause,
     settle,
+    unknown_among,
 )
 from wakeful.decisions.retries import NO_BACKOFF, dispose
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, DELEGATING, SPAWN_PARALLEL
@@ -535,9 +536,11 @@ class Replay:
     def _resumed(self, event: TurnResumed) -> Difference | None:
         self._see_all()  # whoever takes a turn up reads all of it first
         cause = resume_cause(self.state)
-        if event.cause != cause:
+        settlements = settle(self.state)
+        closing = unknown_among(settlements) if cause == "recovery" and event.cause == "closing" else []
+        if event.cause != cause and not closing:
             return Difference(f"resumed: {event.cause}", f"resumed: {cause}")
-        self._settlements = settle(self.state)
+        self._settlements = [*(closing or settlements)]
         self._decided = []
         self.checked["turn.resumed"] = self.checked.get("turn.resumed", 0) + 1
         return None

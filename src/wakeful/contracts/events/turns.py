@@ -253,7 +253,8 @@ class TurnResumed(Event):
 
     kind: ClassVar[str] = "turn.resumed"
 
-    cause: Literal["recovery", "supplied", "decision", "window"] = "recovery"
+    cause: Literal["recovery", "supplied", "decision", "window", "closing"] = "recovery"
+    """closing: it goes on later; what died with its process is closed, because another turn of the agent is to run."""
 
 
 class Terminal(Event):
