@@ -362,6 +362,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             state.items.append(event.item)
             state.derived_from = lowest((event.authority_class, event.derived_from or event.authority_class))
             state.exposure = merged(state.exposure, begun(state.derived_from))
+            state.scratch.update(event.notes)
+            state.depth = event.depth
         case HistoryImported():
             # The message opens its turn and is stored first; in the conversation it comes after what it follows.
             state.items[-1:-1] = event.items
