@@ -15,6 +15,7 @@ from wakeful.bootstrap import runtime
 from wakeful.contracts.budgets import MAX_DEPTH
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.wire import BudgetExceeded, Chunk, ToolCallUpdate, TurnTerminal, WireMessage
+from wakeful.service.replay import replay_turn
 from wakeful.service.unified_loop import LoopContext, run_unified_agent_loop
 from wakeful.store.memory import MemoryStore
 from wakeful.tools.answered_here import runtime_tools
@@ -135,6 +136,8 @@ async def test_the_loops_of_a_turn_share_one_memory_and_one_budget() -> None:
     (over,) = (each for each in stopped if isinstance(each, BudgetExceeded))
     assert over.reason == "llm_calls" and ctx.result is not None and ctx.result.stop_reason == "llm_calls"
     assert not model.of("again"), "what earlier loops used is gone"
+    for row in await ctx.runtime.store.turns():
+        assert (await replay_turn(ctx.runtime.store, row)).identical
 
 
 @pytest.mark.parametrize("place", [{}, {"depth": 2, "parent_subtask_id": "call_9"}])
