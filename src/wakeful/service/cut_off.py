@@ -65,8 +65,10 @@ async def _close_others(runtime: Runtime, row: TurnRow) -> None:
             continue
         try:
             claim = await runtime.store.claim(other.turn_id)
-        except AgentBusy:
-            return  # it runs elsewhere: nothing is cut off, and whoever wants to run another one is told
+        except AgentBusy as busy:
+            if busy.here:
+                continue  # somebody looks at it at this moment
+            return  # the agent runs elsewhere: nothing is cut off, and whoever wants to run a turn of it is told
         try:
             await _close(runtime, await runtime.store.turn(other.turn_id) or other, claim)
         except StoreProblem as problem:

@@ -132,7 +132,8 @@ async def _sent(ctx: LoopContext, request: RunRequest, cancel: asyncio.Event) ->
             yield message
     finally:
         stopping.cancel()
-        await asyncio.wait({running, begun}, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {running, begun}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
             await cancel_turn(ctx.runtime, begun.result())
         await running
