@@ -12,6 +12,9 @@ from wakeful.decisions.evolving.levels import close
 from wakeful.decisions.levels import Kept, Level
 from wakeful.decisions.state import TurnState
 
+_LINKS = ("url", "source_url", "id", "source_id", "item_id", "ref")
+"""Where a citation says what it points to; the first that is there."""
+
 
 def refers(level: Level, fact: Fact, event: ToolResult) -> None:
     """A result that names artifacts or evidence: neither may be lost with its place in the conversation."""
@@ -19,7 +22,7 @@ def refers(level: Level, fact: Fact, event: ToolResult) -> None:
     evidence = tuple(
         str(link)
         for citation in (cited if isinstance(cited, list | tuple) else ())
-        if isinstance(citation, dict) and (link := citation.get("url") or citation.get("id") or citation.get("ref"))
+        if isinstance(citation, dict) and (link := next(filter(None, map(citation.get, _LINKS)), None))
     )
     if event.artifact_refs or evidence:
         level.references[fact.call_id or ""] = event.artifact_refs, evidence
