@@ -46,7 +46,7 @@ def end(result: RunResult[Any]) -> tuple[str, str | None]:
     return result.status, result.stop_reason
 
 
-# --- what a caller says ------------------------------------------------------------------------------------------------
+# --- what a caller says ----------------------------------------------------------------------------------------------
 
 
 @BUDGET.of("budget.usd", ("19", stopped("cost")), ("99", DONE))
@@ -82,6 +82,11 @@ async def _tool_calls(value: int, folder: Path) -> Any:
 @BUDGET.of("budget.seconds", (50, stopped("wall_clock")), (500, DONE))
 async def _seconds(value: float, folder: Path) -> Any:
     return await _after_a_hundred_seconds(Budget(seconds=value))
+
+
+@BUDGET.of("budget.minutes", (1, stopped("wall_clock")), (10, DONE))
+async def _minutes(value: float, folder: Path) -> Any:
+    return await _after_a_hundred_seconds(Budget(minutes=value))
 
 
 async def _after_a_hundred_seconds(budget: Budget, environ: dict[str, str] | None = None) -> Any:
@@ -155,7 +160,7 @@ async def _failing(value: int, folder: Path) -> Any:
     return len(model.seen[-1].texts) > plain
 
 
-# --- the constants, as an owner sets them otherwise ---------------------------------------------------------------------
+# --- the constants, as an owner sets them otherwise ------------------------------------------------------------------
 
 CHAT = Budget(profile="interactive", final_answer_reserve=False)
 
@@ -222,7 +227,7 @@ async def _corrections(value: str, folder: Path) -> Any:
     return told(result)[0]["attempts"]
 
 
-# --- windows -----------------------------------------------------------------------------------------------------------
+# --- windows ---------------------------------------------------------------------------------------------------------
 
 
 async def spending(*windows: SpendWindow, later: float = 0.0) -> list[str | None]:

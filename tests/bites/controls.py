@@ -120,7 +120,7 @@ async def _children_of_a_call(value: int, folder: Path) -> Any:
     return len(children(result))
 
 
-# --- what every agent has ---------------------------------------------------------------------------------------------
+# --- what every agent has --------------------------------------------------------------------------------------------
 
 
 @CONTROLS.of("name", ("desk", ["desk"]), ("shop", ["shop"]))
