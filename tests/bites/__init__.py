@@ -33,7 +33,7 @@ class Bites(dict[str, tuple[Observe, tuple[tuple[Any, Any], ...]]]):
         for place, (value, expected) in enumerate(cases):
             (own := folder / str(place)).mkdir()
             found = await observe(value, own)
-            assert found == expected, f"{setting}={value!r}"
+            assert found == expected, f"{setting}={value!r} comes to {found!r}, not {expected!r}"
             assert found not in seen, f"{setting}={value!r} comes to the same as another value"
             seen.append(found)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from asked_runs import REFUND, World, agent, asked, say
 from bites import Bites
+from bites.declared import Declared
 from engine_runs import of_kind
 from level_scripts import LevelModel
 from mcp_peers.asking import Odd
@@ -13,14 +14,11 @@ from wakeful.bootstrap import runtime
 from wakeful.contracts.errors import NotEntitled
 from wakeful.contracts.events import PermissionEvaluated, ToolFailed
 from wakeful.contracts.policies import GatePolicy, ProvenancePolicy, Rule, ToolPolicy
-from wakeful.contracts.tools import Confinement, ToolDeclaration
+from wakeful.contracts.tools import Confinement
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.service.requests import RunRequest
 from wakeful.service.turns import run_turn
 from wakeful.store.memory import MemoryStore
-from wakeful.tools.context import RunContext
-from wakeful.tools.function import DeclaredTool
-from wakeful.tools.running import Running, begin
 
 POLICY = Bites()
 TOOLS = Bites()
@@ -107,22 +105,6 @@ async def _servers(value: tuple[str, ...], folder: Path) -> Any:
     return [name for name in model.seen[0].tools if name == "mcp.odd/reads"]
 
 
-class Unheld(DeclaredTool):
-    """A command that nothing confines."""
-
-    def __init__(self) -> None:
-        self._declaration = ToolDeclaration(
-            name="command", input_schema={"type": "object"}, permission_class="execute", parallel_safe=False
-        )
-        self.ran: list[str] = []
-
-    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Running:
-        return begin(lambda: self.ran.append("command"), False, (), {})
-
-    def confinement(self, arguments: dict[str, Any]) -> Confinement:
-        return Confinement(mode="not_enforced", cwd="/")
-
-
 @TOOLS.of(
     "policy.tools.unconfined",
     ("allow", ("completed", ["command"])),
@@ -130,7 +112,7 @@ class Unheld(DeclaredTool):
     ("deny", ("completed", [])),
 )
 async def _unconfined(value: Any, folder: Path) -> Any:
-    command = Unheld()
+    command = Declared("command", Confinement(mode="not_enforced", cwd="/"), permission_class="execute")
     policy = GatePolicy(tools=default_policy("library", unconfined=value))
     result = await run(agent([command], ("command",), policy=policy), "go", store=MemoryStore())
     return result.status, command.ran
