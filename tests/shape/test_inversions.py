@@ -5,6 +5,7 @@ The list names each check and where it is turned round. What is named here is co
 
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -147,29 +148,28 @@ def collected(root: Path, request: pytest.FixtureRequest) -> set[str]:
     named = {test for tests in (*CONTROLS.values(), *THE_LOOP.values()) for test in tests}
     items = request.session.items
     here = {item.nodeid for item in items if not any(item.get_closest_marker(mark) for mark in UNSURE)}
-    files = {f"tests/{test.partition('::')[0]}" for test in named}
-    if not files <= {node.partition("::")[0] for node in here}:
-        here = _collected(root, sorted(files))
-    return {node.removeprefix("tests/") for node in here}
+    found = {node.removeprefix("tests/") for node in here}
+    return _collected(root, named) if absent(named, found) else found
 
 
-def _collected(root: Path, files: list[str]) -> set[str]:
-    """What a run of these files would run."""
+def absent(tests: Iterable[str], found: set[str]) -> list[str]:
+    """Those that are not among them; one that is named without its case is there with any."""
+    bare = {node.partition("[")[0] for node in found}
+    return [test for test in tests if test not in found and ("[" in test or test not in bare)]
+
+
+def _collected(root: Path, named: set[str]) -> set[str]:
+    """What a run of their files would run."""
+    files = sorted({f"tests/{test.partition('::')[0]}" for test in named})
     marks = " and ".join(f"not {mark}" for mark in UNSURE)
     asking = (sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", marks)
     done = subprocess.run([*asking, *files], cwd=root, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return {line for line in done.stdout.splitlines() if "::" in line}
+    return {line.removeprefix("tests/") for line in done.stdout.splitlines() if "::" in line}
 
 
 def turned_round(checks: dict[str, tuple[str, ...]], collected: set[str]) -> None:
-    bare = {test.partition("[")[0] for test in collected}
-    missing = {
-        check: test
-        for check, tests in checks.items()
-        for test in tests or ("no test",)
-        if test not in collected and ("[" in test or test not in bare)
-    }
+    missing = {check: lost for check, tests in checks.items() if (lost := absent(tests or ("no test",), collected))}
     assert missing == {}, "checks whose inversion is not collected"
 
 
