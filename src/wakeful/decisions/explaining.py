@@ -59,6 +59,8 @@ def rule_words(rule: Rule) -> str:
     """A rule as one line: what, about which calls, from whom."""
     where = ", ".join(f"{path} like {pattern!r}" for path, pattern in rule.arguments.items())
     parts = [f"{rule.decision} {rule.match}"]
+    if rule.capabilities:
+        parts.append(f"that can {' or '.join(rule.capabilities)}")
     if where:
         parts.append(f"where {where}")
     if rule.call_hash is not None:
