@@ -102,6 +102,8 @@ class TurnWork:
     """The catalogue as a fact, when a standing answer that came in the turn has changed it."""
     on_look: Callable[[], None] | None = None
     """Told when there may be something to decide although no fact came in."""
+    on_dropped: Callable[[Exception], None] | None = None
+    """Told when whoever watches has raised."""
     on_broken: Callable[[BaseException], None] | None = None
     """Told when work on the side broke: whoever waits for its outcome would wait for ever."""
     texts: WholeTexts = field(init=False)
@@ -165,15 +167,21 @@ class TurnWork:
         if self.watcher is not None:
             try:
                 self.watcher.facts(recorded)
-            except Exception:
-                self.watcher = None  # whoever watches must not disturb what is watched
+            except Exception as error:
+                self._drop_watcher(error)
 
     def glimpse(self, seen: Glimpse) -> None:
         if self.watcher is not None:
             try:
                 self.watcher.glimpse(seen)
-            except Exception:
-                self.watcher = None
+            except Exception as error:
+                self._drop_watcher(error)
+
+    def _drop_watcher(self, error: Exception) -> None:
+        """Whoever watches must not disturb what is watched; that they see no more is on record."""
+        self.watcher = None
+        if self.on_dropped is not None:
+            self.on_dropped(error)
 
     # --- tasks ------------------------------------------------------------------------------------------------------
 

@@ -237,8 +237,8 @@ class Replay:
             self._decided.remove(found)
         return found
 
-    def _one_of(self, fact: Fact, step: Step) -> Difference | None:
-        if self._find(lambda each: each == step) is None:
+    def _one_of(self, fact: Fact, step: Step, or_this: Callable[[Step], bool] = lambda _: False) -> Difference | None:
+        if self._find(lambda each: each == step or or_this(each)) is None:
             return Difference(words(step), self._would())
         return self._same(fact)
 
@@ -454,7 +454,7 @@ class Replay:
         if event.limit_name in ("tokens", "cost", "subtasks", "bytes") and event.what != "history":
             return self._weighed(fact, event)
         step = HitLimit(event.limit_name, event.limit, event.observed, event.what)
-        difference = self._one_of(fact, step)
+        difference = self._one_of(fact, step, lambda each: isinstance(each, TakeUp) and each.beyond == step)
         seconds = self.state.limits.seconds
         if difference is None or event.limit_name != "wall_clock" or seconds != event.limit:
             return difference

@@ -35,6 +35,7 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import before
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -190,7 +191,10 @@ class Mediator:
             return _Prepared(error=_no_object(call), declaration=declaration)
         executable, injected = split(arguments, self._injected)
         record.injected_args = injected or None
-        violations = validation.compile(declaration.input_schema).check(executable)
+        try:
+            violations = validation.compile(declaration.input_schema).check(executable)
+        except InvalidConfig as broken:  # a schema that is none fits nothing: the call is refused, and the turn goes on
+            violations = [validation.Violation("", f"the tool's own schema is {broken.message}")]
         if violations:
             return _Prepared(error=_invalid(name, violations), declaration=declaration, arguments=executable)
         try:

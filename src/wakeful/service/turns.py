@@ -146,9 +146,9 @@ async def _claimed(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunRe
             return await recall(runtime, row, request.agent)
         prepared = await prepare(runtime, row, claim, request, stack)
         work = prepared.work
+        runner = TurnRunner(work)
         if work.watcher is not None:
             work.tell(work.known())  # what is known already, before what is new
-        runner = TurnRunner(work)
         known = work.known.last_seq
         await runner.run(await opening(runtime, request, prepared, runner))
         if runner.steps.calls.is_awaiting_late_answers:
