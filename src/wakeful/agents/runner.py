@@ -20,7 +20,8 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AlreadyDecided, RestRefused, StoreProblem, WakefulError
 from wakeful.contracts.events import WarningIssued
 from wakeful.decisions.conversation_export import turn_facts
-from wakeful.decisions.state import TurnState, evolve
+from wakeful.decisions.evolving.one_fact import evolve
+from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import decide
 
 NOT_PERSISTED = "not_persisted"

@@ -2,7 +2,7 @@
 
 A turn is a tree of levels. The root is the turn's own (`decisions.state.TurnState`); below it are children that calls
 made, and phases of the runtime's: a planner, a summary. All are the same thing one level down. Here is what a level
-holds; what facts do to it is in `decisions.state`.
+holds; what facts do to it is in `decisions.evolving`.
 """
 
 from dataclasses import dataclass, field

@@ -22,6 +22,7 @@ from wakeful.decisions.conversation_export import turn_facts
 from wakeful.ports import TurnRow
 from wakeful.service.admission import admit, check_bound, check_deps, fingerprint_of, reused, storable
 from wakeful.service.client_requests import announce
+from wakeful.service.cut_off import after_what_was_cut_off
 from wakeful.service.interrupting import supersede
 from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.preparing import opening, prepare
@@ -122,7 +123,12 @@ async def recall(runtime: Runtime, row: TurnRow, agent: Agent[Any, Any] | None) 
 
 
 async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult[Any]:
-    """Claim the turn and run it until it rests."""
+    """Claim the turn and run it until it rests, after what another process left open in the agent's other turns."""
+    async with after_what_was_cut_off(runtime, row):
+        return await _claimed(runtime, row, request)
+
+
+async def _claimed(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult[Any]:
     store = runtime.store
     while True:
         try:

@@ -8,22 +8,16 @@ A turn whose log is whole and whose configuration is gone could be taken up by n
 was asked may be asked again.
 """
 
-from wakeful.agents.folding import fold
-from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.recovery import given_up
 from wakeful.agents.runner import TurnRunner
-from wakeful.agents.work import TurnWork
-from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.errors import AgentBusy, TurnUnreadable
 from wakeful.contracts.events import TurnResumed
-from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.ending import ending
 from wakeful.decisions.recovery import resume_cause, settle
 from wakeful.decisions.state import Stop
 from wakeful.decisions.turn import Finish
-from wakeful.mediation.gate import GateParts
 from wakeful.ports import Claim, TurnRow
-from wakeful.service.preparing import safe_keeping
+from wakeful.service.cut_off import work_without_code
 from wakeful.service.requests import Runtime
 
 
@@ -43,7 +37,7 @@ async def end_at_rest(runtime: Runtime, row: TurnRow) -> None:
 
 async def end_unreadable(runtime: Runtime, row: TurnRow, claim: Claim, why: TurnUnreadable) -> None:
     """End a turn that cannot be loaded: failed, and worth another try."""
-    work = await _work(runtime, row, claim)
+    work = await work_without_code(runtime, row, claim)
     state, message = work.state, f"the turn could not be loaded: {why.message}"
     if state.phase == "new":  # nothing of it has begun
         failed = ending(state, Finish("failed", "runtime_error", message), runtime.clock.now())
@@ -55,33 +49,7 @@ async def end_unreadable(runtime: Runtime, row: TurnRow, claim: Claim, why: Turn
 
 
 async def _end(runtime: Runtime, row: TurnRow, claim: Claim) -> None:
-    work = await _work(runtime, row, claim)
+    work = await work_without_code(runtime, row, claim)
     if work.state.config is None or settle(work.state):
         return  # it was cut off inside a call: what became of that takes the tool's code to find out
     await TurnRunner(work).run([work.fact(TurnResumed(cause=resume_cause(work.state)))])
-
-
-async def _work(runtime: Runtime, row: TurnRow, claim: Claim) -> TurnWork:
-    """The turn with no code at all, to be ended."""
-    store = runtime.store
-    recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
-    folded = await fold(store, row, recorded, lost=True)
-    state = folded.state
-    claim.seen = max(claim.seen, folded.last_seq)
-    of_turn = turn_facts(recorded, row.turn_id)
-    return TurnWork(
-        store=store,
-        claim=claim,
-        row=row,
-        state=state,
-        config=state.config or TurnConfig(agent_name=row.agent_name, model_ref=""),
-        models=(),
-        tools={},
-        clock=runtime.clock,
-        ids=runtime.ids,
-        jitter=runtime.jitter,
-        call_ids=folded.call_ids,
-        known=KnownFacts(row.agent_id, of_turn, store.reader(row.agent_id, row.turn_id)),
-        # Children that had come to a result have it, however long it is.
-        gate=GateParts(keep=safe_keeping(store, runtime.keys), fetch=store.get_blob, keys=runtime.keys),
-    )

@@ -20,6 +20,7 @@ class ConversationLoop:
 
     A run that names its `run_id` and its session is run once: by this object, and by everybody who shares its store.
     `mediator_timeout` is how many seconds a `pre_tool_mediator` has; one that takes longer has denied.
+    `private_audit` hears of every call that an executor carried out what audits need and nobody else may see.
     `executor_targets` are executors by name: a tool whose `runtime.executor_target` names one goes there, nowhere else.
     """
 
@@ -32,6 +33,7 @@ class ConversationLoop:
         ids: Ids | None = None,
         executor_targets: Mapping[str, ToolExecutor] | None = None,
         mediator_timeout: float = MEDIATOR_SECONDS,
+        private_audit: Callable[[dict[str, Any]], Any] | None = None,
     ) -> None:
         self._store = store
         self._hooks = hooks
@@ -39,6 +41,7 @@ class ConversationLoop:
         self._ids = ids
         self._claimed: set[str] = set()
         self._mediator_seconds = mediator_timeout
+        self._private_audit = private_audit
         self._targets = dict(executor_targets or {})
         for name, executor in self._targets.items():
             if not callable(getattr(executor, "execute", None)):
@@ -76,4 +79,5 @@ class ConversationLoop:
                 self._claimed,
                 self._targets,
                 self._mediator_seconds,
+                self._private_audit,
             ).carry_out()
