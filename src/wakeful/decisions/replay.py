@@ -96,6 +96,7 @@ from wakeful.decisions.turn import (
     Suspend,
     TakeUp,
     decide,
+    places_left,
 )
 
 Gate: TypeAlias = Callable[[TurnState, Call, Literal["parallel", "serial"], tuple[Said, ...]], Sequence[AnyEvent]]
@@ -124,6 +125,8 @@ class Replay:
     """What outsiders wrote and no decision has needed so far."""
     _decided: list[Step] = field(default_factory=list)
     """What was decided together with the last decision and has not come yet."""
+    _late: bool = False
+    """Something was seen since the last outcome, that may have been seen before what was decided since."""
     _admission: list[AnyEvent] = field(default_factory=list)
     """The rest of what a call is let through or refused with."""
     _settlements: list[Settlement] = field(default_factory=list)
@@ -219,6 +222,7 @@ class Replay:
             case ToolResult() | ToolFailed() if event.tool_name in ANSWERED_HERE:
                 return None  # in the commit of a decision: what was decided together with it still follows
         self._decided = []  # an outcome: what is decided from here on is decided anew
+        self._late = False
         return None
 
     def _find(self, is_it: Callable[[Step], bool]) -> Step | None:
@@ -233,6 +237,11 @@ class Replay:
             found = next(filter(is_it, self._decided), None)
         if found is not None:
             self._decided.remove(found)
+        elif self._late and places_left(self.state) > 0:
+            # What was decided together with this may have brought up steps that now stand before it. Its owner had
+            # given out the places before; that there is one is all that can be held to it.
+            enough = len(self.state.calls) + len(self.state.levels) + 1
+            found = next(filter(is_it, decide(self.state, more_places=enough)), None)
         return found
 
     def _one_of(self, fact: Fact, step: Step) -> Difference | None:
@@ -249,6 +258,7 @@ class Replay:
 
     def _see_next(self) -> None:
         evolve(self.state, self._unseen.pop(0))
+        self._late = True
 
     def _see_all(self) -> None:
         while self._unseen:

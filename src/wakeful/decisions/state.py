@@ -165,6 +165,7 @@ class TurnState(Level):
     """Configurations by digest, loaded before folding."""
     levels: dict[str, Level] = field(default_factory=dict)
     """The open levels below the root, by id."""
+    levels_opened: int = 0
     calls: dict[str, Call] = field(default_factory=dict)
     """Calls of every level's newest round, by id."""
     waiting: dict[str, Call] = field(default_factory=dict)
@@ -948,7 +949,7 @@ def _child_started(state: TurnState, level: Level, fact: Fact, event: SubagentSt
         output_schema=event.output_schema,
         scratch=dict(level.snapshot),
     )
-    state.levels[event.level_id] = state.able[event.level_id] = child
+    _open(state, child)
 
 
 def _child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentCompleted | SubagentFailed) -> None:
@@ -965,6 +966,13 @@ def _child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentComp
         job.noted[TASK_KEY + level.id] = noted
     elif event.details.get("fatal") and state.stop is None:
         state.stop = Stop("failed", "provider_error", event.message, requested_at=fact.at)
+
+
+def _open(state: TurnState, level: Level) -> None:
+    assert level.id is not None
+    state.levels_opened += 1
+    level.rank = state.levels_opened
+    state.levels[level.id] = state.able[level.id] = level
 
 
 def _close(state: TurnState, level: Level) -> None:
@@ -994,7 +1002,7 @@ def _planning_started(state: TurnState, event: PlanningStarted) -> None:
         conserved=state.conserved,
         advised=dict(state.advised),
     )
-    state.levels[event.level_id] = state.able[event.level_id] = planner
+    _open(state, planner)
 
 
 def _planning_ended(state: TurnState, event: PlanningCompleted | PlanningFailed) -> None:
@@ -1050,7 +1058,7 @@ def _folding(state: TurnState, level: Level, event: CompactionStarted) -> None:
         began_at=state.now,
         fold_id=event.compaction_id,
     )
-    state.levels[event.level_id] = state.able[event.level_id] = writer
+    _open(state, writer)
 
 
 def _folded(state: TurnState, level: Level, event: CompactionCompleted | CompactionFailed) -> None:
