@@ -64,6 +64,7 @@ from wakeful.decisions.ending import ending
 from wakeful.decisions.folding import settled_fold
 from wakeful.decisions.ledger import UNPRICED
 from wakeful.decisions.levels import Call, Level
+from wakeful.decisions.policy.toolbelt import EDITOR_TOOLS
 from wakeful.decisions.recovery import (
     CloseUnknown,
     LoseAttempt,
@@ -97,6 +98,7 @@ from wakeful.decisions.turn import (
     TakeUp,
     decide,
     places_left,
+    stopped_level,
 )
 
 Gate: TypeAlias = Callable[[TurnState, Call, Literal["parallel", "serial"], tuple[Said, ...]], Sequence[AnyEvent]]
@@ -411,12 +413,20 @@ class Replay:
         step = self._find(
             lambda each: isinstance(each, EndLevel) and (each.level, each.error) == (event.level_id, error)
         )
+        level = self._level(event.level_id)
+        if step is None and self._is_dropped_draft(level, error):
+            step = self._find(lambda each: isinstance(each, EndLevel) and each.level == event.level_id)
         if step is None:
             return Difference(words(EndLevel(event.level_id, error)), self._would())
-        level = self.state.levels[event.level_id]
         if event.steps != level.step:
             return Difference(f"{event.steps} rounds", f"{level.step} rounds")
         return self._same(fact)
+
+    def _is_dropped_draft(self, level: Level, error: str) -> bool:
+        """What a child drew is judged by code. A turn that is ended at rest, without any, drops it."""
+        stop, started = self.state.stop, level.started
+        draws = started is not None and started.tool in EDITOR_TOOLS
+        return draws and stop is not None and error == stopped_level(level, stop).error
 
     def _planned(self, fact: Fact, event: PlanningCompleted | PlanningFailed) -> Difference | None:
         step = self._find(lambda each: isinstance(each, EndLevel) and each.level == event.level_id)

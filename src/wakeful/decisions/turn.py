@@ -476,13 +476,13 @@ def _stopping(state: TurnState) -> list[Step]:
         if level.phase in ("asking", "apart") or any(call.answer is None for call in level.batch):
             continue  # one that is apart ends after who works for it: that one's end is a fact of its own
         # One that came to its result has it, whatever stops the others.
-        return [EndLevel(level.id) if level.phase == "answered" and level.id else _stopped(level, stop)]
+        return [EndLevel(level.id) if level.phase == "answered" and level.id else stopped_level(level, stop)]
     if below or state.phase == "asking" or open_calls:
         return []
     return [Finish(stop.status, stop.reason, stop.message)]
 
 
-def _stopped(level: Level, stop: Stop) -> EndLevel:
+def stopped_level(level: Level, stop: Stop) -> EndLevel:
     """A level that ends because its turn does."""
     assert level.id is not None
     if stop.status == "cancelled":
