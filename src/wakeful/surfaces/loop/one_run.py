@@ -91,6 +91,7 @@ class OneRun:
         claimed: set[str],
         targets: Mapping[str, ToolExecutor],
         mediator_seconds: float = MEDIATOR_SECONDS,
+        price: object | None = None,
     ) -> None:
         self._runtime = runtime
         self._hooks = hooks
@@ -117,6 +118,7 @@ class OneRun:
             self._sources.taken,
             self._used_ids(),
             self._at_natural_end,
+            price,
         )
         truncator = options.tool_result_truncator
         self._bounded = ResultBounds(truncator, self._teller, lambda: self._view.turn, runtime.keys).bound
@@ -204,6 +206,8 @@ class OneRun:
             result = await run_turn(self._runtime, request)
         except KeyReused:  # every run has an agent of its own, so the key of another run never fits
             return self._claimed_before()
+        if result.stop_reason == "cost":  # one at rest would wait for ever: nobody else can go on with it
+            await cancel_turn(self._runtime, result.turn_id, requested_by=BUDGET, reason="budget")
         waiting = await self._client_calls().ask(result, request)
         await self._teller.catch_up()
         self._view.pause(waiting)
