@@ -54,6 +54,7 @@ from wakeful.contracts.values import unchecked
 from wakeful.contracts.verdicts import DecisionSource, Verdict
 from wakeful.decisions.injected import split
 from wakeful.decisions.levels import Call
+from wakeful.decisions.policy.rules import forbidden
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.mediation import asking, judging, validation
 from wakeful.mediation.consulting import outcomes_of
@@ -564,7 +565,21 @@ class Mediator:
         shown = prepared.declaration or ToolDeclaration(name=call.part.name, input_schema={})
         started = self._started(call, shown, prepared.arguments, batch_id, "parallel", "unavailable")
         if not consulted.said:
-            return Admission([*consulted.events, started, self._failure(record, prepared.error)])
+            failure = self._failure(record, prepared.error)
+            against = self._forbidden(call.part.name)
+            if against is None:
+                return Admission([*consulted.events, started, failure])
+            # The model is told what anybody is told who calls a tool that is not there; the log says why it is not.
+            said = PermissionEvaluated(
+                decision="deny",
+                decision_source=against.source,
+                decision_reason=against.reason,
+                rule_refs=against.rule_refs,
+                layer=against.layer,
+                destructive=shown.is_destructive,
+            )
+            opened: list[AnyEvent] = [*consulted.events, said, started]
+            return Admission([*opened, *self._ended([failure], consulted)], permission_at=len(consulted.events))
         verdict = judging.judge_alone(consulted)
         permission = PermissionEvaluated(
             decision=verdict.decision,
@@ -577,8 +592,13 @@ class Mediator:
             error, category = judging.refusal(call.part.name, verdict)
             now = self._parts.now()
             outcome = [failed(record, error, now=now, status="denied", category=category, effects="none")]
-        opened: list[AnyEvent] = [*consulted.events, permission, started]
+        opened = [*consulted.events, permission, started]
         return Admission([*opened, *self._ended(outcome, consulted)], permission_at=len(consulted.events))
+
+    def _forbidden(self, name: str) -> Verdict | None:
+        """The owner's rule for which a tool is not among the turn's."""
+        rules = self._config.policy.rules
+        return forbidden(name, rules) if rules and self._config.tool(name) is None else None
 
     def _failure(self, record: CallRecord, error: ToolError) -> AnyEvent:
         return failed(
