@@ -150,7 +150,8 @@ class Mediator:
         declaration = tool.declaration if attempt == 1 else tool.declaration.model_copy(update={"effect": call.effect})
         run_with = call.replaced if call.replaced is not None else executable
         owner = self._owner_of(call.call_id, attempt) if declaration.locks and self._parts.locks is not None else None
-        return Dispatch(call.call_id, tool, declaration, run_with, key, attempt, call.step, record, owner)
+        given = (call.call_id, tool, declaration, run_with, key, attempt, call.step, record, owner)
+        return Dispatch(*given, agent=self._parts.agent_of(call))
 
     def still_approved(self, call: Call, arguments: dict[str, Any]) -> bool:
         """A call that a person let through and a crash cut off: is it still what they let through?"""
@@ -370,6 +371,7 @@ class Mediator:
             call.step,
             proposal.record,
             self.lock_owner(proposal) if declaration.locks and self._parts.locks is not None else None,
+            self._parts.agent_of(call),
         )
         return Admission(events, dispatch, permission_at=permission_at, sandbox_at=sandbox_at)
 
@@ -544,9 +546,18 @@ class Mediator:
         events.append(ToolDispatched(attempt=1, cause="approval"))
         key = call.idempotency_key or idempotency_key(self._turn_id, call.call_id)
         owner = self.lock_owner(proposal) if declaration.locks and self._parts.locks is not None else None
-        dispatch = Dispatch(
-            call.call_id, proposal.tool, declaration, proposal.arguments, key, 1, call.step, proposal.record, owner
+        given = (
+            call.call_id,
+            proposal.tool,
+            declaration,
+            proposal.arguments,
+            key,
+            1,
+            call.step,
+            proposal.record,
+            owner,
         )
+        dispatch = Dispatch(*given, agent=self._parts.agent_of(call))
         return Admission(events, dispatch, permission_at=len(consulted.events), sandbox_at=sandbox_at)
 
     # --- refusals -----------------------------------------------------------------------------------------------------
