@@ -546,17 +546,8 @@ class Mediator:
         events.append(ToolDispatched(attempt=1, cause="approval"))
         key = call.idempotency_key or idempotency_key(self._turn_id, call.call_id)
         owner = self.lock_owner(proposal) if declaration.locks and self._parts.locks is not None else None
-        given = (
-            call.call_id,
-            proposal.tool,
-            declaration,
-            proposal.arguments,
-            key,
-            1,
-            call.step,
-            proposal.record,
-            owner,
-        )
+        arguments, record = proposal.arguments, proposal.record
+        given = (call.call_id, proposal.tool, declaration, arguments, key, 1, call.step, record, owner)
         dispatch = Dispatch(*given, agent=self._parts.agent_of(call))
         return Admission(events, dispatch, permission_at=len(consulted.events), sandbox_at=sandbox_at)
 
