@@ -368,6 +368,7 @@ class Requests:
             show=self._show(step) if work.watcher is not None else None,
             pricing=work.pricing,
             reattach_to=self._response_id,
+            low_limits=work.low_limits,
         )
 
     def _prompt_tokens(self, *, final: bool = False) -> int:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from wakeful.agents.facts import FactMaker
 from wakeful.agents.known_facts import KnownFacts
+from wakeful.agents.low_limits import LowLimits
 from wakeful.agents.spending import TurnWindows
 from wakeful.agents.watching import Glimpse, Watcher
 from wakeful.agents.whole_texts import WholeTexts
@@ -87,6 +88,7 @@ class TurnWork:
     check_answer: CheckAnswer | None = None
     ask_caller: Callable[[], Awaitable[bool]] | None = None
     pricing: Pricing | None = None
+    low_limits: LowLimits = field(default_factory=LowLimits)
     windows: TurnWindows | None = None
     """None: no spend window holds."""
     catalog: ToolCatalog = field(default_factory=lambda: ToolCatalog(entries=()))
