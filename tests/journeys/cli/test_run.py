@@ -107,7 +107,9 @@ def test_a_run_may_be_given_money_tokens_subtasks_and_a_planner(wakeful: Wakeful
     cheap = wakeful("run", "x", "--profile", "chat", "--budget-usd", "0.01", "--json")
     assert json.loads(cheap.out)["status"] == "completed", "nobody is paid for a script"
     unpriced = wakeful("run", "x", "--model", "ollama:qwen3", "--budget-usd", "0.01", "--json")
-    assert json.loads(unpriced.out)["stop_reason"] == "routing_not_possible", "nobody knows what it costs: it is not asked"
+    assert json.loads(unpriced.out)["stop_reason"] == "routing_not_possible", (
+        "nobody knows what it costs: it is not asked"
+    )
     free = json.loads(wakeful("run", "x", "--profile", "chat", "--subtasks", "--plan", "--json").out)
     planned = wakeful("events", free["turn_id"], "--kind", "planning.completed", "--json")
     assert json.loads(planned.out)["payload"]["plan"]["steps"]

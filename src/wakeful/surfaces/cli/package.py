@@ -11,14 +11,14 @@ from wakeful.service.package_abilities import RUN
 from wakeful.surfaces.cli.hosting import HostCode, opened_host
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, ToolsOption
 from wakeful.surfaces.cli.places import Place, store_to_write
-from wakeful.surfaces.cli.problems import WrongRequest, complain, note
+from wakeful.surfaces.cli.problems import WrongRequest, complain, note, unreadable
 from wakeful.surfaces.cli.shown import json_text, out, plain
 
 FAILED = 1
 
 
 def import_(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Bundles, as JSON.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Bundles, as JSON.")],
     on_conflict: Annotated[
         str, typer.Option("--on-conflict", metavar="error|skip|upgrade", help="When an agent of that name is there.")
     ] = "upgrade",
@@ -73,7 +73,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         request = json_module.loads(file.read_text("utf-8"))
     except OSError as error:
-        raise WrongRequest(f"{file} cannot be read: {error.strerror}") from None
+        raise unreadable(file, error, "name a JSON file") from None
     except ValueError as error:
         raise WrongRequest(f"{file} is no JSON: {error}") from None
     if not isinstance(request, dict):

@@ -20,7 +20,7 @@ from wakeful.surfaces.cli.options import (
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.places import store_to_write
-from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.problems import WrongRequest, unreadable
 from wakeful.surfaces.cli.shown import json_text, out, plain
 from wakeful.surfaces.cli.workflow_code import WorkflowCode, workflow_code
 
@@ -79,7 +79,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except OSError as error:
-        raise WrongRequest(f"{file} cannot be read: {error.strerror or error}", "name a JSON file") from None
+        raise unreadable(file, error, "name a JSON file") from None
     except UnicodeDecodeError:
         raise WrongRequest(f"{file} is no text", "name a JSON file, in UTF-8") from None
 
