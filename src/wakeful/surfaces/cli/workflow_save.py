@@ -10,6 +10,7 @@ from wakeful.contracts.errors import InvalidWorkflow
 from wakeful.contracts.workflows import GraphProblem, SavedWorkflow, WorkflowGraph
 from wakeful.decisions.workflows.reading import read_graph
 from wakeful.service.workflows import workflow_registry
+from wakeful.surfaces.cli.loading import code_options
 from wakeful.surfaces.cli.options import (
     AgentOption,
     GraphFileArgument,
@@ -73,6 +74,7 @@ def save(
     else:
         out(f"{plain(saved.name)} is saved as {saved.workflow_id}, revision {saved.revision}")
         out(f"look at it: wakeful workflow show {saved.workflow_id}{place.flag}")
+        out(f"run it: wakeful workflow run {saved.workflow_id}{place.flag}{code_options(tools, agent)}")
 
 
 def _text(file: Path) -> str:
