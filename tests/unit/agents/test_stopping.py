@@ -82,17 +82,19 @@ async def test_a_keyed_tool_that_runs_out_of_time_twice_is_unknown() -> None:
 
 
 async def test_a_keyed_tool_whose_thread_is_still_busy_is_not_run_a_second_time_beside_it() -> None:
-    go_on = threading.Event()
+    go_on, inside = threading.Event(), threading.Event()
     begun: list[int] = []
 
     @tool(effect="keyed", timeout=0.3)
     def act(ctx: RunContext[None]) -> str:
         begun.append(ctx.attempt)
-        go_on.wait(30)
+        inside.set()
+        go_on.wait(60)
         return "late"
 
     store = MemoryStore()
     result = await run(Agent("any", scripted([calls("act"), "done"]), tools=[act]), "go", store=store)
+    assert await asyncio.to_thread(inside.wait, 30)
     assert begun == [1] and [call.tool for call in result.unknown] == ["act"]
     go_on.set()
     await until_known(store)
