@@ -30,7 +30,7 @@ def run(root: Path, folder: Path, program: str, *arguments: str, **env: str) -> 
         env={**os.environ, "WAKEFUL_HOME": str(folder / "home"), **env},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 
@@ -136,7 +136,7 @@ def test_research_splits_into_subtasks_and_a_second_run_is_free(root: Path, tmp_
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert tree.returncode == 0, tree.stderr

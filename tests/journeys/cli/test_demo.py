@@ -16,7 +16,7 @@ def test_the_crash_demo_kills_finishes_and_pays_once(folder: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -48,7 +48,7 @@ def test_the_approval_demo_is_killed_while_it_waits_and_pays_what_was_approved_o
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -90,7 +90,7 @@ def test_the_demo_cleans_up_when_it_is_told_to(folder: Path) -> None:
         command_line("demo", "crash", "--no-keep"),
         env={**os.environ, "TMPDIR": str(folder / "temporary")},
         capture_output=True,
-        timeout=60,
+        timeout=240,
         check=True,
     )
     assert list((folder / "temporary").iterdir()) == []
@@ -105,7 +105,7 @@ def test_the_budget_demo_is_killed_among_its_subtasks_and_keeps_to_its_limit(fol
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -336,7 +336,7 @@ async def test_a_store_that_is_full_ends_the_run_with_an_error_and_it_can_be_res
     reply: Any = "done" if what == "a result" else {"text": large}
     agent = Agent("any", scripted([calls("act"), reply], leftover="ignore"), tools=[act])
     with pytest.raises(StoreFull):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await run(agent, "go", store=FullStore(inner), key="k")
     result = await run(agent, "go", store=inner, key="k")
     assert result.status == "completed"
