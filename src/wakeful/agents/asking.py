@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 
 from pydantic_core import to_json
 
+from wakeful.agents.low_limits import LowLimits
 from wakeful.agents.replies import check_size, fit
 from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart
@@ -38,6 +39,7 @@ class Attempt:
         "clock",
         "context_build_ms",
         "keep",
+        "low_limits",
         "model",
         "more_candidates",
         "pricing",
@@ -60,6 +62,7 @@ class Attempt:
         show: Callable[[ModelGlimpse], None] | None,
         pricing: Pricing | None = None,
         reattach_to: str | None = None,
+        low_limits: LowLimits | None = None,
     ) -> None:
         self.model = model
         self.request = request
@@ -72,6 +75,7 @@ class Attempt:
         self.pricing = pricing
         self.reattach_to = reattach_to
         """The id of an answer that the provider has, or is making; None for a request that is sent."""
+        self.low_limits = low_limits if low_limits is not None else LowLimits()
         self.waited_ms = 0
         """How long was waited before it was sent."""
 
@@ -120,7 +124,10 @@ class Attempt:
         )
         tier = reply.request_metadata.get("service_tier")
         costs = self._cost(reply.usage, tier if isinstance(tier, str) else None, started_at)
-        low = quota_low(self.model.ref, self.request.attempt, reply.limits) if reply.limits else None
+        low = None
+        if reply.limits:
+            found = quota_low(self.model.ref, self.request.attempt, reply.limits)
+            low = self.low_limits.crossed(self.model.ref, found, self.clock.now())
         return [completed, *costs, *([low] if low is not None else ()), recorded], item
 
     def cancelled(self, started_at: int, more: str = "") -> ModelFailed:

@@ -35,6 +35,7 @@ from wakeful.decisions.levels import Asked, Level
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.routing import Money, moved_limits
+from wakeful.decisions.runtime_answers import FINISH
 from wakeful.decisions.turn import AskModel
 from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Model, ModelRequest, Reattachable
@@ -122,6 +123,7 @@ class Requests:
         model = self._models[min(step.candidate, len(self._models) - 1)]
         refuses: Callable[[dict[str, Any]], ModelFailure | None] | None = getattr(model, "refusal", None)
         refusal = refuses(self._config.settings) if refuses is not None else None  # see `ports.Refusing`
+        refusal = refusal or self._gap(model)
         if refusal is not None:
             lost = self._attempt(step, model, 0.0).turned_down(refusal)
             return Intent([*self._moved(step, model), self._fact(lost, step.step)], model, sends=False)
@@ -160,6 +162,16 @@ class Requests:
         if estimate is not None:
             facts.append(self._fact(estimate, step.step))
         return Intent([*facts, self._fact(event, step.step)], model, wait_ms)
+
+    def _gap(self, model: Model) -> ModelFailure | None:
+        """A level that ends with a call, before a model that makes none: it would be reminded until it had no rounds.
+
+        What the root needs is looked at when its models are chosen; what a child needs is known when there is one.
+        """
+        if self._level_id is None or _takes_tools(model) or self._config.tool(FINISH) is None:
+            return None
+        words = f"capability_gap: it has no tools, and a result that fits a schema is a call of {FINISH}"
+        return ModelFailure(words, kind="contract_error", stage="connect", retryable=False)
 
     def _no_room(
         self, reservation: Reservation, windows: Sequence[WindowRef], *, with_held: bool = True
@@ -356,6 +368,7 @@ class Requests:
             show=self._show(step) if work.watcher is not None else None,
             pricing=work.pricing,
             reattach_to=self._response_id,
+            low_limits=work.low_limits,
         )
 
     def _prompt_tokens(self, *, final: bool = False) -> int:

@@ -36,6 +36,10 @@ RuntimeOwner: TypeAlias = Literal[
 
 MAX_RESULT_TOKENS = 8_000
 """The most text of a result that a model is shown where nobody set a budget, estimated as UTF-8 bytes / 3."""
+WRITING_FLAGS: frozenset[str] = frozenset({"write", "shell"})
+"""Capabilities of tools that do more than read, whatever else they say."""
+OUTWARD_FLAGS: frozenset[str] = frozenset({"network", "browser"})
+"""Capabilities of tools that reach beyond the machine."""
 PREVIEW_CHARS = 500
 """How much of a text stands in an event that only wants to show it."""
 
@@ -87,7 +91,8 @@ class ToolDeclaration(Value):
     permission_class: PermissionClass | None = None
     """None: follows from the other flags (`permission`)."""
     capabilities: tuple[str, ...] = ()
-    """Flags for people: read, write, network, browser, filesystem, shell, artifact, `custom:<name>`."""
+    """Flags that people see and rules can name: read, write, network, browser, filesystem, shell, artifact,
+    `custom:<name>`. What writes or runs commands runs alone; what has network or browser reaches out."""
     categories: tuple[str, ...] = ()
     runtime_owner: RuntimeOwner = "local"
     interrupt_behavior: InterruptBehavior = "cancel"
@@ -107,7 +112,12 @@ class ToolDeclaration(Value):
             return self.permission_class
         if not self.is_read_only:
             return "external_write"
-        return "network" if self.leaves_machine else "safe"
+        return "network" if self.reaches_out else "safe"
+
+    @property
+    def reaches_out(self) -> bool:
+        """Does something leave the machine, by its own word or by what it can do?"""
+        return self.leaves_machine or not OUTWARD_FLAGS.isdisjoint(self.capabilities)
 
     @property
     def requires_exclusive_lock(self) -> str | None:
@@ -116,6 +126,9 @@ class ToolDeclaration(Value):
 
     @property
     def is_read_only(self) -> bool:
+        """What writes, runs commands or changes an editor does not only read, whatever its effect is said to be."""
+        if self.permission_class == "editor_mutate" or not WRITING_FLAGS.isdisjoint(self.capabilities):
+            return False
         return not (self.effect != "pure" if self.changes_state is None else self.changes_state)
 
     @property

@@ -214,6 +214,9 @@ class Level:
     kind: LevelKind = "root"
     parent: "Level | None" = field(default=None, compare=False, repr=False)
     depth: int = 0
+    rank: int = 0
+    """How many levels of the turn were opened before it: which of two is looked at first does not depend on who was
+    heard first."""
     made_by: Call | None = field(default=None, compare=False, repr=False)
     """The call of the parent that made it."""
     started: SubagentStarted | None = None

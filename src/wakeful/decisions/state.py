@@ -54,6 +54,7 @@ class TurnState(Level):
     """Configurations by digest, loaded before folding."""
     levels: dict[str, Level] = field(default_factory=dict)
     """The open levels below the root, by id."""
+    levels_opened: int = 0
     calls: dict[str, Call] = field(default_factory=dict)
     """Calls of every level's newest round, by id."""
     waiting: dict[str, Call] = field(default_factory=dict)

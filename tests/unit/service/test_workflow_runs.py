@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from asked_runs import say
 from engine_runs import Died, Dying, calls
-from wakeful import Agent, Budget, tool
+from wakeful import Agent, Budget, HookInput, RunContext, hook, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.approvals import Answer, Approve, Reject
 from wakeful.contracts.content import Text
@@ -30,6 +30,7 @@ from wakeful.service.workflow_runs import WorkflowOutcome, run_workflow, workflo
 from wakeful.service.workflows import workflow_registry
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore
+from wakeful.tools.proposal import ProposedCall
 
 NO_MONEY = GatePolicy(
     tools=ToolPolicy(context="library", classes=frozenset({"safe", "external_write", "subagent"})),
@@ -382,6 +383,35 @@ async def test_an_agent_node_is_a_child_of_the_run_with_its_own_model_tools_and_
         ("letter", "agent/writer", 1),
         ("mark", "agent/judge", 1),
     ]
+
+
+async def test_whoever_looks_at_a_call_is_told_the_agent_whose_call_it_is() -> None:
+    told: list[tuple[str, str]] = []
+
+    def asks(call: ProposedCall) -> bool:
+        told.append(("predicate", call.agent))
+        return False
+
+    @tool(effect="pure", approval=asks)
+    def weigh(ctx: RunContext[None]) -> int:
+        """What it weighs."""
+        told.append(("tool", ctx.agent))
+        return 7
+
+    def before(call: HookInput) -> None:
+        told.append(("before", call.agent))
+
+    @hook("post_tool_use")
+    def after(call: HookInput) -> None:
+        told.append(("after", call.agent))
+
+    clerk = Agent("clerk", ScriptedModel([calls("weigh"), "7"]), tools=[weigh])
+    boss = Agent("boss", ScriptedModel(["nobody asks"]), hooks=[before, after])
+    graph = drawn([node("ask", "clerk", "agent", input="Weigh it.")])
+    assert (await ran(MemoryStore(), graph, boss, (clerk,))).run.completed
+    own = [each for each in told if each[1] != "boss"]
+    assert own == [("predicate", "clerk"), ("before", "clerk"), ("tool", "clerk"), ("after", "clerk")]
+    assert all(who != "tool" for who, agent in told if agent == "boss")
 
 
 async def test_an_agent_is_not_handed_more_than_a_fact_can_hold() -> None:

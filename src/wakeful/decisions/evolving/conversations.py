@@ -8,9 +8,12 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import CompactionCompleted, CompactionFailed, CompactionStarted, ToolResult
 from wakeful.contracts.events.context import WindowStart
 from wakeful.decisions.compaction import item_tokens, summary_config, transcript
-from wakeful.decisions.evolving.levels import close
+from wakeful.decisions.evolving.levels import close, opened
 from wakeful.decisions.levels import Kept, Level
 from wakeful.decisions.state import TurnState
+
+_LINKS = ("url", "source_url", "id", "source_id", "item_id", "ref")
+"""Where a citation says what it points to; the first that is there."""
 
 
 def refers(level: Level, fact: Fact, event: ToolResult) -> None:
@@ -19,7 +22,7 @@ def refers(level: Level, fact: Fact, event: ToolResult) -> None:
     evidence = tuple(
         str(link)
         for citation in (cited if isinstance(cited, list | tuple) else ())
-        if isinstance(citation, dict) and (link := citation.get("url") or citation.get("id") or citation.get("ref"))
+        if isinstance(citation, dict) and (link := next(filter(None, map(citation.get, _LINKS)), None))
     )
     if event.artifact_refs or evidence:
         level.references[fact.call_id or ""] = event.artifact_refs, evidence
@@ -52,7 +55,7 @@ def fold_started(state: TurnState, level: Level, event: CompactionStarted) -> No
         began_at=state.now,
         fold_id=event.compaction_id,
     )
-    state.levels[event.level_id] = state.able[event.level_id] = writer
+    opened(state, writer)
 
 
 def fold_ended(state: TurnState, level: Level, event: CompactionCompleted | CompactionFailed) -> None:

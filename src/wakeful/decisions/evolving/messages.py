@@ -17,6 +17,8 @@ def admitted(state: TurnState, fact: Fact, event: MessageAdmitted) -> None:
     state.items.append(event.item)
     state.derived_from = lowest((event.authority_class, event.derived_from or event.authority_class))
     state.exposure = merged(state.exposure, begun(state.derived_from))
+    state.scratch.update(event.notes)
+    state.depth = event.depth
 
 
 def history_imported(state: TurnState, event: HistoryImported) -> None:
