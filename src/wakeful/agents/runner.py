@@ -11,6 +11,7 @@ rest because something arrived, the turn is folded again and the same outcomes a
 """
 
 import asyncio
+from operator import attrgetter
 
 from wakeful.agents.folding import fold
 from wakeful.agents.spending import TurnWindows
@@ -22,6 +23,8 @@ from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.evolving.one_fact import evolve
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import decide
+
+_NEEDS_BARRIER = attrgetter("needs_barrier")
 
 
 class TurnRunner:
@@ -36,7 +39,7 @@ class TurnRunner:
         self._spoken = False
         """It did since the last append: what it wrote is heard before anything new is decided."""
         self._broken: BaseException | None = None
-        self._answers = (0, 0)
+        self._answers = 0
         """How many standing answers, given and taken back, the catalogue on record knows of."""
         self.steps = Steps(work, self.post)
         work.on_broken = self._break
@@ -101,7 +104,7 @@ class TurnRunner:
             return []
         self._look = self._spoken = False
         rest = state.phase in ("ended", "suspended")
-        barrier = rest or any(start.needs_barrier for start in starts)
+        barrier = rest or any(map(_NEEDS_BARRIER, starts))
         try:
             others = await work.store.append(work.claim, facts, barrier=barrier, rest=rest)
         except AlreadyDecided as faster:
@@ -117,8 +120,9 @@ class TurnRunner:
             work.show(others, facts, first)
             if steps.calls.unwritten:
                 steps.calls.written(facts)
-            for requests in tuple(steps.attention.unwritten):
-                requests.written(facts)
+            if steps.attention.unwritten:
+                for requests in tuple(steps.attention.unwritten):
+                    requests.written(facts)
         for start in starts:
             if start.needs_barrier:
                 await work.store.hold(work.claim)
@@ -242,5 +246,5 @@ class TurnRunner:
             self.post([work.out_of_time(seconds)])
 
 
-def _answers(state: TurnState) -> tuple[int, int]:
-    return len(state.standing_rules), len(state.revoked_rules)
+def _answers(state: TurnState) -> int:
+    return len(state.standing_rules) + len(state.revoked_rules)  # neither ever gets fewer
