@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from wakeful.agents.facts import FactMaker
@@ -187,16 +188,21 @@ class TurnWork:
 
     # --- tasks ------------------------------------------------------------------------------------------------------
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Work on the side; kept from being forgotten until it is done."""
+    def spawn(
+        self, work: Coroutine[Any, Any, None], cancelled: Callable[[], None] | None = None
+    ) -> "asyncio.Task[None]":
+        """Work on the side; kept from being forgotten until it is done. `cancelled` is told when it was."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._done if cancelled is None else partial(self._done, cancelled=cancelled))
         return task
 
-    def _done(self, task: "asyncio.Task[Any]") -> None:
+    def _done(self, task: "asyncio.Task[Any]", cancelled: Callable[[], None] | None = None) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and self.on_broken is not None:
+        if task.cancelled():
+            if cancelled is not None:
+                cancelled()
+        elif (error := task.exception()) is not None and self.on_broken is not None:
             self.on_broken(error)
 
     def pending_tasks(self) -> "set[asyncio.Task[Any]]":

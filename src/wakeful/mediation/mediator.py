@@ -312,7 +312,7 @@ class Mediator:
         verdict = judging.judge(proposal, consulted, self._parts)
         if verdict.decision == "deny":
             return self._denied(proposal, verdict, consulted)
-        if outcome or any(said.replaces for said in consulted.said):
+        if outcome or (consulted.said and any(said.replaces for said in consulted.said)):
             return Admission([*self.opening(proposal, verdict, consulted, "allowed"), *self._ended(outcome, consulted)])
         if verdict.decision == "ask" or asking.is_outside(proposal, consulted):
             return asking.asked(self, proposal, verdict, consulted)
