@@ -24,6 +24,7 @@ from wakeful.ports import TurnRow, Watch
 from wakeful.service.admission import admit, check_bound, check_deps, fingerprint_of, reused, storable
 from wakeful.service.client_requests import announce
 from wakeful.service.interrupting import supersede
+from wakeful.service.node_agents import check_called
 from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.preparing import opening, prepare
 from wakeful.service.reports import report
@@ -48,6 +49,7 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
         check_bound(agent, request.context)
         check_collections(f"Agent {agent.name!r}", agent.collections, request.collections)
         choices = choices_of(runtime.resolve_model, agent)
+        check_called(runtime, agent)
         phase_models(runtime, agent)
         check_window(agent, choices[0].model if choices else None)
         history = items_from(request.history) if request.history is not None else ()
