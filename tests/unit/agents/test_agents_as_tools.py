@@ -1,4 +1,4 @@
-"""`Agent.as_tool()`: another agent works as a child of the turn, with what is its own, and is resumed like any child."""
+"""`Agent.as_tool()`: another agent works as a child of the turn, with what is its own, and is resumed like a child."""
 
 from typing import Any
 
