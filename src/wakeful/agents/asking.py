@@ -7,6 +7,7 @@ are unique in the turn, and it is stored before anything acts on it. Whatever a 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 from pydantic_core import to_json
 
@@ -29,6 +30,7 @@ from wakeful.tools.results import clean
 MAX_CALLS_PER_REPLY = 256
 _WORDS = (Text, Thinking)
 _assistant_recorded, _asked = unchecked(AssistantRecorded), unchecked(CallAsked)
+_model_completed = unchecked(ModelCompleted)
 
 
 class Attempt:
@@ -89,11 +91,12 @@ class Attempt:
             item = fit(reply.item, self.request.step, used_call_ids)
             stored = await offload(item, self.keep)
             assert isinstance(stored, AssistantItem)
+            # What is not given is not written down either.
+            said: dict[str, Any] = {"continuation": reply.continuation} if reply.continuation else {}
+            if text := item.text:
+                said["text_preview"] = text[:PREVIEW_CHARS]
             recorded = _assistant_recorded(
-                item=stored,
-                calls=tuple([_call_asked(part) for part in stored.calls]),
-                text_preview=item.text[:PREVIEW_CHARS],
-                continuation=reply.continuation,
+                item=stored, calls=tuple([_call_asked(part) for part in stored.calls]), **said
             )
             check_size(recorded)
             if reply.request_metadata:
@@ -110,7 +113,10 @@ class Attempt:
             words = without_secrets(f"{type(bug).__name__}: {bug}", self.model)
             broken = ModelFailure(words, kind="unknown", stage="decode", retryable=False)
             return self._facts_of(broken, started_at, began), None
-        completed = ModelCompleted(
+        more: dict[str, Any] = {"request_metadata": dict(reply.request_metadata)} if reply.request_metadata else {}
+        if lost:
+            more["timeline"] = self._timeline(lost, reply, started_at, began)
+        completed = _model_completed(
             model_ref=self.model.ref,
             attempt=self.request.attempt,
             stop_reason=reply.stop_reason,
@@ -119,8 +125,7 @@ class Attempt:
             provider_round_ms=round((time.perf_counter() - began) * 1000, 3),
             provider_started_at=iso(started_at),
             provider_completed_at=iso(self.clock.now()),
-            request_metadata=reply.request_metadata,
-            timeline=self._timeline(lost, reply, started_at, began) if lost else None,
+            **more,
         )
         tier = reply.request_metadata.get("service_tier")
         costs = self._cost(reply.usage, tier if isinstance(tier, str) else None, started_at)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import Recorded, once
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -41,7 +41,7 @@ def explained(
 
     `withheld` are the tools that the turn did not have: a call of one comes before no gate, and has its reason there.
     """
-    mine = [entry for entry in facts if _call(entry) == call_id]
+    mine = [entry for entry in once(facts) if _call(entry) == call_id]
     started = next((entry.fact.event for entry in mine if isinstance(entry.fact.event, ToolStarted)), None)
     if not mine:
         return None
@@ -89,6 +89,8 @@ def rule_words(rule: Rule) -> str:
     """A rule as one line: what, about which calls, from whom."""
     where = ", ".join(f"{path} like {pattern!r}" for path, pattern in rule.arguments.items())
     parts = [f"{rule.decision} {rule.match}"]
+    if rule.capabilities:
+        parts.append(f"that can {' or '.join(rule.capabilities)}")
     if where:
         parts.append(f"where {where}")
     if rule.call_hash is not None:

@@ -61,6 +61,7 @@ from wakeful.contracts.tools import BY_DANGER
 from wakeful.decisions.delegation import Refusal, child_of, jobs_of
 from wakeful.decisions.differences import Difference, compared, spelled, words
 from wakeful.decisions.ending import ending
+from wakeful.decisions.evolving.one_fact import evolve
 from wakeful.decisions.folding import settled_fold
 from wakeful.decisions.ledger import UNPRICED
 from wakeful.decisions.levels import Call, Level
@@ -74,11 +75,12 @@ from wakeful.decisions.recovery import (
     Settlement,
     resume_cause,
     settle,
+    unknown_among,
 )
 from wakeful.decisions.retries import NO_BACKOFF, dispose
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, DELEGATING, SPAWN_PARALLEL
 from wakeful.decisions.spend_windows import window_words
-from wakeful.decisions.state import TurnState, evolve
+from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import (
     DEPENDENCY_FAILED,
     AskCaller,
@@ -246,8 +248,8 @@ class Replay:
             found = next(filter(is_it, decide(self.state, more_places=enough)), None)
         return found
 
-    def _one_of(self, fact: Fact, step: Step) -> Difference | None:
-        if self._find(lambda each: each == step) is None:
+    def _one_of(self, fact: Fact, step: Step, or_this: Callable[[Step], bool] = lambda _: False) -> Difference | None:
+        if self._find(lambda each: each == step or or_this(each)) is None:
             return Difference(words(step), self._would())
         return self._same(fact)
 
@@ -327,7 +329,7 @@ class Replay:
         return self._same(fact)
 
     def _turned_down(self, fact: Fact, event: ModelFailed) -> Difference | None:
-        """No request: the model said beforehand that it cannot be asked for this."""
+        """No request: the model said beforehand that it cannot be asked for this, or it cannot end such a level."""
         wanted = AskModel(fact.step or 0, event.candidate, event.attempt, level=fact.level)
         step = self._find(
             lambda each: isinstance(each, AskModel) and replace(each, backoff=NO_BACKOFF, final=False) == wanted
@@ -335,10 +337,11 @@ class Replay:
         if step is None:
             return Difference(words(wanted), self._would())
         self._decided = []
-        more = self.state.has_model_after(event.candidate, self._level(fact.level))
-        disposition = "fallback" if more else "abort"
-        if (event.failure_kind, event.disposition) != ("unsupported_transport", disposition):
-            return Difference(f"{event.failure_kind}: {event.disposition}", f"unsupported_transport: {disposition}")
+        level = self._level(fact.level)
+        disposition = "fallback" if self.state.has_model_after(event.candidate, level) else "abort"
+        kinds = ("unsupported_transport", *(("contract_error",) if level.output_schema is not None else ()))
+        if event.failure_kind not in kinds or event.disposition != disposition:
+            return Difference(f"{event.failure_kind}: {event.disposition}", f"{' or '.join(kinds)}: {disposition}")
         return self._same(fact)
 
     # --- calls ------------------------------------------------------------------------------------------------------
@@ -471,7 +474,7 @@ class Replay:
         if event.limit_name in ("tokens", "cost", "subtasks", "bytes") and event.what != "history":
             return self._weighed(fact, event)
         step = HitLimit(event.limit_name, event.limit, event.observed, event.what)
-        difference = self._one_of(fact, step)
+        difference = self._one_of(fact, step, lambda each: isinstance(each, TakeUp) and each.beyond == step)
         seconds = self.state.limits.seconds
         if difference is None or event.limit_name != "wall_clock" or seconds != event.limit:
             return difference
@@ -554,9 +557,11 @@ class Replay:
     def _resumed(self, event: TurnResumed) -> Difference | None:
         self._see_all()  # whoever takes a turn up reads all of it first
         cause = resume_cause(self.state)
-        if event.cause != cause:
+        settlements = settle(self.state)
+        closing = unknown_among(settlements) if cause == "recovery" and event.cause == "closing" else []
+        if event.cause != cause and not closing:
             return Difference(f"resumed: {event.cause}", f"resumed: {cause}")
-        self._settlements = settle(self.state)
+        self._settlements = [*(closing or settlements)]
         self._decided = []
         self.checked["turn.resumed"] = self.checked.get("turn.resumed", 0) + 1
         return None

@@ -24,6 +24,7 @@ from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
 from wakeful.decisions.spend_windows import window_words
 from wakeful.decisions.state import Stop, TurnState
 
+Scheduling: TypeAlias = Literal["parallel", "serial"]
 Because: TypeAlias = Literal["cancelled", "budget", "completed", "dependency", "sibling"]
 """Why a call is not run."""
 CALLED_OFF = "another call of the round failed, and its tool calls off the others"
@@ -42,14 +43,6 @@ class AskModel:
     level: str | None = None
     final: bool = False
     """There is room for no other one."""
-
-
-@dataclass(slots=True, frozen=True)
-class TakeUp:
-    """Bring a call before the gate and, if it passes, run it."""
-
-    call_id: str
-    scheduling: Literal["parallel", "serial"]
 
 
 @dataclass(slots=True, frozen=True)
@@ -83,6 +76,16 @@ class HitLimit:
     limit: float
     observed: float
     what: str = ""
+
+
+@dataclass(slots=True, frozen=True)
+class TakeUp:
+    """Bring a call before the gate and, if it passes, run it."""
+
+    call_id: str
+    scheduling: Scheduling
+    beyond: HitLimit | None = None
+    """The limit that running it would pass: what the gate refuses takes nothing, so the gate is asked first."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -200,7 +203,7 @@ def decide(state: TurnState, more_places: int = 0) -> list[Step]:
     if state.full_window is not None:
         return [] if state.in_flight else [Suspend("budget_window", (window_words(state.full_window),))]
     steps: list[Step] = []
-    passed: HitLimit | None = None
+    passed: HitLimit | TakeUp | None = None
     able = state.able
     if able:
         room = _Room(state, more_places)
@@ -209,8 +212,9 @@ def decide(state: TurnState, more_places: int = 0) -> list[Step]:
             levels = sorted(levels, key=_turn_of)
         for level in levels:
             found = _of_level(state, level, room)
-            if found and isinstance(found[-1], HitLimit):
-                passed = passed or found[-1]
+            last = found[-1] if found else None
+            if isinstance(last, HitLimit) or (isinstance(last, TakeUp) and last.beyond is not None):
+                passed = passed or last
             elif passed is None or (found and isinstance(found[0], EndLevel)):
                 steps.extend(found)  # after a limit that is passed nothing begins; what is at its end still ends
         if passed is not None and not steps:
@@ -396,15 +400,14 @@ def _acting(state: TurnState, level: Level, room: _Room) -> list[Step]:
             continue
         serial = _is_serial(level, call)
         if call.answer is None and not call.taken_up:
-            if room.slots <= 0 or (serial and running):
+            if config is None or room.slots <= 0 or (serial and running):
                 break
+            scheduling: Scheduling = "serial" if serial else "parallel"
             if not _was_counted(call) and (passed := _too_many_calls(state, room, call)):
-                return steps or [passed]
-            if config is None:
-                break
+                return steps or [TakeUp(call.call_id, scheduling, passed)]
             if not steps and (late := _out_of_time(state)):
                 return [late]
-            steps.append(TakeUp(call.call_id, "serial" if serial else "parallel"))
+            steps.append(TakeUp(call.call_id, scheduling))
             running += 1
             room.slots -= 1
             if room.calls is not None:

@@ -35,6 +35,7 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import before
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -192,7 +193,10 @@ class Mediator:
             return _Prepared(error=_no_object(call), declaration=declaration)
         executable, injected = split(arguments, self._injected)
         record.injected_args = injected or None
-        violations = validation.compile(declaration.input_schema).check(executable)
+        try:
+            violations = validation.compile(declaration.input_schema).check(executable)
+        except InvalidConfig as broken:  # a schema that is none fits nothing: the call is refused, and the turn goes on
+            violations = [validation.Violation("", f"the tool's own schema is {broken.message}")]
         if violations:
             return _Prepared(error=_invalid(name, violations), declaration=declaration, arguments=executable)
         try:
@@ -308,7 +312,7 @@ class Mediator:
         verdict = judging.judge(proposal, consulted, self._parts)
         if verdict.decision == "deny":
             return self._denied(proposal, verdict, consulted)
-        if outcome or any(said.replaces for said in consulted.said):
+        if outcome or (consulted.said and any(said.replaces for said in consulted.said)):
             return Admission([*self.opening(proposal, verdict, consulted, "allowed"), *self._ended(outcome, consulted)])
         if verdict.decision == "ask" or asking.is_outside(proposal, consulted):
             return asking.asked(self, proposal, verdict, consulted)

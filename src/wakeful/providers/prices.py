@@ -49,6 +49,10 @@ class Listed(NamedTuple):
     """The day of the list, where it is known."""
 
 
+FREE = Listed(Price(Decimal(0), Decimal(0)), "free")
+"""Of a model that is nobody's to sell: a script."""
+
+
 class Money(NamedTuple):
     """An amount, and the list it was computed from."""
 

@@ -291,6 +291,8 @@ async def _config(
             )
         )
         instructions = await told if inspect.isawaitable(told) else told
+    if request.prompt_is_whole:
+        return config_of(agent, belt, instructions).changed(skills=found.skills)
     names = [tool.name for tool in belt.offered]
     prompt = prompt_of(agent, found, before, instructions, names, limits.depth)
     return config_of(agent, belt, prompt.text).changed(prompt_blocks=prompt.blocks, skills=found.skills)

@@ -23,6 +23,7 @@ from wakeful.decisions.conversation_export import turn_facts
 from wakeful.ports import TurnRow, Watch
 from wakeful.service.admission import admit, check_bound, check_deps, fingerprint_of, reused, storable
 from wakeful.service.client_requests import announce
+from wakeful.service.cut_off import after_what_was_cut_off
 from wakeful.service.interrupting import supersede
 from wakeful.service.node_agents import check_called
 from wakeful.service.phase_models import check_window, phase_models
@@ -156,7 +157,12 @@ async def _sleep_unless_told(runtime: Runtime, watch: Watch, seconds: float) -> 
 
 
 async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult[Any]:
-    """Claim the turn and run it until it rests."""
+    """Claim the turn and run it until it rests, after what another process left open in the agent's other turns."""
+    async with after_what_was_cut_off(runtime, row):
+        return await _claimed(runtime, row, request)
+
+
+async def _claimed(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult[Any]:
     store = runtime.store
     while True:
         try:
@@ -175,9 +181,9 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
             return await recall(runtime, row, request.agent)
         prepared = await prepare(runtime, row, claim, request, stack)
         work = prepared.work
+        runner = TurnRunner(work)
         if work.watcher is not None:
             work.tell(work.known())  # what is known already, before what is new
-        runner = TurnRunner(work)
         known = work.known.last_seq
         await runner.run(await opening(runtime, request, prepared, runner))
         if runner.steps.calls.is_awaiting_late_answers:

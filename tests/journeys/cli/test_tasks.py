@@ -25,6 +25,7 @@ def written(folder: Path, **more: object) -> str:
 def test_an_agent_is_imported_and_does_a_task(wakeful: Wakeful, folder: Path) -> None:
     file = written(folder)
     assert "nobody takes tasks here" in wakeful("targets").out
+    assert "nothing has been run here yet" in wakeful("task").err, "looking has made no store"
     missing = wakeful("package", "import", file)
     assert missing.code == 1 and "runtime_bundle_register_failed" in missing.err and "look_up" in missing.err
     assert wakeful("package", "import", file, *CODE) == (0, "clerk registered\n", "")

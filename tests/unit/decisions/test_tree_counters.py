@@ -43,6 +43,12 @@ ENDINGS: tuple[Ending, ...] = ("text", "text", "unavailable", "no_key", "never")
 FREE = Limits(depth=3, width=4, max_steps=6, result_bytes=50_000, subtasks=50)
 
 
+def may_step(level: Level) -> bool:
+    if level.phase == "acting":
+        return level.untaken > 0 or level.calls_off or level.stop_error is not None
+    return level.phase in ("ready", "lost", "closing", "answered")
+
+
 def drifts(state: TurnState) -> list[str]:
     """Where what is counted is not what is there."""
     levels: list[Level] = [state, *state.levels.values()]
@@ -55,7 +61,7 @@ def drifts(state: TurnState) -> list[str]:
         "in_flight": (state.in_flight, asking + sum(not call.children for call in running)),
         "waiting": (sorted(state.waiting), sorted(call.call_id for call in calls if call.is_waiting)),
         "calls": (sorted(state.calls), sorted(call.call_id for call in calls)),
-        "able": (set(state.able), {level.id for level in levels if level.can_step}),
+        "able": (set(state.able), {level.id for level in levels if may_step(level)}),
         "same levels": (all(state.able[each] is state.level(each) for each in state.able), True),
         "held_input": (state.ledger.held_input, sum(asked.held_input for asked in held)),
         "held_output": (state.ledger.held_output, sum(asked.held_output for asked in held)),

@@ -11,7 +11,7 @@ from asked_runs import say
 from engine_runs import Died, Dying, calls
 from wakeful import Agent, Budget, HookInput, HookVerdict, RunContext, hook, tool
 from wakeful.bootstrap import runtime
-from wakeful.contracts.approvals import Answer, Reject
+from wakeful.contracts.approvals import Answer, Approve, Reject
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
@@ -29,6 +29,7 @@ from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.ports import Store
 from wakeful.providers.scripted import ScriptedModel
+from wakeful.service.approvals import approvals
 from wakeful.service.interrupting import cancel_turn
 from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest
@@ -222,6 +223,28 @@ async def test_an_approval_waits_over_a_restart_and_its_answer_goes_on(tmp_path:
     assert second.run.status == "completed"
     assert shop.did == ["refund A17 4200, yes"]
     await store.close()
+
+
+@pytest.mark.spec("CTL-APPR-01")
+async def test_calls_of_workflows_and_of_agents_wait_in_one_record_each_with_its_own_run() -> None:
+    shop, store = Shop(), MemoryStore()
+    model = ScriptedModel([calls(("refund", {"order": "B2", "cents": 5})), "done"])
+    talker = shop.agent(hitl_tools=["refund"]).changed(name="talker", model=model)
+    spoken = await run_turn(runtime(store), RunRequest(talker, "go", key="said"))
+    flow = shop.agent(hitl_tools=["refund"])
+    drawn_run = await ran(store, pay_back(), flow, inputs={"order": "A17"}, key="drawn")
+    (said,), (paid,) = spoken.approvals, drawn_run.run.approvals
+    assert (said.run_kind, paid.run_kind) == ("agent", "workflow")
+    assert (said.run_id, paid.run_id) == (spoken.turn_id, drawn_run.run.turn_id), "each of its run, as a turn is one"
+    assert type(said) is type(paid) and not any("workflow" in name for name in type(paid).model_fields)
+    waiting = await approvals(runtime(store))
+    assert {each.id for each in waiting} == {said.id, paid.id}
+    for each in waiting:
+        await say(store, each, Approve())
+    assert await approvals(runtime(store)) == []
+    assert (await run_turn(runtime(store), RunRequest(talker, "go", key="said"))).status == "completed"
+    assert (await ran(store, pay_back(), flow, inputs={"order": "A17"}, key="drawn")).run.status == "completed"
+    assert shop.did == ["refund B2 5", "refund A17 4200"]
 
 
 async def test_an_approval_that_is_rejected_fails_its_node(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from wakeful.contracts.policies import Rule
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.verdicts import STRICTNESS, Verdict
 from wakeful.decisions.policy.patterns import Test, name_test, text_test
-from wakeful.decisions.policy.permissions import OUTSIDE_OWNERS, class_of, server_of
+from wakeful.decisions.policy.permissions import OUTSIDE_OWNERS, capabilities_of, class_of, server_of
 
 _MISSING = object()
 
@@ -107,7 +107,14 @@ def rules_for(declaration: ToolDeclaration, rules: Iterable[CompiledRule]) -> To
     """What of the rules can concern this tool."""
     name = declaration.name
     outside = declaration.runtime_owner in OUTSIDE_OWNERS or server_of(declaration) is not None
-    meant = [one for one in rules if one.means(name) and not (outside and one.lenient and "/" not in one.rule.match)]
+    flags = frozenset(capabilities_of(declaration))
+    meant = [
+        one
+        for one in rules
+        if one.means(name)
+        and (not one.rule.capabilities or not flags.isdisjoint(one.rule.capabilities))
+        and not (outside and one.lenient and "/" not in one.rule.match)
+    ]
     return ToolRules(
         tuple(one for one in meant if not one.answers),
         tuple(one for one in meant if one.answers),

@@ -24,7 +24,7 @@ from wakeful.surfaces.cli.options import (
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.places import Place, store_to_write
-from wakeful.surfaces.cli.problems import NeedsPerson, WrongRequest, complain, note
+from wakeful.surfaces.cli.problems import NeedsPerson, WrongRequest, complain, note, unreadable
 from wakeful.surfaces.cli.shown import json_text, out, plain
 from wakeful.surfaces.cli.terminal_approver import approver_for
 from wakeful.surfaces.cli.watching import somebody_or_nobody
@@ -34,7 +34,7 @@ FAILED = 1
 
 
 def import_(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Bundles, as JSON.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Bundles, as JSON.")],
     on_conflict: Annotated[
         str, typer.Option("--on-conflict", metavar="error|skip|upgrade", help="When an agent of that name is there.")
     ] = "upgrade",
@@ -113,7 +113,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         request = json_module.loads(file.read_text("utf-8"))
     except OSError as error:
-        raise WrongRequest(f"{file} cannot be read: {error.strerror}") from None
+        raise unreadable(file, error, "name a JSON file") from None
     except ValueError as error:
         raise WrongRequest(f"{file} is no JSON: {error}") from None
     if not isinstance(request, dict):

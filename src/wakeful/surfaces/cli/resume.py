@@ -56,7 +56,7 @@ class Supplied(NamedTuple):
 
 
 def command(
-    turn: Annotated[str | None, typer.Argument(metavar="[TURN]", help="Left out: every unfinished turn.")] = None,
+    turn: Annotated[str | None, typer.Argument(metavar="TURN", help="Left out: every unfinished turn.")] = None,
     store: StoreOption = None,
     tools: ToolsOption = None,
     agent: AgentOption = None,

@@ -37,6 +37,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.outcomes import RunFailure
 from wakeful.contracts.requests import ConversationRequest
+from wakeful.contracts.tool_calls import ToolCall
 from wakeful.contracts.transcript import Message
 from wakeful.ports import ToolExecutor
 from wakeful.service.hooks import HookRegistry
@@ -59,6 +60,7 @@ from wakeful.surfaces.loop.locks import HeldLock, acquire
 from wakeful.surfaces.loop.loop_events import HostIds
 from wakeful.surfaces.loop.options import LoopOptions
 from wakeful.surfaces.loop.preparing import Preparer
+from wakeful.surfaces.loop.private_audit import PrivateAudit
 from wakeful.surfaces.loop.provider_turns import ProviderTurns
 from wakeful.surfaces.loop.results import (
     Stop,
@@ -91,6 +93,7 @@ class OneRun:
         claimed: set[str],
         targets: Mapping[str, ToolExecutor],
         mediator_seconds: float = MEDIATOR_SECONDS,
+        private_audit: Callable[[dict[str, Any]], Any] | None = None,
         price: object | None = None,
     ) -> None:
         self._runtime = runtime
@@ -101,7 +104,7 @@ class OneRun:
         """Runs that were claimed here: what a store that is gone after its run cannot remember."""
         self._agent_id = runtime.ids.new("conversation")
         self._core = (
-            ToolExecutionCore(options.declarations.accepted, options.tool_executor, targets)
+            ToolExecutionCore(options.declarations.accepted, options.tool_executor, targets, self._keep_private)
             if options.tool_executor is not None or options.mediates
             else None
         )
@@ -124,6 +127,9 @@ class OneRun:
         self._bounded = ResultBounds(truncator, self._teller, lambda: self._view.turn, runtime.keys).bound
         self._compactor = Compactor(
             options.compaction_policy, options.summarizer, self._view, self._sources, self._teller
+        )
+        self._private = PrivateAudit(
+            private_audit, self._teller, lambda: self._view.turn, lambda: self._tools.principal
         )
         self._auditor = Auditor(hooks, self._view, self._sources, self._teller, self._context)
         around = Around(
@@ -385,6 +391,9 @@ class OneRun:
         if self._tools.principal is not None:
             context.setdefault("principal", self._tools.principal)
         return context
+
+    async def _keep_private(self, call: ToolCall, returned: Any) -> None:
+        await self._private.keep(call, returned)
 
     async def _call_context(self, ctx: RunContext[Any]) -> dict[str, Any]:
         await self._teller.catch_up()
