@@ -25,6 +25,7 @@ from wakeful.service.admission import admit, check_bound, check_deps, fingerprin
 from wakeful.service.client_requests import announce
 from wakeful.service.cut_off import after_what_was_cut_off
 from wakeful.service.interrupting import supersede
+from wakeful.service.node_agents import check_called
 from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.preparing import opening, prepare
 from wakeful.service.reports import report
@@ -49,6 +50,7 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
         check_bound(agent, request.context)
         check_collections(f"Agent {agent.name!r}", agent.collections, request.collections)
         choices = choices_of(runtime.resolve_model, agent)
+        check_called(runtime, agent)
         phase_models(runtime, agent)
         check_window(agent, choices[0].model if choices else None)
         history = items_from(request.history) if request.history is not None else ()
