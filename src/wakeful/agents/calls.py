@@ -246,7 +246,9 @@ class Calls:
         return self._work.spawn(work)
 
     def asks(self, dispatch: Dispatch, wants: ToolAsks) -> AnyEvent:
-        declared = self._work.config.tool(dispatch.declaration.name) or dispatch.declaration
+        call = self._work.state.calls.get(dispatch.call_id)
+        config = call.level.config if call is not None else None  # another agent's, where one works for the turn
+        declared = (config or self._work.config).tool(dispatch.declaration.name) or dispatch.declaration
         self.asked = True
         return asked_from_inside(self._work.gate, dispatch, declared, wants)
 
@@ -260,7 +262,7 @@ class Calls:
             work.deps,
             context=work.context,
             principal=work.principal,
-            agent=work.config.agent_name,
+            agent=dispatch.agent,
             thread=work.row.thread_id,
             turn_id=work.row.turn_id,
             call_id=dispatch.call_id,

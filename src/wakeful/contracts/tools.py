@@ -47,6 +47,9 @@ InterruptBehavior: TypeAlias = Literal["cancel", "block"]
 OnFailure: TypeAlias = Literal["ignore", "cancel_siblings", "cancel_dependent"]
 """ignore: they go on. cancel_siblings: all of them are called off. cancel_dependent: those that waited for it are."""
 
+DuplicatePolicy: TypeAlias = Literal["repeatable"]
+"""repeatable: the same call may be made again and again, and no guard counts it."""
+
 FailedStatus: TypeAlias = Literal[
     "failed", "denied", "rejected", "timed_out", "cancelled", "interrupted", "skipped", "invalid"
 ]
@@ -96,6 +99,8 @@ class ToolDeclaration(Value):
     """What an interrupt does to a running call: stop it, or let it finish first."""
     on_failure: OnFailure = "ignore"
     """What a failure of it does to the other calls of its round."""
+    duplicate_policy: DuplicatePolicy | None = None
+    """None: the same call made again is a repeat, which the guards of a run count."""
     answered_by: Literal["code", "person", "client"] = "code"
     """Who produces the result: this process, a person who is asked, or a client that runs the tool."""
     freeform: Freeform | None = None

@@ -12,6 +12,7 @@ from pydantic_core import to_jsonable_python
 from wakeful.agents.definition import Agent
 from wakeful.agents.folding import Folded, fold, predecessor, start_of_window
 from wakeful.agents.known_facts import KnownFacts
+from wakeful.agents.low_limits import LowLimits
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
 from wakeful.agents.runner import TurnRunner
@@ -157,6 +158,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         check_answer=_answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
         ask_caller=request.ask_caller,
         pricing=runtime.pricing,
+        low_limits=LowLimits(recorded[-RECENT:]),
         windows=windows if windows.any else None,
         approver=request.approver,
         decide_action=_decider(runtime),
@@ -284,6 +286,8 @@ async def _config(
             )
         )
         instructions = await told if inspect.isawaitable(told) else told
+    if request.prompt_is_whole:
+        return config_of(agent, belt, instructions).changed(skills=found.skills)
     names = [tool.name for tool in belt.offered]
     prompt = prompt_of(agent, found, before, instructions, names, limits.depth)
     return config_of(agent, belt, prompt.text).changed(prompt_blocks=prompt.blocks, skills=found.skills)
