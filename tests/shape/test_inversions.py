@@ -20,13 +20,19 @@ DELEGATION = "unit/agents/test_delegation.py"
 
 CONTROLS: dict[str, tuple[str, ...]] = {
     # --- the gate
-    "one gate: a class that is off, on every path": (f"{WAYS}::test_a_class_that_is_off_is_reached_on_no_path",),
-    "one gate: a deny wins, on every path": (f"{WAYS}::test_a_deny_beats_every_later_word_on_every_path",),
+    "one gate: a class that is off, on every path": (
+        f"{WAYS}::test_on_every_path_a_class_that_is_off_is_out_of_reach_and_a_person_is_asked",
+    ),
+    "one gate: a deny wins, on every path": (
+        f"{WAYS}::test_one_gate_judges_every_execution_and_its_deny_beats_every_later_word",
+    ),
     "each layer of the gate": (
         "unit/decisions/policy/test_judging.py::test_each_layer_alone_stops_a_call_that_passes_without_it",
         "unit/decisions/policy/test_judging.py::test_a_gate_that_lost_a_layer_is_found_out",
     ),
-    "a gate that fails is shut": (f"{WAYS}::test_a_gate_hook_or_approver_that_raises_or_answers_nonsense_denies",),
+    "a gate that fails is shut": (
+        f"{WAYS}::test_a_gate_hook_validator_or_approver_that_raises_or_answers_nonsense_denies",
+    ),
     "hooks": (
         f"{AGENT}[hooks]",
         "unit/service/test_abilities.py::test_inversion_without_the_decision_the_same_call_runs",
