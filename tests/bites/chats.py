@@ -132,7 +132,7 @@ async def _supersede(value: bool, folder: Path) -> Any:
     await begun.wait()
     second = asyncio.create_task(client.say("never mind", supersede=value))
     if value:
-        await first  # it ends although nothing lets its tool go on
+        await asyncio.wait({first}, timeout=30)  # it ends although nothing lets its tool go on
     free.set()
     await second
     return (await first).status

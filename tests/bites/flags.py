@@ -108,8 +108,9 @@ async def _interrupted(value: Any, folder: Path) -> Any:
     running = asyncio.create_task(run(agent([hang], ("hang",)), "go", store=store))
     await begun.wait()
     await cancel(store, (await store.turns())[0].turn_id)
-    if value == "block":
-        free.set()  # what is cancelled ends although nothing lets it go on
+    if value == "cancel":
+        await asyncio.wait({running}, timeout=30)  # it ends although nothing lets it go on
+    free.set()
     result = await running
     ends = [type(entry.fact.event) for entry in result.facts() if isinstance(entry.fact.event, ToolResult | ToolFailed)]
     return (await entry(hang)).interrupt_behavior, ends[0]

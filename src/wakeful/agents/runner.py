@@ -11,6 +11,7 @@ rest because something arrived, the turn is folded again and the same outcomes a
 """
 
 import asyncio
+from operator import attrgetter
 
 from wakeful.agents.folding import fold
 from wakeful.agents.spending import TurnWindows
@@ -28,6 +29,7 @@ NOT_PERSISTED = "not_persisted"
 """The warning about facts that the store refused at first."""
 WATCHER_DROPPED = "watcher_dropped"
 """The warning about somebody who watched and broke: what they would have glimpsed from there on is lost."""
+_NEEDS_BARRIER = attrgetter("needs_barrier")
 
 
 class TurnRunner:
@@ -44,7 +46,7 @@ class TurnRunner:
         self._broken: BaseException | None = None
         self._unwritten: list[Fact] = []
         """Outcomes that the store did not take."""
-        self._answers = (0, 0)
+        self._answers = 0
         """How many standing answers, given and taken back, the catalogue on record knows of."""
         self.steps = Steps(work, self.post)
         work.on_broken = self._break
@@ -110,7 +112,7 @@ class TurnRunner:
             return []
         self._look = self._spoken = False
         rest = state.phase in ("ended", "suspended")
-        barrier = rest or any(start.needs_barrier for start in starts)
+        barrier = rest or any(map(_NEEDS_BARRIER, starts))
         seen = work.claim.seen
         try:
             others = await work.store.append(work.claim, facts, barrier=barrier, rest=rest)
@@ -131,8 +133,9 @@ class TurnRunner:
             work.show(others, facts, first)
             if steps.calls.unwritten:
                 steps.calls.written(facts)
-            for requests in tuple(steps.attention.unwritten):
-                requests.written(facts)
+            if steps.attention.unwritten:
+                for requests in tuple(steps.attention.unwritten):
+                    requests.written(facts)
         for start in starts:
             if start.needs_barrier:
                 await work.store.hold(work.claim)
@@ -281,5 +284,5 @@ def _unwritten_words(error: StoreProblem, unwritten: list[Fact]) -> str:
     return f"{kinds} could not be written, and the turn was left: {error.message}"[:2000]
 
 
-def _answers(state: TurnState) -> tuple[int, int]:
-    return len(state.standing_rules), len(state.revoked_rules)
+def _answers(state: TurnState) -> int:
+    return len(state.standing_rules) + len(state.revoked_rules)  # neither ever gets fewer

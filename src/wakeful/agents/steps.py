@@ -249,7 +249,7 @@ class Steps:
         mediator = self.mediator_of(call.level)
         if call.call_id in self._at_gate:
             return []  # it stands there already; asking again would ask predicates and hooks twice
-        if any(start.alone for start in starts):
+        if starts and any(start.alone for start in starts):
             return []  # its turn comes when that one has ended
         waited = self._through.get(call.call_id)
         if waited is not None:

@@ -103,9 +103,10 @@ def due(level: Level, history_tokens: int | None) -> Due | None:
     config = level.config
     if config is None or level.kind == "summary":
         return None
-    window, limit = config.context_window, awareness_limit(config.budget_awareness)
+    window = config.context_window
     if window is None and history_tokens is None:
         return None
+    limit = awareness_limit(config.budget_awareness)
     used = context_tokens(level)
     if limit is not None and window is not None and used * 100 > limit * window:
         return Due("context_budget", used, window, window * limit // 100)

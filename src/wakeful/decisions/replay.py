@@ -65,6 +65,7 @@ from wakeful.decisions.evolving.one_fact import evolve
 from wakeful.decisions.folding import settled_fold
 from wakeful.decisions.ledger import UNPRICED
 from wakeful.decisions.levels import Call, Level
+from wakeful.decisions.policy.toolbelt import EDITOR_TOOLS
 from wakeful.decisions.recovery import (
     CloseUnknown,
     LoseAttempt,
@@ -98,6 +99,8 @@ from wakeful.decisions.turn import (
     Suspend,
     TakeUp,
     decide,
+    places_left,
+    stopped_level,
 )
 
 Gate: TypeAlias = Callable[[TurnState, Call, Literal["parallel", "serial"], tuple[Said, ...]], Sequence[AnyEvent]]
@@ -126,6 +129,8 @@ class Replay:
     """What outsiders wrote and no decision has needed so far."""
     _decided: list[Step] = field(default_factory=list)
     """What was decided together with the last decision and has not come yet."""
+    _late: bool = False
+    """Something was seen since the last outcome, that may have been seen before what was decided since."""
     _admission: list[AnyEvent] = field(default_factory=list)
     """The rest of what a call is let through or refused with."""
     _settlements: list[Settlement] = field(default_factory=list)
@@ -221,6 +226,7 @@ class Replay:
             case ToolResult() | ToolFailed() if event.tool_name in ANSWERED_HERE:
                 return None  # in the commit of a decision: what was decided together with it still follows
         self._decided = []  # an outcome: what is decided from here on is decided anew
+        self._late = False
         return None
 
     def _find(self, is_it: Callable[[Step], bool]) -> Step | None:
@@ -235,6 +241,11 @@ class Replay:
             found = next(filter(is_it, self._decided), None)
         if found is not None:
             self._decided.remove(found)
+        elif self._late and places_left(self.state) > 0:
+            # What was decided together with this may have brought up steps that now stand before it. Its owner had
+            # given out the places before; that there is one is all that can be held to it.
+            enough = len(self.state.calls) + len(self.state.levels) + 1
+            found = next(filter(is_it, decide(self.state, more_places=enough)), None)
         return found
 
     def _one_of(self, fact: Fact, step: Step, or_this: Callable[[Step], bool] = lambda _: False) -> Difference | None:
@@ -251,6 +262,7 @@ class Replay:
 
     def _see_next(self) -> None:
         evolve(self.state, self._unseen.pop(0))
+        self._late = True
 
     def _see_all(self) -> None:
         while self._unseen:
@@ -404,12 +416,20 @@ class Replay:
         step = self._find(
             lambda each: isinstance(each, EndLevel) and (each.level, each.error) == (event.level_id, error)
         )
+        level = self._level(event.level_id)
+        if step is None and self._is_dropped_draft(level, error):
+            step = self._find(lambda each: isinstance(each, EndLevel) and each.level == event.level_id)
         if step is None:
             return Difference(words(EndLevel(event.level_id, error)), self._would())
-        level = self.state.levels[event.level_id]
         if event.steps != level.step:
             return Difference(f"{event.steps} rounds", f"{level.step} rounds")
         return self._same(fact)
+
+    def _is_dropped_draft(self, level: Level, error: str) -> bool:
+        """What a child drew is judged by code. A turn that is ended at rest, without any, drops it."""
+        stop, started = self.state.stop, level.started
+        draws = started is not None and started.tool in EDITOR_TOOLS
+        return draws and stop is not None and error == stopped_level(level, stop).error
 
     def _planned(self, fact: Fact, event: PlanningCompleted | PlanningFailed) -> Difference | None:
         step = self._find(lambda each: isinstance(each, EndLevel) and each.level == event.level_id)

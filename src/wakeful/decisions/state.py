@@ -54,12 +54,13 @@ class TurnState(Level):
     """Configurations by digest, loaded before folding."""
     levels: dict[str, Level] = field(default_factory=dict)
     """The open levels below the root, by id."""
+    levels_opened: int = 0
     calls: dict[str, Call] = field(default_factory=dict)
     """Calls of every level's newest round, by id."""
     waiting: dict[str, Call] = field(default_factory=dict)
     """Those that wait for somebody outside."""
     able: dict[str | None, Level] = field(default_factory=dict, compare=False, repr=False)
-    """Levels that may have something to do (`Level.can_step`)."""
+    """Levels that may have something to do (`touched`)."""
     in_flight: int = 0
     """Calls that run and requests that are under way, in the whole tree. A call that waits for children is none."""
     chain: tuple[str, ...] = ()
@@ -158,11 +159,16 @@ class TurnState(Level):
         return [call for level in (self, *self.levels.values()) for call in level.open_calls()]
 
     def touched(self, level: Level) -> None:
-        """A fact changed what the level may do."""
-        if level.can_step:
-            self.able[level.id] = level
+        """A fact about the level came in: may there be something for it to do?"""
+        phase = level.phase
+        if phase == "acting":
+            able = level.untaken > 0 or level.calls_off or level.stop_error is not None
         else:
-            self.able.pop(level.id, None)
+            able = phase in ("ready", "lost", "closing", "answered")
+        if able:
+            self.able[level.id] = level
+        elif level.id in self.able:
+            del self.able[level.id]
 
 
 def after(before: TurnState, configs: Mapping[str, TurnConfig]) -> TurnState:

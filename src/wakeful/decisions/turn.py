@@ -175,11 +175,10 @@ class _Room:
 
     __slots__ = ("calls", "limits", "requests", "slots", "state", "tools")
 
-    def __init__(self, state: TurnState) -> None:
+    def __init__(self, state: TurnState, more_places: int = 0) -> None:
         self.state = state
         limits = self.limits = state.limits
-        width = limits.width if limits.width is not None else MAX_PARALLEL_PER_TURN
-        self.slots = width - state.in_flight
+        self.slots = places_left(state) + more_places
         ledger = state.ledger
         self.requests = None if limits.model_calls is None else limits.model_calls - ledger.model_calls
         self.calls = None if limits.tool_calls is None else limits.tool_calls - ledger.tool_calls
@@ -187,8 +186,14 @@ class _Room:
         """Calls of tools with a limit of their own, decided in this answer."""
 
 
-def decide(state: TurnState) -> list[Step]:
-    """The steps that may begin now."""
+def places_left(state: TurnState) -> int:
+    """How much more may be under way at a time."""
+    width = state.limits.width if state.limits.width is not None else MAX_PARALLEL_PER_TURN
+    return width - state.in_flight
+
+
+def decide(state: TurnState, more_places: int = 0) -> list[Step]:
+    """The steps that may begin now; with `more_places`, those that would if there were so many more places."""
     if state.phase in ("new", "ended", "suspended"):
         return []
     if state.stop is not None:
@@ -201,10 +206,10 @@ def decide(state: TurnState) -> list[Step]:
     passed: HitLimit | TakeUp | None = None
     able = state.able
     if able:
-        room = _Room(state)
+        room = _Room(state, more_places)
         levels: Sequence[Level] = list(able.values())
         if len(levels) > 1:
-            levels = sorted(levels, key=_depth, reverse=True)
+            levels = sorted(levels, key=_turn_of)
         for level in levels:
             found = _of_level(state, level, room)
             last = found[-1] if found else None
@@ -221,6 +226,11 @@ def decide(state: TurnState) -> list[Step]:
 
 def _depth(level: Level) -> int:
     return level.depth
+
+
+def _turn_of(level: Level) -> tuple[int, int]:
+    """The deepest first, and of those the one that was opened first."""
+    return -level.depth, level.rank
 
 
 def _of_level(state: TurnState, level: Level, room: _Room) -> list[Step]:
@@ -469,13 +479,13 @@ def _stopping(state: TurnState) -> list[Step]:
         if level.phase in ("asking", "apart") or any(call.answer is None for call in level.batch):
             continue  # one that is apart ends after who works for it: that one's end is a fact of its own
         # One that came to its result has it, whatever stops the others.
-        return [EndLevel(level.id) if level.phase == "answered" and level.id else _stopped(level, stop)]
+        return [EndLevel(level.id) if level.phase == "answered" and level.id else stopped_level(level, stop)]
     if below or state.phase == "asking" or open_calls:
         return []
     return [Finish(stop.status, stop.reason, stop.message)]
 
 
-def _stopped(level: Level, stop: Stop) -> EndLevel:
+def stopped_level(level: Level, stop: Stop) -> EndLevel:
     """A level that ends because its turn does."""
     assert level.id is not None
     if stop.status == "cancelled":

@@ -27,6 +27,19 @@ def test_every_command_explains_itself(wakeful: Wakeful, name: str) -> None:
     assert done.out.startswith(f"Usage: wakeful {name} ")
 
 
+@pytest.mark.parametrize("first", sorted({name.split()[0] for name in COMMANDS if " " in name}))
+def test_help_on_a_first_word_lists_the_commands_that_begin_with_it(wakeful: Wakeful, first: str) -> None:
+    done = wakeful(first, "--help")
+    assert done.code == 0
+    assert all(f"wakeful {COMMANDS[name].usage} " in done.out for name in COMMANDS if name.startswith(f"{first} "))
+
+
+def test_what_may_be_left_out_stands_in_one_pair_of_brackets(wakeful: Wakeful) -> None:
+    assert "[OPTIONS] [TURN]\n" in wakeful("resume", "--help").out
+    assert "[WORDS]...\n" in wakeful("approvals", "reject", "--help").out
+    assert not any("[[" in wakeful(*name.split(), "--help").out for name in COMMANDS)
+
+
 def test_the_version_is_told(wakeful: Wakeful) -> None:
     assert wakeful("--version") == (0, f"wakeful {__version__}\n", "")
 
@@ -54,14 +67,14 @@ def test_help_loads_nothing_that_is_not_needed_for_it() -> None:
         "heavy = {'typer', 'click', 'rich', 'pydantic', 'apsw', 'asyncio', 'wakeful.contracts', 'wakeful.bootstrap'}\n"
         "sys.stderr.write(','.join(sorted(heavy & set(sys.modules))))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240, check=True)
     assert done.stderr == ""
     # The check sees what is loaded: a command that is run needs typer.
     done = subprocess.run(
         [sys.executable, "-c", program.replace("'--help'", "'schema'")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=True,
     )
     assert "typer" in done.stderr
@@ -75,4 +88,4 @@ def test_a_reader_that_has_seen_enough_ends_the_command_in_peace() -> None:
         assert child.stderr is not None
         assert child.stdout.readline() == "{\n"
         child.stdout.close()
-        assert (child.stderr.read(), child.wait(timeout=60)) == ("", 0)
+        assert (child.stderr.read(), child.wait(timeout=240)) == ("", 0)

@@ -401,13 +401,14 @@ async def test_the_hooks_of_the_process_hear_of_a_turns_requests(place: str) -> 
 async def test_after_a_restart_whoever_takes_turns_up_times_out_what_is_late(place: str) -> None:
     """The process that asked is gone; the next one looks."""
 
-    @tool(external=True, effect="pure", timeout=0.001)
+    @tool(external=True, effect="pure", timeout=60)
     def quick() -> str: ...
 
     support = agent(calls("client/quick"), "done", tools=[quick])
-    waiting = await run(support, "go", store=place)
+    async with opened_store(place) as store:
+        long_ago = runtime(store, clock=FixedClock(1_000_000))
+        waiting = await run_turn(long_ago, RunRequest(support, "go"))
     assert waiting.status == "runtime_tool_pending"
-    await asyncio.sleep(0.01)
     (result,) = await resume_all(place, [support])
     assert (result.output, result.calls()[0].status) == ("done", "timed_out")
     (row,) = await _rows(place)

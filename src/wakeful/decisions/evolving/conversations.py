@@ -8,7 +8,7 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import CompactionCompleted, CompactionFailed, CompactionStarted, ToolResult
 from wakeful.contracts.events.context import WindowStart
 from wakeful.decisions.compaction import item_tokens, summary_config, transcript
-from wakeful.decisions.evolving.levels import close
+from wakeful.decisions.evolving.levels import close, opened
 from wakeful.decisions.levels import Kept, Level
 from wakeful.decisions.state import TurnState
 
@@ -55,7 +55,7 @@ def fold_started(state: TurnState, level: Level, event: CompactionStarted) -> No
         began_at=state.now,
         fold_id=event.compaction_id,
     )
-    state.levels[event.level_id] = state.able[event.level_id] = writer
+    opened(state, writer)
 
 
 def fold_ended(state: TurnState, level: Level, event: CompactionCompleted | CompactionFailed) -> None:

@@ -36,7 +36,7 @@ def child_started(state: TurnState, level: Level, fact: Fact, event: SubagentSta
         output_schema=event.output_schema,
         scratch=dict(level.snapshot),
     )
-    state.levels[event.level_id] = state.able[event.level_id] = child
+    opened(state, child)
 
 
 def child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentCompleted | SubagentFailed) -> None:
@@ -53,6 +53,13 @@ def child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentCompl
         job.noted[TASK_KEY + level.id] = noted
     elif event.details.get("fatal") and state.stop is None:
         state.stop = Stop("failed", "provider_error", event.message, requested_at=fact.at)
+
+
+def opened(state: TurnState, level: Level) -> None:
+    assert level.id is not None
+    state.levels_opened += 1
+    level.rank = state.levels_opened
+    state.levels[level.id] = state.able[level.id] = level
 
 
 def close(state: TurnState, level: Level) -> None:
@@ -82,7 +89,7 @@ def planning_started(state: TurnState, event: PlanningStarted) -> None:
         conserved=state.conserved,
         advised=dict(state.advised),
     )
-    state.levels[event.level_id] = state.able[event.level_id] = planner
+    opened(state, planner)
 
 
 def planning_ended(state: TurnState, event: PlanningCompleted | PlanningFailed) -> None:

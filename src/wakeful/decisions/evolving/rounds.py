@@ -34,15 +34,16 @@ def round_complete(state: TurnState, level: Level) -> None:
     elif state.stop_rule == "caller":
         level.phase = "closing"
     else:
-        interjected = any(note.origin == "person" for note in level.notes)
-        level.phase = "ready" if goes_on or interjected else "answered"
+        goes_on = goes_on or any(note.origin == "person" for note in level.notes)
+        level.phase = "ready" if goes_on else "answered"
 
 
 def is_last_round(state: TurnState) -> bool:
     """The turn ends with this round, whatever is said to it. Of a workflow's run no model is asked at all."""
-    runs_workflow = state.config is not None and state.config.workflow is not None
-    completed = any(call.call_id == state.completed_by for call in state.batch)
-    return runs_workflow or state.stop_rule == "single" or completed
+    if state.stop_rule == "single" or (state.config is not None and state.config.workflow is not None):
+        return True
+    completed = state.completed_by
+    return completed is not None and any(call.call_id == completed for call in state.batch)
 
 
 def _child_round_complete(level: Level, goes_on: bool) -> None:

@@ -91,6 +91,20 @@ def compile_rules(rules: Sequence[Rule]) -> tuple[CompiledRule, ...]:
     return tuple(sorted(compiled, key=lambda one: -STRICTNESS[one.rule.decision]))
 
 
+def forbidden(name: str, rules: Sequence[Rule]) -> Verdict | None:
+    """What forbids every call of a tool of this name, for as long as the turn lasts: such a tool is not even there.
+
+    A rule that expires is left out: it may have been over when the call came. So is one about flags: those of a tool
+    that is not there are not known here.
+    """
+    for one in compile_rules(rules):
+        rule = one.rule
+        always = not (one.conditions or rule.call_hash or rule.expires is not None or rule.capabilities)
+        if rule.decision == "deny" and always and one.means(name):
+            return one.verdict
+    return None
+
+
 def rules_for(declaration: ToolDeclaration, rules: Iterable[CompiledRule]) -> ToolRules:
     """What of the rules can concern this tool."""
     name = declaration.name

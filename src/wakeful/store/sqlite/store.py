@@ -25,6 +25,7 @@ from wakeful.store.sqlite.connection import Statements, connect, locked, transla
 from wakeful.store.sqlite.helper import Helper, Sync, sync_data, sync_folder
 from wakeful.store.sqlite.log import Log
 from wakeful.store.sqlite.migrations import migrate, shipped
+from wakeful.store.sqlite.new_file import put_new
 from wakeful.store.sqlite.owners import Owners
 from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.task_runs import SqliteImportedAgents, SqliteTaskRuns
@@ -415,6 +416,8 @@ def _integrity(sql: Statements) -> list[str]:
 
 
 def _ready(path: Path, vfs: str | None) -> apsw.Connection:
+    if vfs is None:
+        put_new(path)
     connection = connect(path, vfs)
     try:
         migrate(connection, path, shipped())

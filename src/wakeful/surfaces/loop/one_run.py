@@ -94,6 +94,7 @@ class OneRun:
         targets: Mapping[str, ToolExecutor],
         mediator_seconds: float = MEDIATOR_SECONDS,
         private_audit: Callable[[dict[str, Any]], Any] | None = None,
+        price: object | None = None,
     ) -> None:
         self._runtime = runtime
         self._hooks = hooks
@@ -120,6 +121,7 @@ class OneRun:
             self._sources.taken,
             self._used_ids(),
             self._at_natural_end,
+            price,
         )
         truncator = options.tool_result_truncator
         self._bounded = ResultBounds(truncator, self._teller, lambda: self._view.turn, runtime.keys).bound
@@ -210,6 +212,8 @@ class OneRun:
             result = await run_turn(self._runtime, request)
         except KeyReused:  # every run has an agent of its own, so the key of another run never fits
             return self._claimed_before()
+        if result.stop_reason == "cost":  # one at rest would wait for ever: nobody else can go on with it
+            await cancel_turn(self._runtime, result.turn_id, requested_by=BUDGET, reason="budget")
         waiting = await self._client_calls().ask(result, request)
         await self._teller.catch_up()
         self._view.pause(waiting)
