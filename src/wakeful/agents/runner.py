@@ -45,7 +45,7 @@ class TurnRunner:
         """It did since the last append: what it wrote is heard before anything new is decided."""
         self._broken: BaseException | None = None
         self._unwritten: list[Fact] = []
-        """Outcomes that the store did not take."""
+        """Outcomes that are taken in and not in the store."""
         self._answers = 0
         """How many standing answers, given and taken back, the catalogue on record knows of."""
         self.steps = Steps(work, self.post)
@@ -84,6 +84,7 @@ class TurnRunner:
         """One turn of the loop; returns outcomes that have to be taken in at once."""
         work, steps = self._work, self.steps
         state = work.state
+        self._unwritten = outcomes
         if self._spoken and outcomes:
             self._spoken = False
             heard = await work.store.append(work.claim, [])
@@ -118,14 +119,17 @@ class TurnRunner:
             others = await work.store.append(work.claim, facts, barrier=barrier, rest=rest)
         except AlreadyDecided as faster:
             # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
-            kept = [fact for fact in outcomes if fact.action_id != faster.action_id or not fact.event.outsider]
-            return await self._anew(kept)
+            self._unwritten = [
+                fact for fact in outcomes if fact.action_id != faster.action_id or not fact.event.outsider
+            ]
+            return await self._anew(self._unwritten)
         except RestRefused:  # also: somebody else was faster with the rest of a spend window, or with a notice
             return await self._anew(outcomes)
         except StoreProblem:
-            if work.claim.seen == seen:
-                self._unwritten = outcomes
+            if work.claim.seen != seen:
+                self._unwritten = []  # written, and not known to be safe
             raise
+        self._unwritten = []
         first = work.claim.seen - len(facts) + 1
         for other in others:
             evolve(state, other.fact)

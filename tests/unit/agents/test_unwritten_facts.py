@@ -14,7 +14,7 @@ from wakeful.agents.runner import NOT_PERSISTED, WATCHER_DROPPED
 from wakeful.bootstrap import runtime
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.contracts.errors import StoreFull
+from wakeful.contracts.errors import RestRefused, StoreFull
 from wakeful.contracts.events import ToolFailed, ToolResult, WarningIssued
 from wakeful.ports import Admitted, Claim, Store
 from wakeful.service.replay import replay_turn
@@ -183,3 +183,33 @@ async def test_that_an_event_or_a_result_was_not_written_is_a_fact_and_never_swa
     whole = MemoryStore()
     await run(agent, "go", store=whole)
     assert await warnings(whole) == []
+
+
+class FailsBetween(WrappedStore):
+    """Has the turn look again before it takes a tool's result, and then cannot be read."""
+
+    stage = 0
+
+    async def append(self, claim: Claim, facts: Sequence[Fact], **options: Any) -> list[Recorded]:
+        if not self.stage and any(isinstance(fact.event, ToolResult) for fact in facts):
+            self.stage = 1
+            raise RestRefused("something arrived")
+        return await super().append(claim, facts, **options)
+
+    async def read(self, agent_id: str, **options: Any) -> list[Recorded]:
+        if self.stage == 1:
+            self.stage = 2
+            raise StoreFull("there is no room left")
+        return await super().read(agent_id, **options)
+
+
+async def test_a_result_in_hand_is_kept_when_the_store_fails_before_it_is_asked_to_write_it() -> None:
+    world, inner = World(), MemoryStore()
+    agent = Agent("any", scripted([calls(REFUND), "done"], leftover="ignore"), tools=[world.tool()])
+    with pytest.raises(StoreFull):
+        await run(agent, "go", store=FailsBetween(inner), key="k")
+    (row,) = await inner.turns()
+    (told,) = await warnings(inner)
+    assert "tool.result" in told.message and "tool.result" in kinds(await facts_of(inner, row.turn_id))
+    assert (await run(agent, "go", store=inner, key="k")).completed
+    assert (world.names, await inner.unknown()) == (["refund"], [])
