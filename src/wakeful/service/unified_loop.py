@@ -56,11 +56,11 @@ class LoopContext:
             )
         self._is_busy = True
 
-    async def leave(self, result: RunResult[Any] | None) -> None:
-        """Take what the loop used off the budget, and keep what it wrote down."""
+    async def leave(self, turn_id: str | None, result: RunResult[Any] | None) -> None:
+        """Take what the loop used off the budget, and keep what it wrote down; also of one that broke off."""
         self._is_busy = False
         self.result = result
-        row = await self.runtime.store.turn(result.turn_id) if result is not None else None
+        row = await self.runtime.store.turn(turn_id) if turn_id is not None else None
         if row is None:
             return
         recorded = await self.runtime.store.read(row.agent_id, thread_id=row.thread_id)
@@ -137,6 +137,8 @@ async def _sent(ctx: LoopContext, request: RunRequest, cancel: asyncio.Event) ->
         if not running.done():
             await cancel_turn(ctx.runtime, begun.result())
         await running
+        if stopping.done() and not stopping.cancelled():
+            stopping.result()  # that it could not be asked to stop is not kept from whoever asked
 
 
 async def _run(
@@ -157,8 +159,10 @@ async def _run(
             result = await run_turn(ctx.runtime, request)
             sender.facts(result.facts())  # whatever somebody else did with the turn: a cancel that ended it at rest
     finally:
-        await ctx.leave(result)
-        sent.put_nowait(None)
+        try:
+            await ctx.leave(begun.result() if begun.done() else None, result)
+        finally:
+            sent.put_nowait(None)  # whatever happens, whoever reads comes to an end
 
 
 async def _stop(runtime: Runtime, begun: "asyncio.Future[str]", cancel: asyncio.Event) -> None:

@@ -13,11 +13,15 @@ from level_scripts import LevelModel, Shown, note, subtask
 from wakeful import Budget, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.budgets import MAX_DEPTH
-from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.errors import InvalidConfig, StoreFull
+from wakeful.contracts.events import ToolStarted
 from wakeful.contracts.wire import BudgetExceeded, Chunk, ToolCallUpdate, TurnTerminal, WireMessage
+from wakeful.ports import Claim, Store, TurnRow
 from wakeful.service.replay import replay_turn
 from wakeful.service.unified_loop import LoopContext, run_unified_agent_loop
 from wakeful.store.memory import MemoryStore
+from wakeful.testing.wrapped_store import WrappedStore
 from wakeful.tools.answered_here import runtime_tools
 
 
@@ -31,8 +35,8 @@ OWN = {each.name: each for each in runtime_tools(subtasks=True, parallel=None)}
 BELT = [look, *OWN.values()]
 
 
-def context(model: LevelModel, **budget: Any) -> LoopContext:
-    around = replace(runtime(MemoryStore()), resolve_model=lambda choice: model)
+def context(model: LevelModel, store: Store | None = None, **budget: Any) -> LoopContext:
+    around = replace(runtime(store or MemoryStore()), resolve_model=lambda choice: model)
     return LoopContext(around, Budget(profile="interactive", **budget))
 
 
@@ -184,6 +188,33 @@ async def test_whoever_stops_reading_has_it_stopped_and_the_context_is_free_agai
     assert ctx.result is not None and ctx.result.status == "cancelled"
     await played(ctx, "next")
     assert ctx.result.output == "hello"
+
+
+class Full(WrappedStore):
+    """Has no room for the first call; and, if so, tells of no turn from then on."""
+
+    def __init__(self, *, silent: bool) -> None:
+        super().__init__(MemoryStore())
+        self.silent, self.is_full = silent, False
+
+    async def append(self, claim: Claim, facts: Sequence[Fact], **options: Any) -> list[Recorded]:
+        if any(isinstance(fact.event, ToolStarted) for fact in facts):
+            self.is_full = True
+            raise StoreFull("there is no room left")
+        return await super().append(claim, facts, **options)
+
+    async def turn(self, turn_id: str) -> TurnRow | None:
+        if self.silent and self.is_full:
+            raise StoreFull("there is no room left")
+        return await super().turn(turn_id)
+
+
+@pytest.mark.parametrize("silent", [False, True])
+async def test_a_loop_that_breaks_off_tells_its_reader_and_has_used_what_it_used(silent: bool) -> None:
+    ctx = context(LevelModel({"go": [calls("look"), "done"]}), Full(silent=silent), model_calls=6)
+    with pytest.raises(StoreFull):
+        await played(ctx, "go")
+    assert silent or ctx.left.model_calls == 5
 
 
 @pytest.mark.parametrize(
