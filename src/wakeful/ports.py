@@ -362,10 +362,12 @@ class Store(Protocol):
 
     async def turn_of_key(self, key: str) -> TurnRow | None: ...
 
-    async def turns(
-        self, *, open_only: bool = False, limit: int | None = None, agent_id: str | None = None
-    ) -> list[TurnRow]:
-        """Newest first; of one agent, or of all."""
+    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
+        """Newest first."""
+        ...
+
+    async def running(self, agent_id: str) -> list[TurnRow]:
+        """The agent's turns that are under way, newest first; those that died with their process still say so."""
         ...
 
     async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:

@@ -1,7 +1,8 @@
-"""What a process left behind when it died: calls of other turns of the agent, of which nobody knows what they did.
+"""What a process left behind when it died: calls of the agent's turns, of which nobody knows what they did.
 
-They are closed before anything else of that agent runs, so that no turn of it begins while the log still says that such
-a call is under way. It takes none of the agent's code. The rest of such a turn waits for whoever takes it up.
+They are closed before anything else of that agent runs, so that no turn of it begins or goes on while the log still
+says that such a call is under way. It takes none of the agent's code. The rest of such a turn waits for whoever takes
+it up.
 """
 
 import asyncio
@@ -51,8 +52,7 @@ async def after_what_was_cut_off(runtime: Runtime, row: TurnRow) -> AsyncIterato
     try:
         async with agent.looking:
             if not agent.looked:
-                await _close_others(runtime, row)
-                agent.looked = True
+                agent.looked = await _close_all(runtime, row.agent_id)
         yield
     finally:
         agent.turns -= 1
@@ -60,22 +60,22 @@ async def after_what_was_cut_off(runtime: Runtime, row: TurnRow) -> AsyncIterato
             agents.pop(row.agent_id, None)
 
 
-async def _close_others(runtime: Runtime, row: TurnRow) -> None:
-    for other in await runtime.store.turns(open_only=True, agent_id=row.agent_id):
-        if other.state != "running" or other.turn_id == row.turn_id:
-            continue
+async def _close_all(runtime: Runtime, agent_id: str) -> bool:
+    """False when it could not be looked at: the agent runs elsewhere, and whoever wants to run a turn of it is told."""
+    for row in await runtime.store.running(agent_id):
         try:
-            claim = await runtime.store.claim(other.turn_id)
+            claim = await runtime.store.claim(row.turn_id)
         except AgentBusy as busy:
             if busy.here:
                 continue  # somebody looks at it at this moment
-            return  # the agent runs elsewhere: nothing is cut off, and whoever wants to run a turn of it is told
+            return False
         try:
-            await _close(runtime, await runtime.store.turn(other.turn_id) or other, claim)
+            await _close(runtime, await runtime.store.turn(row.turn_id) or row, claim)
         except StoreProblem as problem:
-            _log.warning("what was cut off in turn %s cannot be closed: %s", other.turn_id, problem)
+            _log.warning("what was cut off in turn %s cannot be closed: %s", row.turn_id, problem)
         finally:
             await runtime.store.release(claim)
+    return True
 
 
 async def _close(runtime: Runtime, row: TurnRow, claim: Claim) -> None:

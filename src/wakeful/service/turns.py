@@ -158,7 +158,7 @@ async def _sleep_unless_told(runtime: Runtime, watch: Watch, seconds: float) -> 
 
 
 async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult[Any]:
-    """Claim the turn and run it until it rests, after what another process left open in the agent's other turns."""
+    """Claim the turn and run it until it rests, after what another process left open in the agent's turns."""
     async with after_what_was_cut_off(runtime, row):
         return await _claimed(runtime, row, request)
 

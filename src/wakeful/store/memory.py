@@ -242,18 +242,20 @@ class MemoryStore:
         turn_id = self._memory.turn_of_key.get(key)
         return None if turn_id is None else self._row(turn_id)
 
-    async def turns(
-        self, *, open_only: bool = False, limit: int | None = None, agent_id: str | None = None
-    ) -> list[TurnRow]:
+    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
         rows = [
             (row.created_at, place, row.first_seq, row)
             for place, agent in enumerate(self._memory.agents.values())
-            if agent_id in (None, agent.agent_id)
             for row in agent.book.turns.values()
             if row.is_open or not open_only
         ]
         rows.sort(key=lambda found: found[:3], reverse=True)
         return [row for *_, row in rows[:limit]]
+
+    async def running(self, agent_id: str) -> list[TurnRow]:
+        agent = self._memory.agents.get(agent_id)
+        rows = [] if agent is None else [row for row in agent.book.turns.values() if row.state == "running"]
+        return sorted(rows, key=lambda row: (row.created_at, row.first_seq), reverse=True)
 
     async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
         agent = self._memory.agents.get(agent_id)

@@ -1,6 +1,7 @@
 """Taking a turn up again: what was open is settled by the effect class of its own intent, and nothing else changes."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -150,11 +151,51 @@ async def test_after_a_crash_what_nobody_knows_is_closed_before_anything_else_of
     result = await run(later, "first", store=store, thread="t", key="k")
     assert (result.status, result.output, done) == ("completed", "the end", [])
     causes = [one.cause for one in of_kind(result, TurnResumed)]
-    assert causes == (["recovery"] if thread == "t" else ["closing", "recovery"])
+    assert causes == ["closing", "recovery"]
     check_ends(result.facts())
     for each in await store.turns():
         report = await replay_turn(store, each)
         assert report.identical, report.divergence
+
+
+async def test_turns_that_are_taken_up_together_go_on_after_the_calls_of_all_of_them_are_closed() -> None:
+    memory, begun, asked = Memory(), asyncio.Semaphore(0), asyncio.Event()
+
+    @tool(effect="irreversible", name="act")
+    async def hang() -> str:
+        begun.release()
+        await asyncio.sleep(60)
+        return "never"
+
+    async def slow_for_the_first(context: Mapping[str, Any]) -> None:
+        if context["thread"] == "t":
+            await asked.wait()
+
+    async def answer(request: ModelRequest) -> Any:
+        asked.set()
+        return "the end"
+
+    store = MemoryStore(memory)
+    runs = []
+    for thread in "tu":
+        work = run(agent(hang), "go", store=store, thread=thread, context={"thread": thread})
+        runs.append(asyncio.create_task(work))
+        await begun.acquire()
+    ended = len(memory.agents["any"].log)
+    memory = cut(memory, "any", ended)
+    for killed in runs:
+        killed.cancel()
+    await asyncio.wait(runs)
+
+    store = MemoryStore(memory)
+    later = agent(hang, script=answer, deps=slow_for_the_first)
+    async with asyncio.timeout(60):
+        results = await resume_all(store, [later])
+    assert [each.status for each in results] == ["completed", "completed"]
+    after = [entry for entry in await store.read("any") if entry.seq > ended]
+    closed = [entry.seq for entry in after if isinstance(entry.fact.event, ToolFailed)]
+    assert len(closed) == 2
+    assert max(closed) < min(entry.seq for entry in after if isinstance(entry.fact.event, ModelRequested))
 
 
 async def test_a_turn_that_runs_here_is_not_taken_for_one_that_was_cut_off() -> None:

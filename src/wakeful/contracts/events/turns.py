@@ -258,7 +258,7 @@ class TurnResumed(Event):
     kind: ClassVar[str] = "turn.resumed"
 
     cause: Literal["recovery", "supplied", "decision", "window", "closing"] = "recovery"
-    """closing: it goes on later; what died with its process is closed, because another turn of the agent is to run."""
+    """closing: it goes on later; what died with its process is closed, because something of the agent is to run."""
 
 
 class Terminal(Event):

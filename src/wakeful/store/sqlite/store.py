@@ -217,10 +217,11 @@ class SqliteStore:
     async def turn_of_key(self, key: str) -> TurnRow | None:
         return await self._read(lambda: self._views.turn_of_key(key))
 
-    async def turns(
-        self, *, open_only: bool = False, limit: int | None = None, agent_id: str | None = None
-    ) -> list[TurnRow]:
-        return await self._read(lambda: self._views.turns(open_only, limit, agent_id))
+    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
+        return await self._read(lambda: self._views.turns(open_only, limit))
+
+    async def running(self, agent_id: str) -> list[TurnRow]:
+        return await self._read(lambda: self._views.running(agent_id))
 
     async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
         return await self._read(lambda: self._views.turns_of_thread(agent_id, thread_id), agent_id)

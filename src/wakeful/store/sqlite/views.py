@@ -14,6 +14,7 @@ _TURN = """
            t.turn_index, t.key, t.fingerprint, t.prompt_preview, t.waiting_for, t.created_at, t.ended_at
     FROM turns t JOIN agents a ON a.id = t.agent
 """
+_NEWEST_FIRST = "ORDER BY t.created_at DESC, t.agent DESC, t.first_seq DESC"
 _PUT_TURN = """
     INSERT INTO turns (turn_id, agent, agent_name, thread_id, state, first_seq, last_seq, window_from, turn_index, key,
                        fingerprint, prompt_preview, waiting_for, created_at, ended_at, heard, id, epoch)
@@ -63,16 +64,16 @@ class Views:
     def turn_of_key(self, key: str) -> TurnRow | None:
         return self._one(f"{_TURN} WHERE t.key = ?", key)
 
-    def turns(self, open_only: bool, limit: int | None, agent_id: str | None) -> list[TurnRow]:
-        which = "t.ended_at IS NULL" if open_only else "TRUE"
+    def turns(self, open_only: bool, limit: int | None) -> list[TurnRow]:
+        which = "WHERE t.ended_at IS NULL" if open_only else ""
+        found = self._sql.all(f"{_TURN} {which} {_NEWEST_FIRST} LIMIT ?", (-1 if limit is None else limit,))
+        return [_turn_row(row) for row in found]
+
+    def running(self, agent_id: str) -> list[TurnRow]:
         # The plus keeps the index of open turns in use: an agent has few of those, and any number that ended.
         one = "+t.agent = (SELECT id FROM agents WHERE agent_id = ?)"
-        of, given = (one, (agent_id,)) if agent_id is not None else ("TRUE", ())
-        order = "ORDER BY t.created_at DESC, t.agent DESC, t.first_seq DESC"
-        found = self._sql.all(
-            f"{_TURN} WHERE {which} AND {of} {order} LIMIT ?", (*given, -1 if limit is None else limit)
-        )
-        return [_turn_row(row) for row in found]
+        sql = f"{_TURN} WHERE t.ended_at IS NULL AND t.state = 'running' AND {one} {_NEWEST_FIRST}"
+        return [_turn_row(row) for row in self._sql.all(sql, (agent_id,))]
 
     def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
         sql = f"{_TURN} WHERE a.agent_id = ? AND t.thread_id = ? ORDER BY t.first_seq"
