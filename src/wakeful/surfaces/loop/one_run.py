@@ -212,7 +212,8 @@ class OneRun:
             result = await run_turn(self._runtime, request)
         except KeyReused:  # every run has an agent of its own, so the key of another run never fits
             return self._claimed_before()
-        if result.stop_reason == "cost":  # one at rest would wait for ever: nobody else can go on with it
+        row = await self._runtime.store.turn(result.turn_id) if result.stop_reason == "cost" else None
+        if row is not None and row.is_open:  # one at rest would wait for ever: nobody else can go on with it
             await cancel_turn(self._runtime, result.turn_id, requested_by=BUDGET, reason="budget")
         waiting = await self._client_calls().ask(result, request)
         await self._teller.catch_up()

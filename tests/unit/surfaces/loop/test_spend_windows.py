@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from engine_runs import facts_of, kinds
 from loop_host import Host
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.surfaces.loop import ConversationLoop
@@ -36,6 +37,14 @@ async def test_a_turn_runner_whose_price_is_known_runs_until_the_window_is_full_
     assert "the day of the runtime" in full.metadata["spend_window"]
     assert len(host.turns) == 1, "the turn runner is not asked"
     assert await host.store.turns(open_only=True) == []
+
+
+async def test_one_that_fits_into_no_window_is_over_and_nobody_asks_it_to_stop() -> None:
+    host = Host(SAID)
+    result = await loop_of(host, price={"input": "0", "output": "1000"}).run(HELLO, host.turn_runner)
+    assert (result.status, result.budget, len(host.turns)) == ("budget_exceeded", "cost", 1)
+    (row,) = await host.store.turns()
+    assert "turn.interrupt.requested" not in kinds(await facts_of(host.store, row.turn_id))
 
 
 async def test_one_without_a_price_is_refused_and_says_how_to_name_one() -> None:
