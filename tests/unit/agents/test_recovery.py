@@ -442,6 +442,20 @@ async def test_resume_all_takes_up_every_turn_that_is_open() -> None:
 # --- what the caller asked for is stored with the message -------------------------------------------------------------
 
 
+async def test_of_turns_that_cannot_be_taken_up_each_is_told() -> None:
+    store = MemoryStore()
+
+    def fails(context: Mapping[str, Any]) -> None:
+        raise ValueError(f"no {context['who']}")
+
+    for who in ("ada", "bob"):
+        with pytest.raises(ValueError, match=who):
+            await run(agent(deps=fails), "go", store=store, thread=who, context={"who": who})
+    with pytest.raises(ValueError, match="no ada") as raised:
+        await resume_all(store, [agent(deps=fails)])
+    assert raised.value.__notes__ == ["and of another turn: ValueError: no bob"]
+
+
 async def test_a_turn_that_never_began_begins_with_what_its_caller_asked_for() -> None:
     seen: list[Any] = []
 
