@@ -258,8 +258,9 @@ class Calls:
 
     def context(self, dispatch: Dispatch, deadline: datetime | None) -> RunContext[Any]:
         work = self._work
+        call = work.state.calls.get(dispatch.call_id)
         return RunContext(
-            work.deps,
+            work.deps if call is None else work.deps_of(call.level),
             context=work.context,
             principal=work.principal,
             agent=dispatch.agent,

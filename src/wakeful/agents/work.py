@@ -43,6 +43,9 @@ class OtherAgent(NamedTuple):
     output_schema: dict[str, Any] | None
     models: Sequence[Model]
     tools: Mapping[str, Tool[Any]]
+    hooks: tuple[Any, ...] = ()
+    """Its own: heard about its calls, and no others."""
+    deps: Any = None
 
 
 class WorkflowDesk(NamedTuple):
@@ -131,6 +134,11 @@ class TurnWork:
         """The code of a level's tools."""
         other = self.other_of(level)
         return other.tools if other is not None else self.tools
+
+    def deps_of(self, level: Level) -> Any:
+        """What the tools of a level are given."""
+        other = self.other_of(level)
+        return self.deps if other is None else other.deps
 
     def windows_of(self, level: Level) -> tuple[WindowRef, ...]:
         """The spend windows that a request of this level counts in."""

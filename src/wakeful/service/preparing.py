@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from pydantic_core import to_jsonable_python
 
 from wakeful.agents.definition import Agent
-from wakeful.agents.folding import Folded, fold, predecessor, start_of_window
+from wakeful.agents.folding import Folded, fold, loaded, predecessor, start_of_window
 from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.low_limits import LowLimits
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
 from wakeful.agents.runner import TurnRunner
-from wakeful.agents.work import CheckAnswer, OtherAgent, TurnWork, WorkflowDesk
+from wakeful.agents.work import CheckAnswer, TurnWork, WorkflowDesk
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import Limits
@@ -51,7 +51,8 @@ from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
 from wakeful.service.configuring import config_of, window_of
 from wakeful.service.context import TurnContext, around, gather, prompt_of, resolved, watching_skills
-from wakeful.service.node_agents import other_agents
+from wakeful.service.hooks_of_others import HooksOfOthers
+from wakeful.service.node_agents import Given, agents_among, named_agents, other_agents
 from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.retrieving import retrieve
@@ -117,11 +118,13 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack, admitted.policy_context)
     limits = admitted.limits or allowed(runtime, request)
     config = await _config(request, row, deps, context, principal, folded, belt, found, limits)
-    others: dict[str, OtherAgent] = {}
     tools = belt.tools
+    called_agents = agents_among(tools.values())
+    nodes = named_agents(workflow.graph, request.agents, deps) if workflow is not None else {}
+    given = Given(deps, context, principal, row.thread_id, row.turn_id)
+    others = await other_agents(runtime, {**called_agents, **nodes}, given, stack) if called_agents or nodes else {}
     if workflow is not None:
-        others = await other_agents(runtime, workflow.graph, request.agents, stack)
-        called = [agent_declaration(other.config.agent_name) for other in others.values()]
+        called = [agent_declaration(node.name) for node in nodes.values()]
         config = config.changed(workflow=workflow, tools=(*config.tools, *called))
         tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
     planner, summariser = phase_models(runtime, agent)
@@ -239,6 +242,8 @@ def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
         gate.consult_on_ask = hooks.asked
     if hooks.has("post_tool_use", "post_tool_failure"):
         work.after_call = hooks.after
+    if work.others:
+        HooksOfOthers(work).join()
 
 
 def safe_keeping(store: Store, keys: Callable[[], SecretValues]) -> Callable[[bytes, str], Awaitable[BlobRef]]:
@@ -339,7 +344,7 @@ async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, run
 
 async def _workflow(store: Store, admitted: MessageAdmitted) -> WorkflowRun | None:
     ref = admitted.workflow_ref
-    return WorkflowRun.model_validate_json(await store.get_blob(ref.digest)) if ref is not None else None
+    return await loaded(store, ref.digest, WorkflowRun.model_validate_json) if ref is not None else None
 
 
 def _with_person(agent: Agent[Any, Any]) -> Agent[Any, Any]:

@@ -6,6 +6,10 @@ from pathlib import Path
 
 from command_line import Wakeful
 from wakeful.bootstrap import opened_store, runtime
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import MessageAdmitted, SessionStarted
 from wakeful.contracts.packages import PackageRunResult
 from wakeful.service.packages import PackageRuns
 
@@ -125,3 +129,22 @@ def test_an_imported_package_runs_rests_for_a_person_and_is_resumed(
     (folder / "request.json").write_text(json.dumps({**INPUT, "workflow": {"spec": {**GRAPH, "nodes": []}}}))
     wrong = wakeful("package", "run", "request.json", *CODE)
     assert wrong.code == 2 and "runtime_package_run_failed" in wrong.err
+
+
+def test_a_turn_of_an_imported_agent_that_never_began_is_resumed_with_what_was_imported(
+    wakeful: Wakeful, folder: Path
+) -> None:
+    wakeful("package", "import", written(folder), *CODE)
+    asyncio.run(admitted(folder / "home", "turn_1"))
+    bare = wakeful("resume", "turn_1")
+    assert bare.code == 2 and "look_up" in bare.err
+    done = wakeful("resume", "turn_1", *CODE)
+    assert (done.code, done.out.startswith("Done")) == (0, True)
+
+
+async def admitted(home: Path, turn_id: str) -> None:
+    """A message that was taken in, and a process that died then."""
+    async with opened_store(next(home.glob("*.db"))) as store:
+        message = MessageAdmitted(message_id="msg_1", item=UserItem(parts=(Text("Refund it."),)), fingerprint="x")
+        opening = Fact(SessionStarted(agent_name="clerk"), 1)
+        await store.admit("clerk_1", [opening, Fact(message, 1, "main", turn_id)])

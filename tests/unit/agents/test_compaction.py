@@ -37,9 +37,9 @@ from wakeful.decisions.compaction import (
     named,
     summary_item,
 )
+from wakeful.decisions.evolving.one_fact import evolve
 from wakeful.decisions.folding import settled_fold
 from wakeful.decisions.levels import Heard, Kept, Level
-from wakeful.decisions.state import evolve
 from wakeful.decisions.turn import EndLevel
 from wakeful.ports import ModelRequest, Store
 from wakeful.service.replay import replay_turn

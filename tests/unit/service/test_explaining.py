@@ -69,5 +69,7 @@ async def test_what_a_turn_was_not_offered_is_explained_by_its_catalogue(policy:
 
 async def test_a_tool_that_nobody_knows_has_no_verdict() -> None:
     store = MemoryStore()
-    await run(Agent("support", scripted([calls("nothing"), "done"])), "go", store=store)
+    flagged = Rule(match="*", capabilities=("browser",), decision="deny")
+    policy = GatePolicy(tools=default_policy("library"), rules=(flagged,))
+    await run(Agent("support", scripted([calls("nothing"), "done"]), policy=policy), "go", store=store)
     assert (await why_call(store, "call_1_1")).verdict == "none"

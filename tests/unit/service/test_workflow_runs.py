@@ -9,14 +9,22 @@ from pydantic import BaseModel
 
 from asked_runs import say
 from engine_runs import Died, Dying, calls
-from wakeful import Agent, Budget, HookInput, RunContext, hook, tool
+from wakeful import Agent, Budget, HookInput, HookVerdict, RunContext, hook, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.approvals import Answer, Approve, Reject
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import AgentMissing, InvalidValue, InvalidWorkflow, NotBuiltYet, TurnNotFound
-from wakeful.contracts.events import SubagentStarted, ToolStarted, TurnCompleted, TurnFailed, TurnInterjected
+from wakeful.contracts.errors import AgentMissing, DepsMissing, InvalidValue, InvalidWorkflow, NotBuiltYet, TurnNotFound
+from wakeful.contracts.events import (
+    SubagentStarted,
+    ToolFailed,
+    ToolResult,
+    ToolStarted,
+    TurnCompleted,
+    TurnFailed,
+    TurnInterjected,
+)
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.ports import Store
@@ -414,6 +422,43 @@ async def test_whoever_looks_at_a_call_is_told_the_agent_whose_call_it_is() -> N
     assert all(who != "tool" for who, agent in told if agent == "boss")
 
 
+async def test_an_agent_node_keeps_its_hooks_its_deps_and_instructions_that_are_a_function() -> None:
+    heard: list[str] = []
+
+    @tool(effect="pure")
+    def weigh(ctx: RunContext[str]) -> str:
+        """What it weighs."""
+        return ctx.deps
+
+    def forbids(call: HookInput) -> HookVerdict:
+        heard.append(call.tool)
+        return HookVerdict("deny", "not today") if len(heard) > 1 else HookVerdict("continue")
+
+    def says(request: Any) -> Any:
+        return calls("weigh") if request.answered < 2 else request.instructions
+
+    clerk: Agent[Any, str] = Agent(
+        "clerk",
+        ScriptedModel(says),
+        lambda ctx: f"You are {ctx.agent}, with {ctx.deps}.",
+        tools=[weigh],
+        hooks=[forbids],
+        deps=lambda context: "scales",
+    )
+    graph = drawn(
+        [node("ask", "clerk", "agent", input="Weigh it."), node("other", "look_up", order="A")],
+        outputs={"words": {"node": "ask"}},
+    )
+    done = await ran(MemoryStore(), graph, Shop().agent(), (clerk,))
+    assert done.result is not None and done.result.outputs == {"words": "You are clerk, with scales."}
+    assert heard == ["weigh", "weigh"], "it is heard about its own calls, and no others"
+    ends = [e.fact.event for e in done.run.facts() if isinstance(e.fact.event, ToolResult | ToolFailed)]
+    assert [(end.status, "scales" in end.item.text) for end in ends if end.tool_name == "weigh"] == [
+        ("succeeded", True),
+        ("denied", False),
+    ]
+
+
 async def test_an_agent_is_not_handed_more_than_a_fact_can_hold() -> None:
     shop = Shop()
     graph = drawn([node("long", "long", order="A1"), node("read", "clerk", "agent")], [edge("long", "read", "input")])
@@ -441,9 +486,12 @@ async def test_an_agent_node_is_held_to_the_sessions_policy_and_to_its_own(stric
 async def test_what_an_agent_would_lose_as_a_node_is_refused_before_anything_runs() -> None:
     shop, store = Shop(), MemoryStore()
     graph = drawn([node("letter", "writer", "agent", input="x")])
-    told = Agent("writer", ScriptedModel(["x"]), lambda ctx: "made")
-    with pytest.raises(NotBuiltYet, match="instructions that are a function"):
-        await ran(store, graph, shop.agent(), (told,))
+    plans = Agent("writer", ScriptedModel(["x"]), planning_enabled=True)
+    with pytest.raises(NotBuiltYet, match="the graph is the plan"):
+        await ran(store, graph, shop.agent(), (plans,))
+    needs = Agent("writer", ScriptedModel(["x"]), deps_type=Shop)
+    with pytest.raises(DepsMissing, match="agent 'writer' needs deps"):
+        await ran(store, graph, shop.agent(), (needs,))
     with pytest.raises(AgentMissing, match="needs the agent 'writer'"):
         system, agent = runtime(store), shop.agent()
         registry = await workflow_registry(system, agent, (Agent("writer", ScriptedModel(["x"])),))

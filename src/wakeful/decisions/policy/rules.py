@@ -94,11 +94,13 @@ def compile_rules(rules: Sequence[Rule]) -> tuple[CompiledRule, ...]:
 def forbidden(name: str, rules: Sequence[Rule]) -> Verdict | None:
     """What forbids every call of a tool of this name, for as long as the turn lasts: such a tool is not even there.
 
-    A rule that expires is left out: it may have been over when the call came.
+    A rule that expires is left out: it may have been over when the call came. So is one about flags: those of a tool
+    that is not there are not known here.
     """
     for one in compile_rules(rules):
-        always = not one.conditions and one.rule.call_hash is None and one.rule.expires is None
-        if one.rule.decision == "deny" and always and one.means(name):
+        rule = one.rule
+        always = not (one.conditions or rule.call_hash or rule.expires is not None or rule.capabilities)
+        if rule.decision == "deny" and always and one.means(name):
             return one.verdict
     return None
 
