@@ -100,8 +100,8 @@ def _about(event: RuntimeEvent) -> str:
         case "tool.dispatched":
             return one_line(f"{event.tool_call_id} runs now: {has.get('cause')}, attempt {has.get('attempt')}")
         case "action.required":
-            what = has.get("tool_name") if has.get("action_type") == "approval" else has.get("prompt")
-            return one_line(f"{has.get('action_id')}: {what}, because {has.get('reason')}")
+            asked = has.get("tool_name") if has.get("action_type") == "approval" else has.get("prompt")
+            return one_line(f"{has.get('action_id')}: {asked}, because {has.get('reason')}")
         case "action.resolved":
             why = f": {has['reason']}" if has.get("reason") else ""
             return one_line(f"{has.get('action_id')}: {has.get('decision')} by {has.get('resolver')}{why}")
