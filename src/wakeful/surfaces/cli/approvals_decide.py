@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import opened_store, resolve_model, runtime
 from wakeful.contracts.approvals import Always, Answer, Approval, Approve, Decided, Edit, Reject
 from wakeful.ports import RuleRow, TurnRow
 from wakeful.service.approvals import OPERATOR, Outcome, approvals, decide, edited_arguments, rules
@@ -221,5 +221,5 @@ async def _decided(approval: str, decided: Decide, by: str, place: Place) -> _To
         turn = await opened.turn(record.turn_id)
         others = await approvals(system, turn_id=record.turn_id)
         rule = next((row for row in await rules(system) if row.rule_id == outcome.rule_id), None)
-        needed = await code_needed(opened, turn) if turn is not None else ()
+        needed = await code_needed(opened, turn, resolve_model) if turn is not None else ()
         return _Told(outcome, turn, others, rule, needed)
