@@ -78,6 +78,7 @@ async def test_without_that_check_the_zombies_effect_happens_behind_everybodys_b
 def test_while_its_lease_holds_a_stopped_owner_is_not_replaced(tmp_path: Path) -> None:
     with process(tmp_path, "before-an-append", LONG) as zombie:
         assert heard(zombie) == "stopped"
+        os.waitid(os.P_PID, zombie.pid, os.WSTOPPED | os.WNOWAIT)
         with process(tmp_path, "none", LONG) as successor:
             said = heard(successor)
         assert "AgentBusy" in said and f"process {zombie.pid}" in said

@@ -147,7 +147,7 @@ async def test_long_odd_and_escaping_texts_are_carried_and_shown_as_text(root: P
         command_line("events", result.turn_id, "--store", str(root / "state.db")),
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=240,
     )
     assert b"\x1b]0" not in done.stdout
     assert b"\x1b[2J" not in done.stdout

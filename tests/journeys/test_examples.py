@@ -1,13 +1,13 @@
 """The programs in `examples/`, run as they stand by a person in an empty folder, with a provider on this machine."""
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from loopback import nobody_listens
 from provider_server import (
     ProviderServer,
     chat_call,
@@ -30,7 +30,7 @@ def run(root: Path, folder: Path, program: str, *arguments: str, **env: str) -> 
         env={**os.environ, "WAKEFUL_HOME": str(folder / "home"), **env},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 
@@ -116,9 +116,8 @@ def test_a_local_server_that_wants_a_key_gets_the_one_that_is_meant_for_it(
 
 
 def test_where_nothing_listens_it_says_so(root: Path, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    done = run(root, tmp_path, "local_server.py", "qwen3", f"http://127.0.0.1:{port}/v1")
+    with nobody_listens() as port:
+        done = run(root, tmp_path, "local_server.py", "qwen3", f"http://127.0.0.1:{port}/v1")
     assert (done.returncode, done.stdout) == (1, "")
     assert f"127.0.0.1:{port} cannot be reached: nothing listens there" in done.stderr
     assert "Is a server running at" in done.stderr
@@ -137,7 +136,7 @@ def test_research_splits_into_subtasks_and_a_second_run_is_free(root: Path, tmp_
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert tree.returncode == 0, tree.stderr

@@ -27,7 +27,7 @@ def run(folder: Path, source: str, *, crash: bool = False) -> "subprocess.Comple
     if crash:
         env["CRASH"] = "1"
     return subprocess.run(
-        [sys.executable, "refund.py"], cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "refund.py"], cwd=folder, env=env, capture_output=True, text=True, timeout=240, check=False
     )
 
 
@@ -35,7 +35,7 @@ def typed(folder: Path, line: str) -> "subprocess.CompletedProcess[str]":
     """A line as a shell would run it, comment and all."""
     words = shlex.split(line, comments=True)
     program = Path(sys.executable).with_name(words[0])
-    return subprocess.run([program, *words[1:]], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([program, *words[1:]], cwd=folder, capture_output=True, text=True, timeout=240, check=False)
 
 
 def approved(folder: Path, source: str) -> None:

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from loopback import free_port
 from wakeful.contracts.tools import Principal
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
@@ -68,9 +69,7 @@ def ctx(
 @contextmanager
 def running_sdk_server(*options: str) -> Iterator[str]:
     """`sdk_server.py` at a URL on this machine, ended with the block."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = free_port()
     command = [sys.executable, str(HERE / "sdk_server.py"), "http", str(port), *options]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:

@@ -9,7 +9,7 @@ from wakeful.contracts.events import ModelFailed
 from wakeful.ports import Model
 from wakeful.providers.wire.http import Timeouts
 
-SOON = Timeouts(connect=10, first_byte=0.4, between_chunks=0.4, whole=10)
+SOON = Timeouts(connect=20, first_byte=3, between_chunks=3, whole=60)
 """For a server that stalls: everything else on this machine answers much sooner."""
 
 

@@ -164,7 +164,7 @@ async def test_an_event_that_is_no_json_ends_the_candidate(llmock: "LLMock", wir
 
 @EVERY_FORMAT
 async def test_a_stream_that_stalls_is_given_up(llmock: "LLMock", wire: WireFormat) -> None:
-    llmock.stall(after_chunks=3, seconds=5).reply(LONG, times=2)
+    llmock.stall(after_chunks=3, seconds=20).reply(LONG, times=2)
     result = await asked(agent_on(model_at(llmock, wire, timeouts=SOON)), "Hello")
     assert result.output == LONG
     assert lost(result) == [("timeout", "body", 1, "retry")]
@@ -173,7 +173,7 @@ async def test_a_stream_that_stalls_is_given_up(llmock: "LLMock", wire: WireForm
 
 @EVERY_FORMAT
 async def test_a_first_token_that_does_not_come_is_given_up(llmock: "LLMock", wire: WireFormat) -> None:
-    llmock.slow_first_token(2).reply(LONG, times=2)
+    llmock.slow_first_token(20).reply(LONG, times=2)
     result = await asked(agent_on(model_at(llmock, wire, timeouts=SOON)), "Hello")
     assert result.output == LONG
     ((kind, _, attempt, disposition),) = lost(result)

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from loopback import free_port
 from mcp_peers.asking import QUICK, Progress, ctx, named, names, reasons
 from wakeful.contracts.content import Image, Text
 from wakeful.tools.mcp.source import McpSource, from_mcp
@@ -32,9 +32,7 @@ def where(request: pytest.FixtureRequest, program: list[str]) -> Iterator[dict[s
     if request.param == "stdio":
         yield {"command": [*program, "stdio"]}
         return
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [*program, "streamableHttp"],
         env={**os.environ, "PORT": str(port)},

@@ -10,7 +10,7 @@ HEAVY = {"pydantic", "typer", "rich", "mcp", "fastapi", "textual", "jsonschema",
 def loaded_by(program: str) -> set[str]:
     """The modules in a fresh interpreter after a program, without what plugins of this test run bring."""
     program += "\nimport sys, json; print('LOADED ' + json.dumps(sorted(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240, check=True)
     line = next(line for line in reversed(done.stdout.splitlines()) if line.startswith("LOADED "))
     return set(json.loads(line.removeprefix("LOADED ")))
 

@@ -27,7 +27,7 @@ def test_a_mark_holds_one_to_four_rules_written_as_rules_are(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     if complaint is None:

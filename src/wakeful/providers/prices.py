@@ -116,6 +116,13 @@ def own_prices(table: object, where: str) -> dict[str, Listed]:
     return {str(model): _own_price(each, f"{where} prices.{model}") for model, each in table.items()}
 
 
+def price_in_code(table: object, where: str) -> Listed:
+    """One such table, given in code."""
+    if not isinstance(table, Mapping):
+        raise InvalidConfig(f"{where} is {table!r}", 'Write {"input": "3", "output": "15"}.')
+    return _own_price(table, where)._replace(list_name=IN_CODE)
+
+
 def _own_price(table: Mapping[str, Any], where: str) -> Listed:
     for name in table:
         if name not in (*_AMOUNTS, "as_of"):

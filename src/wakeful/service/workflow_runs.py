@@ -58,7 +58,7 @@ async def run_workflow(
     graph = saved.graph if saved is not None else workflow
     assert isinstance(graph, WorkflowGraph)
     registry.check(graph)
-    named_agents(graph, request.agents)
+    named_agents(graph, request.agents, request.deps)
     text = request.prompt if isinstance(request.prompt, str) and request.prompt else None
     wrong = wrong_inputs(graph, inputs or {}, text)
     for name, reason in wrong.items():

@@ -51,7 +51,7 @@ def process(folder: Path) -> Wakeful:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
         return Done(done.returncode, done.stdout, done.stderr)

@@ -311,7 +311,7 @@ def at_a_terminal(folder: Path, arguments: Sequence[str], answers: Sequence[tupl
     os.close(theirs)
     seen, left = "", list(answers)
     position = 0
-    while select.select([ours], [], [], 30)[0]:
+    while select.select([ours], [], [], 120)[0]:
         try:
             piece = os.read(ours, 65536)
         except OSError:  # the other end is closed
@@ -323,7 +323,7 @@ def at_a_terminal(folder: Path, arguments: Sequence[str], answers: Sequence[tupl
     assert child.stdout is not None
     out = child.stdout.read().decode()
     child.stdout.close()
-    code = child.wait(timeout=60)
+    code = child.wait(timeout=240)
     os.close(ours)
     assert left == [], f"never asked: {left}\n{seen}"
     return code, out, seen

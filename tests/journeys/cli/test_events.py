@@ -99,7 +99,7 @@ def test_following_shows_what_is_stored_then_what_another_process_writes_and_end
         if seen[-1] == "tool.started":  # as far as the log goes: now it may go on
             (folder / "go").touch()
     following.stdout.close()
-    assert (following.wait(timeout=60), running.wait(timeout=60)) == (0, 0)
+    assert (following.wait(timeout=240), running.wait(timeout=240)) == (0, 0)
     assert running.stdout is not None
     running.stdout.close()
     assert (seen[0], seen[-1]) == ("message.admitted", "turn.completed")

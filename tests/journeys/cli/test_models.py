@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import Wakeful
+from loopback import nobody_listens
 from provider_server import (
     Answer,
     ProviderServer,
@@ -230,10 +231,10 @@ def test_what_goes_wrong_is_told_so_that_a_person_can_act(
 def test_an_address_where_nothing_listens_is_named_with_where_it_came_from(
     wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-    monkeypatch.setenv("VLLM_BASE_URL", f"http://{address}/v1")
-    done = wakeful("models", "test", "vllm:qwen3")
+    with nobody_listens() as port:
+        address = f"127.0.0.1:{port}"
+        monkeypatch.setenv("VLLM_BASE_URL", f"http://{address}/v1")
+        done = wakeful("models", "test", "vllm:qwen3")
     assert done.code == 1
     assert f"{address} cannot be reached: nothing listens there" in done.out
     assert "comes from: VLLM_BASE_URL" in done.out

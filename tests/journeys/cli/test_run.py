@@ -202,7 +202,7 @@ def test_ctrl_c_says_how_to_go_on_and_that_goes_on(process: Wakeful, folder: Pat
         assert child.poll() is None
         time.sleep(0.01)
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=240)
     assert (child.returncode, out) == (130, "")
     typed = err.split("stopped; to go on with it: wakeful ")[1].split()
     assert typed[0] == "resume"
@@ -218,7 +218,7 @@ def test_somebody_at_a_terminal_sees_the_steps_with_secrets_hidden(folder: Path)
     )
     os.close(theirs)
     seen = b""
-    while select.select([ours], [], [], 30)[0]:
+    while select.select([ours], [], [], 120)[0]:
         try:
             piece = os.read(ours, 65536)
         except OSError:  # the other end is closed
@@ -229,7 +229,7 @@ def test_somebody_at_a_terminal_sees_the_steps_with_secrets_hidden(folder: Path)
     assert child.stdout is not None
     out = child.stdout.read()
     child.stdout.close()
-    assert child.wait(timeout=60) == 0
+    assert child.wait(timeout=240) == 0
     os.close(ours)
     shown = seen.decode()
     assert out == b"Done \\x1b[31mred.\n"

@@ -238,7 +238,7 @@ async def test_a_turn_that_died_while_it_stopped_tells_the_provider_when_it_is_t
     (agent_id,) = memory.agents
     applied = next(entry.seq for entry in result.facts() if isinstance(entry.fact.event, TurnInterruptApplied))
     model, store = Working(endless=True), MemoryStore(cut(memory, agent_id, applied))
-    again = await asyncio.wait_for(resume(store, result.turn_id, [agent(model)]), 20)
+    again = await asyncio.wait_for(resume(store, result.turn_id, [agent(model)]), 60)
     assert again.status == "cancelled"
     assert model.asked[-1] == "abandon resp_1"
     assert "respond" not in model.asked

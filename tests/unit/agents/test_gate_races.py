@@ -12,7 +12,10 @@ from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.mediation.locks import LockTable
 from wakeful.ports import ActionRow, Claim
 from wakeful.service import approvals
+from wakeful.service.requests import RunRequest
+from wakeful.service.turns import run_turn
 from wakeful.store.memory import Memory, MemoryStore
+from wakeful.testing import FixedClock
 from wakeful.testing.wrapped_store import WrappedStore
 
 EXPIRY = 2.0
@@ -20,7 +23,7 @@ EXPIRY = 2.0
 
 async def asked_about(store: MemoryStore) -> ActionRow:
     """What a person is asked, as soon as it is on record."""
-    for _ in range(20_000):
+    for _ in range(60_000):
         if rows := await store.actions(pending_only=True):
             return rows[0]
         await asyncio.sleep(0.001)
@@ -50,16 +53,17 @@ async def test_a_call_that_leaves_the_gate_while_the_turn_is_folded_again_runs_o
     assert locks.try_claim("somebody", ["till"])
     tools = [world.tool(), world.tool("book", locks=["till"])]
     support = agent(tools, calls("refund", "book"), hitl_tools=["refund"], approval_expiry=EXPIRY)
-    task = asyncio.create_task(run(support, "go", store=MemoryStore(memory), key="k"))
+    clock, request = FixedClock(), RunRequest(support, "go", key="k")
+    task = asyncio.create_task(run_turn(runtime(MemoryStore(memory), clock=clock), request))
     store = MemoryStore(memory)
     waiting = await asked_about(store)
     task.cancel()  # the process ends while one call waits for a person and the other for a lock
     await asyncio.wait({task})
     assert world.names == []
-    crossing = Crossing(store, locks, waiting.action_id)
-    await asyncio.sleep(max(0, waiting.expires_at - crossing.outside.clock.now()) / 1_000_000 + 0.01)
+    crossing = Crossing(store, locks, waiting.action_id, clock)
+    clock.advance(EXPIRY + 1)
     async with asyncio.timeout(60):
-        result = await run(support, "go", store=crossing, key="k")
+        result = await run_turn(runtime(crossing, clock=clock), request)
     assert crossing.crossed == ["expired elsewhere", "lock is free"], "the story was another one"
     assert result.output == "done" and world.names == ["book"]
     check_ends(result.facts())
@@ -129,10 +133,10 @@ class Crossing(WrappedStore):
     """Somebody outside says that an approval's time is over just before the turn does. While the turn is folded again
     for that, a call gets the lock it waits for."""
 
-    def __init__(self, inner: MemoryStore, locks: LockTable, action_id: str) -> None:
+    def __init__(self, inner: MemoryStore, locks: LockTable, action_id: str, clock: FixedClock) -> None:
         super().__init__(inner)
         self.crossed: list[str] = []
-        self.outside = runtime(inner)
+        self.outside = runtime(inner, clock=clock)
         self._locks, self._action_id = locks, action_id
 
     async def append(

@@ -196,15 +196,28 @@ async def test_a_calls_facts_are_its_beginning_its_progress_and_one_end() -> Non
     assert 0 <= metadata.execution_time_ms <= (metadata.completed_at - metadata.started_at) * 1000 + 1
 
 
+async def _has_ended(store: MemoryStore, name: str) -> bool:
+    events = [entry.fact.event for each in await store.agents() for entry in await store.read(each)]
+    return any(isinstance(event, ToolResult) and event.tool_name == name for event in events)
+
+
 @pytest.mark.spec("CTL-META-11")
 async def test_the_time_inside_a_tool_is_measured_for_each_call_alone() -> None:
+    store = MemoryStore()
+
     @tool(effect="pure")
-    async def waits(seconds: float) -> str:
-        await asyncio.sleep(seconds)
+    async def slow() -> str:
+        while not await _has_ended(store, "quick"):  # noqa: ASYNC110  (it is in the log, and nowhere else)
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.06)
         return "ok"
 
-    script = scripted([calls(("waits", {"seconds": 0.06}), ("waits", {"seconds": 0}), "nowhere"), "done"])
-    result = await run(Agent("any", script, tools=[waits]), "go")
+    @tool(effect="pure")
+    async def quick() -> str:
+        return "ok"
+
+    script = scripted([calls("slow", "quick", "nowhere"), "done"])
+    result = await run(Agent("any", script, tools=[slow, quick]), "go", store=store)
     times = {
         entry.fact.call_id: entry.fact.event.metadata.execution_time_ms
         for entry in result.facts()

@@ -22,7 +22,8 @@ from wakeful.contracts.events import (
     TurnInterruptApplied,
     UnknownResolved,
 )
-from wakeful.decisions.state import TurnState, evolve
+from wakeful.decisions.evolving.one_fact import evolve
+from wakeful.decisions.state import TurnState
 from wakeful.ports import Admitted, Claim, ModelRequest, Store
 from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest
@@ -82,17 +83,19 @@ async def test_a_keyed_tool_that_runs_out_of_time_twice_is_unknown() -> None:
 
 
 async def test_a_keyed_tool_whose_thread_is_still_busy_is_not_run_a_second_time_beside_it() -> None:
-    go_on = threading.Event()
+    go_on, inside = threading.Event(), threading.Event()
     begun: list[int] = []
 
     @tool(effect="keyed", timeout=0.3)
     def act(ctx: RunContext[None]) -> str:
         begun.append(ctx.attempt)
-        go_on.wait(30)
+        inside.set()
+        go_on.wait(60)
         return "late"
 
     store = MemoryStore()
     result = await run(Agent("any", scripted([calls("act"), "done"]), tools=[act]), "go", store=store)
+    assert await asyncio.to_thread(inside.wait, 30)
     assert begun == [1] and [call.tool for call in result.unknown] == ["act"]
     go_on.set()
     await until_known(store)
@@ -334,7 +337,7 @@ async def test_a_store_that_is_full_ends_the_run_with_an_error_and_it_can_be_res
     reply: Any = "done" if what == "a result" else {"text": large}
     agent = Agent("any", scripted([calls("act"), reply], leftover="ignore"), tools=[act])
     with pytest.raises(StoreFull):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await run(agent, "go", store=FullStore(inner), key="k")
     result = await run(agent, "go", store=inner, key="k")
     assert result.status == "completed"

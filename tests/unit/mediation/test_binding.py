@@ -339,6 +339,6 @@ class Lost(Pay):
 
 async def test_a_question_that_cannot_be_put_is_a_failure_and_not_a_wait_without_an_end() -> None:
     clerk = agent([Lost([])], (("pay", ARGUMENTS),))
-    result = await asyncio.wait_for(run(clerk, "go", store=MemoryStore()), 20)
+    result = await asyncio.wait_for(run(clerk, "go", store=MemoryStore()), 60)
     (failed,) = of_kind(result, ToolFailed)
     assert result.output == "done" and "the folder is gone" in failed.message

@@ -198,6 +198,17 @@ TO_CONNECT = Timeouts(connect=SHORT, first_byte=20, between_chunks=20, whole=40)
 TO_TAKE = Timeouts(connect=20, first_byte=20, between_chunks=SHORT, whole=40)
 IN_ALL = Timeouts(connect=20, first_byte=20, between_chunks=20, whole=SHORT * 2)
 
+
+def longer(timeouts: Timeouts, times: int) -> Timeouts:
+    """The same limits, each so many times as long."""
+    return Timeouts(
+        connect=timeouts.connect * times,
+        first_byte=timeouts.first_byte * times,
+        between_chunks=timeouts.between_chunks * times,
+        whole=timeouts.whole * times,
+    )
+
+
 BEFORE_THE_ANSWER = [
     Case("connect", "refused", "connection", "connect"),
     Case("connect", "stall", "timeout", "connect", timeouts=TO_CONNECT),

@@ -34,6 +34,7 @@ from .faulty_servers import (
     going_wrong,
     in_chunk,
     in_the_stream,
+    longer,
 )
 from .wire.servers import serving
 
@@ -52,12 +53,16 @@ async def turn(models: list[Model], prompt: str = "Say it.", *, stream: bool = T
 
 async def faced(case: Case, wire: WireFormat, certificate: ssl.SSLContext) -> None:
     """Meet a fault with and without another model, and hold both ends against the rules."""
-    async with going_wrong(case, wire, certificate) as url:
-        model = wire.model(url, timeouts=case.timeouts)
-        helped, alone = await asyncio.gather(
-            turn([model, scripted(["from the other"])], case.prompt, stream=case.stream),
-            turn([model], case.prompt, stream=case.stream),
-        )
+    for times in (1, 5, 25):
+        async with going_wrong(case, wire, certificate) as url:
+            model = wire.model(url, timeouts=longer(case.timeouts, times))
+            helped, alone = await asyncio.gather(
+                turn([model, scripted(["from the other"])], case.prompt, stream=case.stream),
+                turn([model], case.prompt, stream=case.stream),
+            )
+        lost = of_kind(helped, ModelFailed) + of_kind(alone, ModelFailed)
+        if not any(each.failure_kind == "timeout" and each.stage != case.stage for each in lost):
+            break  # else the time was over before the fault was reached: once more, with more of it
     attempts = 3 if case.kind in RETRYABLE else 1
     retries = [(attempt, "retry") for attempt in range(1, attempts)]
     check_lost(case, helped, model.ref, [*retries, (attempts, "fallback")])

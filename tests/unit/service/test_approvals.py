@@ -394,7 +394,7 @@ NOT_A_YES = [
 @pytest.mark.parametrize("approver", NOT_A_YES)
 async def test_whatever_is_not_a_clear_yes_is_a_no(approver: Any) -> None:
     world, store = World(), MemoryStore()
-    result = await asyncio.wait_for(run(shop(world, "look"), "go", store=store, approver=approver), 20)
+    result = await asyncio.wait_for(run(shop(world, "look"), "go", store=store, approver=approver), 60)
     assert (result.status, world.names) == ("completed", ["look"])
     (row,) = await store.actions()
     assert (row.status, row.decided_by) == ("rejected", "approver")
@@ -407,7 +407,7 @@ async def test_whatever_is_not_a_clear_yes_is_a_no(approver: Any) -> None:
 async def test_only_an_explicit_yes_executes() -> None:
     world = World()
     for approver in (*NOT_A_YES, saying(None)):
-        await asyncio.wait_for(run(shop(world), "go", store=MemoryStore(), approver=approver), 20)
+        await asyncio.wait_for(run(shop(world), "go", store=MemoryStore(), approver=approver), 60)
     assert world.done == [], "an answer nobody knows, an empty one, an end of file, a lost connection, an error"
     memory = Memory()
     first = await asked(shop(world), MemoryStore(memory))
@@ -452,7 +452,7 @@ async def test_an_approver_that_hangs_is_overtaken_by_the_end_of_the_approval() 
     await hangs.wait()
     await clock.somebody_sleeps()
     clock.advance(61)
-    result = await asyncio.wait_for(running, 20)
+    result = await asyncio.wait_for(running, 60)
     assert (result.status, world.done) == ("completed", [])
     assert [(row.status, row.decided_by) for row in await store.actions()] == [("timed_out", "runtime")]
     let_go.set()
@@ -483,7 +483,7 @@ async def test_two_calls_are_asked_about_together_and_each_gets_its_own_answer()
         return approval.arguments["order"] == "B"
 
     support = agent([world.tool()], (("refund", {"order": "A"}), ("refund", {"order": "B"})), hitl_tools=["refund"])
-    result = await asyncio.wait_for(run(support, "go", store=store, approver=approver), 20)
+    result = await asyncio.wait_for(run(support, "go", store=store, approver=approver), 60)
     assert [arguments["order"] for _, arguments in world.done] == ["B"]
     assert [item.is_error for item in answers(result)] == [True, False]
     await check_replay(store, result)
@@ -596,7 +596,7 @@ async def test_cancelling_a_run_that_somebody_runs_withdraws_what_it_asked() -> 
     await busy.wait()
     (row,) = await store.turns()
     assert await cancel(store, row.turn_id)
-    result = await asyncio.wait_for(running, 20)
+    result = await asyncio.wait_for(running, 60)
     assert (result.status, world.done) == ("cancelled", [])
     (record,) = await service.approvals(runtime(store), pending_only=False)
     assert (record.status, record.resolver, record.reason) == ("rejected", "runtime", "run_cancelled")

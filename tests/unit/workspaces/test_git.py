@@ -16,7 +16,7 @@ ENVIRON = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "GIT_CONFIG_NOSYSTEM"
 
 def git(root: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
     """Git as anybody would run it."""
-    return subprocess.run(["git", *args], cwd=root, env=ENVIRON, capture_output=True, timeout=60, check=False)
+    return subprocess.run(["git", *args], cwd=root, env=ENVIRON, capture_output=True, timeout=240, check=False)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_what_a_repository_plants_does_not_run(repository: Path, name: str) -> N
         pass  # without its editor, transport or helper a command may fail; it must not run them
     assert not trace.exists()
     asks = b"url=https://x.invalid\n\n"  # for the helper
-    subprocess.run(["git", *args], cwd=twin, env=ENVIRON, input=asks, capture_output=True, timeout=60, check=False)
+    subprocess.run(["git", *args], cwd=twin, env=ENVIRON, input=asks, capture_output=True, timeout=240, check=False)
     assert trace.exists(), "git as anybody runs it does run it: the trap was real"
 
 

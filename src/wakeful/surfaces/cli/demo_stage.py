@@ -26,7 +26,7 @@ from wakeful.surfaces.cli.problems import NeedsPerson
 from wakeful.surfaces.cli.shown import plain
 
 KILLED = -signal.SIGKILL
-COMMAND_SECONDS = 60
+COMMAND_SECONDS = 120
 KeepOption: TypeAlias = Annotated[
     bool, typer.Option("--keep/--no-keep", help="Leave the folder there, to go on trying.")
 ]

@@ -66,6 +66,7 @@ COMMANDS = {
     "requests submit": Command("requests_end", "requests submit ID JSON", "give the client's answer", "submit"),
     "requests timeout": Command("requests_end", "requests timeout ID", "no client will answer it", "timeout"),
     "requests cancel": Command("requests_end", "requests cancel ID", "nobody wants the answer any more", "cancel"),
+    "status": Command("status", "status [AGENT]", "how agents stand, and the tokens they have used"),
     "events": Command("events", "events [TURN]", "the newest turns, or the log of one (--follow)"),
     "events validate": Command("events_validate", "events validate [FILE]", "hold a log to the published schema"),
     "tree": Command("tree", "tree [TURN]", "what a turn did, call inside call"),
@@ -110,9 +111,8 @@ GROUPS = {
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (
-        "events", "events validate", "tree", "tools", "why", "context", "replay", "cost", "budget", "budget grant",
-        "debug prompt",
-        "debug latency", "doctor", "schema",
+        "status", "events", "events validate", "tree", "tools", "why", "context", "replay", "cost", "budget",
+        "budget grant", "debug prompt", "debug latency", "doctor", "schema",
     ),
 }  # fmt: skip
 FAMILIES = ("debug", "package")

@@ -23,7 +23,7 @@ from wakeful.surfaces.cli.options import (
 from wakeful.surfaces.cli.places import store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, unreadable
 from wakeful.surfaces.cli.shown import json_text, out, plain
-from wakeful.surfaces.cli.workflow_code import WorkflowCode, workflow_code
+from wakeful.surfaces.cli.workflow_code import WorkflowCode, with_imported, workflow_code
 
 
 def validate(
@@ -93,4 +93,6 @@ async def _problems(graph: WorkflowGraph, code: WorkflowCode) -> tuple[GraphProb
 
 async def _save(graph: WorkflowGraph, code: WorkflowCode, path: str) -> SavedWorkflow:
     async with opened_store(path) as opened:
-        return await (await workflow_registry(runtime(opened), code.agent, code.agents)).keep(graph)
+        system = runtime(opened)
+        code = await with_imported(system, code)
+        return await (await workflow_registry(system, code.agent, code.agents)).keep(graph)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from background_server import ANSWER, BackgroundServer, background_server
+from loopback import nobody_listens
 from model_requests import a_request
 from responses_wire import WEATHER
 from wakeful.contracts.content import Text
@@ -27,8 +28,11 @@ def server() -> Iterator[BackgroundServer]:
         yield running
 
 
+KEY = "sk-test-0123456789"
+
+
 def model_of(server: BackgroundServer, name: str, **options: Any) -> OpenAIResponses:
-    return OpenAIResponses(name, base_url=f"{server.url}/v1", api_key="sk-test-0123456789", **options)
+    return OpenAIResponses(name, base_url=f"{server.url}/v1", api_key=KEY, **options)
 
 
 def request_of(ids: list[str] | None = None, *, stream: bool = True, **settings: Any) -> Any:
@@ -141,10 +145,9 @@ async def test_nobody_waits_for_ever(server: BackgroundServer) -> None:
 
 
 async def test_a_provider_that_is_not_heard_of_any_more_is_a_lost_attempt() -> None:
-    patience = Timeouts(between_chunks=0.4, connect=5)
-    with background_server() as server:
-        model = model_of(server, "steady", timeouts=patience)
-    with pytest.raises(ModelFailure, match="nothing listens there") as lost:
+    patience = Timeouts(between_chunks=0.4, connect=20)
+    with nobody_listens() as port, pytest.raises(ModelFailure, match="nothing listens there") as lost:
+        model = OpenAIResponses("steady", base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY, timeouts=patience)
         await everything(model.reattach(request_of(), "resp_1"))
     assert (lost.value.kind, lost.value.stage) == ("connection", "connect")
 

@@ -6,17 +6,18 @@ import pickle
 import subprocess
 import sys
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import httpx2
 import pytest
 
+from loopback import nobody_listens
 from wakeful.contracts.errors import ModelFailure
 from wakeful.providers.wire.http import HttpTransport, Timeouts
 from wakeful.providers.wire.loop_client import close_shared_client, shared_client
 from wakeful.providers.wire.redact import Secret
 
-from .servers import Conversation, Server, serving
+from .servers import Conversation, Server, once_it_comes_that_far, serving
 
 KEY = "sk-very-secret-0123456789"
 HEADERS = {"authorization": f"Bearer {KEY}", "accept": "text/event-stream"}
@@ -44,6 +45,16 @@ async def failure_of(attempt: object) -> ModelFailure:
     assert KEY not in shown
     assert caught.value.__cause__ is None and caught.value.__context__ is None
     return caught.value
+
+
+async def timeout_of(
+    url: str, limit: str, stage: str, ask: Callable[..., Awaitable[object]] | None = None
+) -> ModelFailure:
+    """How a request fails that gets little of one kind of time."""
+    return await once_it_comes_that_far(
+        lambda seconds: failure_of((ask or asked)(url, transport(**{limit: seconds}))),
+        lambda failure: failure.stage == stage,
+    )
 
 
 async def test_the_body_is_sent_in_pieces_and_arrives_whole_with_its_length() -> None:
@@ -112,9 +123,9 @@ async def test_a_server_that_holds_its_stream_open_after_the_last_event_holds_up
 
 
 async def test_nothing_listening_is_a_connection_failure_that_names_the_host() -> None:
-    async with serving(lambda peer: asyncio.sleep(0)) as server:
-        url = server.url
-    failure = await failure_of(asked(f"{url}/v1/x?key={KEY}"))
+    with nobody_listens() as port:
+        url = f"http://127.0.0.1:{port}"
+        failure = await failure_of(asked(f"{url}/v1/x?key={KEY}"))
     assert (failure.kind, failure.stage, failure.status) == ("connection", "connect", None)
     assert url.removeprefix("http://") in failure.message
     assert "nothing listens there" in failure.message
@@ -186,7 +197,7 @@ async def test_an_answer_that_does_not_begin_in_time_is_a_timeout() -> None:
         await peer.until_left()
 
     async with serving(talk) as server:
-        failure = await failure_of(asked(server.url, transport(first_byte=0.3)))
+        failure = await timeout_of(server.url, "first_byte", "headers")
         await server.left.wait()
     assert (failure.kind, failure.stage) == ("timeout", "headers")
     assert "did not begin to answer" in failure.message
@@ -201,7 +212,7 @@ async def test_headers_that_trickle_do_not_get_more_time_than_headers_that_do_no
             await asyncio.sleep(0.01)
 
     async with serving(talk) as server:
-        failure = await failure_of(asked(server.url, transport(first_byte=0.3)))
+        failure = await timeout_of(server.url, "first_byte", "headers")
     assert (failure.kind, failure.stage) == ("timeout", "headers")
 
 
@@ -263,7 +274,7 @@ async def test_a_stall_between_chunks_is_a_timeout_and_closes_the_connection() -
         await peer.until_left()
 
     async with serving(talk) as server:
-        failure = await failure_of(events(server.url, transport(between_chunks=0.05)))
+        failure = await timeout_of(server.url, "between_chunks", "body", events)
         await server.left.wait()
     assert (failure.kind, failure.stage) == ("timeout", "body")
     assert "stopped in the middle" in failure.message
@@ -273,11 +284,11 @@ async def test_the_first_piece_may_take_longer_than_the_ones_after_it() -> None:
     async def talk(peer: Conversation) -> None:
         await peer.request()
         await peer.start_chunks()
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(1)
         await peer.last_chunk(b"data: 1\n\n")
 
     async with serving(talk) as server:
-        assert await events(server.url, transport(first_byte=60, between_chunks=0.02)) == [b"1"]
+        assert await events(server.url, transport(first_byte=60, between_chunks=0.4)) == [b"1"]
 
 
 async def test_a_stream_that_trickles_for_ever_ends_at_the_whole_timeout() -> None:
@@ -289,7 +300,7 @@ async def test_a_stream_that_trickles_for_ever_ends_at_the_whole_timeout() -> No
             await asyncio.sleep(0.01)
 
     async with serving(talk) as server:
-        failure = await failure_of(events(server.url, transport(whole=0.15)))
+        failure = await timeout_of(server.url, "whole", "body", events)
     assert (failure.kind, failure.stage) == ("timeout", "body")
 
 
@@ -399,7 +410,6 @@ async def test_cancelling_closes_the_connection(when: str) -> None:
     async with serving(talk) as server:
         task = asyncio.create_task(events(server.url))
         await arrived.wait()
-        await asyncio.sleep(0.01)
         assert not server.left.is_set()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

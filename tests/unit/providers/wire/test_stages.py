@@ -10,12 +10,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from loopback import nobody_listens
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import FailureKind, Stage
 from wakeful.providers.wire.failures import from_exception
 from wakeful.providers.wire.http import HttpTransport, Timeouts
 
-from .servers import Conversation, serving
+from .servers import Conversation, once_it_comes_that_far, serving
 
 LONG = b"x" * 16_000_000
 """More than the buffers between two programs hold."""
@@ -107,7 +108,16 @@ async def never_the_body(peer: Conversation) -> None:
 
 
 Talk = Callable[[Conversation], Awaitable[None]]
-BRIEF = Timeouts(connect=20, first_byte=0.5, between_chunks=0.5, whole=30)
+
+
+async def in_brief(url: str, stage: Stage, *, silent: bool = False) -> tuple[FailureKind, Stage, str]:
+    """How a request ends that does not get its answer in time, if it got as far as this."""
+
+    def ask(seconds: float) -> Awaitable[tuple[FailureKind, Stage, str]]:
+        brief = Timeouts(connect=20, first_byte=seconds, between_chunks=seconds, whole=60)
+        return lost(url, silent=silent, timeouts=brief)
+
+    return await once_it_comes_that_far(ask, lambda told: told[1] == stage)
 
 
 @pytest.mark.parametrize("silent", [False, True], ids=["told", "silent"])
@@ -127,7 +137,6 @@ BRIEF = Timeouts(connect=20, first_byte=0.5, between_chunks=0.5, whole=30)
         (reset_in_the_body, {}, "stream_interrupted", "body", "ReadError"),
         (short_body, {}, "stream_interrupted", "body", "RemoteProtocolError"),
         (broken_encoding, {}, "invalid_response", "body", "DecodingError"),
-        (never_the_body, {"timeouts": BRIEF}, "timeout", "body", "TimeoutError"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
@@ -138,17 +147,21 @@ async def test_every_exception_is_told_at_the_stage_it_belongs_to(
         assert await lost(server.url, silent=silent, **options) == (kind, stage, name)
 
 
+@pytest.mark.parametrize("silent", [False, True], ids=["told", "silent"])
+async def test_an_answer_that_does_not_go_on_is_told_at_the_body(silent: bool) -> None:
+    async with serving(never_the_body) as server:
+        assert await in_brief(server.url, "body", silent=silent) == ("timeout", "body", "TimeoutError")
+
+
 async def test_an_answer_that_does_not_begin_is_told_at_the_headers() -> None:
     async with serving(never) as server:
-        assert await lost(server.url, timeouts=BRIEF) == ("timeout", "headers", "TimeoutError")
+        assert await in_brief(server.url, "headers") == ("timeout", "headers", "TimeoutError")
 
 
 @pytest.mark.parametrize("silent", [False, True], ids=["told", "silent"])
 async def test_nobody_there_is_told_while_connecting(silent: bool) -> None:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        assert await lost(url, silent=silent) == ("connection", "connect", "ConnectError")
+    with nobody_listens() as port:
+        assert await lost(f"http://127.0.0.1:{port}", silent=silent) == ("connection", "connect", "ConnectError")
 
 
 @pytest.mark.parametrize("silent", [False, True], ids=["told", "silent"])

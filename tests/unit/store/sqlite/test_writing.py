@@ -62,7 +62,7 @@ async def test_a_turn_that_is_alone_does_not_keep_the_loop_for_itself(path: Path
 
 
 async def test_a_lock_held_elsewhere_is_waited_for_without_blocking_the_loop(path: Path) -> None:
-    store = await SqliteStore.open(path)
+    store = await SqliteStore.open(path, patience=60)
     claim = await claimed(store)
     elsewhere = apsw.Connection(str(path))
     elsewhere.execute("BEGIN IMMEDIATE")
@@ -126,7 +126,7 @@ async def test_the_log_stays_short_under_load(path: Path) -> None:
         if step % 50 == 0:
             longest = max(longest, size(path, "-wal"))
     await store.close()
-    assert longest < 8_000_000
+    assert longest < 16_000_000, "without a checkpoint it would be half as long again"
     assert size(path, "-wal") == 0
     assert size(path) < 1_000_000
 

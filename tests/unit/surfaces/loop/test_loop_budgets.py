@@ -159,16 +159,23 @@ class Slow(Host):
 
 @pytest.mark.spec("API-BUD-08", "API-CORE-10")
 async def test_the_wall_clock_is_looked_at_before_a_turn_and_bounds_a_call_that_runs() -> None:
-    slow = Slow(calling(search()), {"content": "never"})
-    began = datetime.now(UTC)
-    result = await slow.mediated(budgets=[IterationBudget("wall_clock_seconds", 1)])
+    for seconds in (1, 5, 25):
+        slow = Slow(calling(search()), {"content": "never"})
+        began = datetime.now(UTC)
+        result = await slow.mediated(budgets=[IterationBudget("wall_clock_seconds", seconds)])
+        if slow.stopped:
+            break  # else the time was over before the call began, on a machine that is too busy
     assert (slow.stopped, len(slow.seen)) == (True, 1), "the call was not waited for"
     assert (result.status, result.budget) == ("budget_exceeded", "wall_clock_seconds")
     (payload,) = slow.payloads("budget_exceeded")
-    assert (payload["budget"], payload["dimension"], payload["ceiling"]) == ("wall_clock_seconds", "wall_clock", 1)
+    assert (payload["budget"], payload["dimension"], payload["ceiling"]) == (
+        "wall_clock_seconds",
+        "wall_clock",
+        seconds,
+    )
     (context,) = slow.call_contexts
     assert context["cancelled"].is_set()
-    assert timedelta(0) < context["deadline"] - began < timedelta(seconds=60)
+    assert timedelta(0) < context["deadline"] - began < timedelta(seconds=60 + seconds)
     free = Host(calling(search()), {"content": "done"})
     await free.mediated()
     assert "deadline" not in free.call_contexts[0]

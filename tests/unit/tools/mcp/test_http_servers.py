@@ -4,7 +4,7 @@ import gzip
 import json
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from loopback import nobody_listens
 from mcp_peers.asking import QUICK, ctx, named, names
 from wakeful.contracts.errors import OutcomeUnknown, ToolReported
 from wakeful.tools.mcp.servers import Limits
@@ -225,10 +226,6 @@ async def test_a_proxy_in_the_environment_comes_in_between_nowhere(
 
 
 @pytest.fixture
-def unused_port() -> int:
-    import socket
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
+def unused_port() -> Iterator[int]:
+    with nobody_listens() as port:
+        yield port

@@ -5,7 +5,6 @@ import base64
 import hashlib
 import json
 import logging
-import socket
 import time
 import urllib.request
 from collections.abc import AsyncIterator
@@ -17,6 +16,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from loopback import free_port
 from mcp_peers.asking import QUICK, ctx, named, names
 from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.tools.mcp.failures import NotReached
@@ -121,10 +121,7 @@ def gate(httpserver: HTTPServer) -> Gate:
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        found: int = taken.getsockname()[1]
-        return found
+    return free_port()
 
 
 @pytest.fixture

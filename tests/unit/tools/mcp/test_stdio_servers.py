@@ -311,8 +311,7 @@ async def test_sources_of_the_same_server_share_one_process_and_close_it(odd: Ma
     await one.source.close()
     assert is_alive(server)
     await other.source.close()
-    assert not is_alive(server)
-    assert not is_alive(hidden)
+    await until(lambda: not is_alive(server) and not is_alive(hidden))
     assert names(await one.source.offer())  # and it can be used again
 
 
@@ -347,7 +346,7 @@ async def test_a_loop_that_ends_without_closing_leaves_no_server(tmp_path: Path)
     assert (done.returncode, done.stdout) == (0, "")
     assert "Warning" not in done.stderr and "Traceback" not in done.stderr, done.stderr
     pids = json.loads(heard.read_text().splitlines()[0])["pids"]
-    assert not any(map(is_alive, pids))
+    await until(lambda: not any(map(is_alive, pids)))
 
 
 def test_of_what_a_server_complains_about_the_end_is_kept() -> None:
