@@ -3,8 +3,8 @@
     python examples/budgeted.py
 
 Runs offline with a scripted model that would go on for ever. Three runs of the same work: with room for four replies
-it ends with an answer; with a limit of money the request that might pass it is never sent; and a tool that may be
-called twice is not called a third time. A stop like that is a result: it says which limit, and keeps what there is.
+it ends with an answer; a tool that may be called twice is not called a third time; and where money is limited, a model
+whose price nobody knows is never asked. A stop like that is a result: it says which limit, and keeps what there is.
 """
 
 from wakeful import Agent, Budget, run_sync, tool
@@ -31,11 +31,11 @@ def reader(request: ModelRequest) -> object:
 agent = Agent(name="reader", model=scripted(reader), instructions="Summarise the report.", tools=[read_page])
 
 if __name__ == "__main__":
-    for name, budget in (
-        ("four replies", Budget(model_calls=4)),
-        ("two pages", Budget(per_tool={"read_page": 2})),
-        ("no money for a model without a price", Budget(usd="0.01")),
+    for name, model, budget in (
+        ("four replies", agent.model, Budget(model_calls=4)),
+        ("two pages", agent.model, Budget(per_tool={"read_page": 2})),
+        ("no money for a model without a price", "ollama:qwen3", Budget(usd="0.01")),
     ):
-        result = run_sync(agent, "What does the report say?", budget=budget)
-        said = result.final_content or "(no words)"
+        result = run_sync(agent, "What does the report say?", model=model, budget=budget)
+        said = result.final_content or result.message or "(no words)"
         print(f"{name}: {result.status} ({result.stop_reason}) after {result.model_calls} replies\n  {said}")

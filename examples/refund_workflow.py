@@ -5,7 +5,8 @@
     wakeful workflow save refund.workflow.json --tools refund_workflow:code
     wakeful workflow run refund --input order=A17 --tools refund_workflow:code
 
-At a terminal the question is put at once. Elsewhere the run rests, and says which command answers it.
+At a terminal the question is put at once. Elsewhere the run rests, and says which commands answer or reject it.
+Its only answer is "yes": whoever does not want it rejects the question, and what depends on it is skipped.
 """
 
 from typing import Any

@@ -16,7 +16,7 @@ SEARCH: dict[str, Any] = {
         "properties": {"q": {"type": "string"}, "api_key": {"type": "string"}, "n": {"type": "integer"}},
         "required": ["q"],
     },
-    "runtime": {"duplicate_policy": "repeatable"},
+    "runtime": {"completion_signal": "progress"},
 }
 CLOCK: dict[str, Any] = {"name": "ability/clock", "source": "static", "description": "Tells the time."}
 
@@ -68,10 +68,17 @@ class Host:
     def payloads(self, name: str) -> list[dict[str, Any]]:
         return [payload for told, payload in self.told if told == name]
 
-    async def run(self, messages: Any = None, **options: Any) -> ConversationResult:
-        loop = ConversationLoop(store=self.store, hooks=self.hooks)
+    @property
+    def loop(self) -> ConversationLoop:
+        return self.loop_with()
+
+    def loop_with(self, **made_with: Any) -> ConversationLoop:
+        return ConversationLoop(store=self.store, hooks=self.hooks, **made_with)
+
+    async def run(self, messages: Any = None, *, loop: Any = None, **options: Any) -> ConversationResult:
+        """`loop` is what the loop itself is made with."""
         given = [{"role": "user", "content": "hello"}] if messages is None else messages
-        return await loop.run(given, self.turn_runner, {"on_event": self.on_event, **options})
+        return await self.loop_with(**(loop or {})).run(given, self.turn_runner, {"on_event": self.on_event, **options})
 
     async def mediated(self, messages: Any = None, **options: Any) -> ConversationResult:
         """With this host's executor and its search tool."""

@@ -32,11 +32,12 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.models import CallAsked
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.tools import ToolError
+from wakeful.decisions.evolving.one_fact import evolve
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.replay import Divergence, Replay
 from wakeful.decisions.retries import dispose
 from wakeful.decisions.secret_values import NO_SECRETS
-from wakeful.decisions.state import TurnState, evolve
+from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import decide
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.outcomes import CallRecord, failed

@@ -179,7 +179,8 @@ PRICES = """
 What an attempt cost is computed from the tokens its provider reported and a price list, and written with the list's
 name, version and day: `cost.recorded` after an attempt, lost ones included when they used tokens, `cost.estimated`
 (the most it can cost) before a request whose answer has a limit. `RunResult.cost_usd` is their sum. What nobody knows
-the price of has neither event, and a `cost_usd` of `None`: unknown is not zero.
+the price of has neither event, and a `cost_usd` of `None`: unknown is not zero. A script
+costs nothing, so a limit in money leaves room for it.
 
 Lists of the sellers ({sellers}) come with the package `genai-prices`, installed version {version}, last checked against
 a seller's page on {day}. They are read from the installed package and never fetched; a newer list is a newer package.

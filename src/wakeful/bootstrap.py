@@ -179,6 +179,13 @@ def resolve_model(choice: "str | Model") -> Model:
     return model_from_reference(choice)
 
 
+def own_price(table: Mapping[str, Any], where: str) -> object:
+    """What somebody says in code that a model costs, as a model carries it. Raises InvalidConfig with the place."""
+    from wakeful.providers.prices import price_in_code
+
+    return price_in_code(table, where)
+
+
 def runtime(
     store: Store,
     *,

@@ -362,8 +362,10 @@ class Store(Protocol):
 
     async def turn_of_key(self, key: str) -> TurnRow | None: ...
 
-    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
-        """Newest first."""
+    async def turns(
+        self, *, open_only: bool = False, limit: int | None = None, agent_id: str | None = None
+    ) -> list[TurnRow]:
+        """Newest first; of one agent, or of all."""
         ...
 
     async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:

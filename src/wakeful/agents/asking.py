@@ -7,9 +7,11 @@ are unique in the turn, and it is stored before anything acts on it. Whatever a 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 from pydantic_core import to_json
 
+from wakeful.agents.low_limits import LowLimits
 from wakeful.agents.replies import check_size, fit
 from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart
@@ -28,6 +30,7 @@ from wakeful.tools.results import clean
 MAX_CALLS_PER_REPLY = 256
 _WORDS = (Text, Thinking)
 _assistant_recorded, _asked = unchecked(AssistantRecorded), unchecked(CallAsked)
+_model_completed = unchecked(ModelCompleted)
 
 
 class Attempt:
@@ -38,6 +41,7 @@ class Attempt:
         "clock",
         "context_build_ms",
         "keep",
+        "low_limits",
         "model",
         "more_candidates",
         "pricing",
@@ -60,6 +64,7 @@ class Attempt:
         show: Callable[[ModelGlimpse], None] | None,
         pricing: Pricing | None = None,
         reattach_to: str | None = None,
+        low_limits: LowLimits | None = None,
     ) -> None:
         self.model = model
         self.request = request
@@ -72,6 +77,7 @@ class Attempt:
         self.pricing = pricing
         self.reattach_to = reattach_to
         """The id of an answer that the provider has, or is making; None for a request that is sent."""
+        self.low_limits = low_limits if low_limits is not None else LowLimits()
         self.waited_ms = 0
         """How long was waited before it was sent."""
 
@@ -85,11 +91,12 @@ class Attempt:
             item = fit(reply.item, self.request.step, used_call_ids)
             stored = await offload(item, self.keep)
             assert isinstance(stored, AssistantItem)
+            # What is not given is not written down either.
+            said: dict[str, Any] = {"continuation": reply.continuation} if reply.continuation else {}
+            if text := item.text:
+                said["text_preview"] = text[:PREVIEW_CHARS]
             recorded = _assistant_recorded(
-                item=stored,
-                calls=tuple([_call_asked(part) for part in stored.calls]),
-                text_preview=item.text[:PREVIEW_CHARS],
-                continuation=reply.continuation,
+                item=stored, calls=tuple([_call_asked(part) for part in stored.calls]), **said
             )
             check_size(recorded)
             if reply.request_metadata:
@@ -106,7 +113,10 @@ class Attempt:
             words = without_secrets(f"{type(bug).__name__}: {bug}", self.model)
             broken = ModelFailure(words, kind="unknown", stage="decode", retryable=False)
             return self._facts_of(broken, started_at, began), None
-        completed = ModelCompleted(
+        more: dict[str, Any] = {"request_metadata": dict(reply.request_metadata)} if reply.request_metadata else {}
+        if lost:
+            more["timeline"] = self._timeline(lost, reply, started_at, began)
+        completed = _model_completed(
             model_ref=self.model.ref,
             attempt=self.request.attempt,
             stop_reason=reply.stop_reason,
@@ -115,12 +125,14 @@ class Attempt:
             provider_round_ms=round((time.perf_counter() - began) * 1000, 3),
             provider_started_at=iso(started_at),
             provider_completed_at=iso(self.clock.now()),
-            request_metadata=reply.request_metadata,
-            timeline=self._timeline(lost, reply, started_at, began) if lost else None,
+            **more,
         )
         tier = reply.request_metadata.get("service_tier")
         costs = self._cost(reply.usage, tier if isinstance(tier, str) else None, started_at)
-        low = quota_low(self.model.ref, self.request.attempt, reply.limits) if reply.limits else None
+        low = None
+        if reply.limits:
+            found = quota_low(self.model.ref, self.request.attempt, reply.limits)
+            low = self.low_limits.crossed(self.model.ref, found, self.clock.now())
         return [completed, *costs, *([low] if low is not None else ()), recorded], item
 
     def cancelled(self, started_at: int, more: str = "") -> ModelFailed:

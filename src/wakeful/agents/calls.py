@@ -246,7 +246,9 @@ class Calls:
         return self._work.spawn(work)
 
     def asks(self, dispatch: Dispatch, wants: ToolAsks) -> AnyEvent:
-        declared = self._work.config.tool(dispatch.declaration.name) or dispatch.declaration
+        call = self._work.state.calls.get(dispatch.call_id)
+        config = call.level.config if call is not None else None  # another agent's, where one works for the turn
+        declared = (config or self._work.config).tool(dispatch.declaration.name) or dispatch.declaration
         self.asked = True
         return asked_from_inside(self._work.gate, dispatch, declared, wants)
 
@@ -256,11 +258,12 @@ class Calls:
 
     def context(self, dispatch: Dispatch, deadline: datetime | None) -> RunContext[Any]:
         work = self._work
+        call = work.state.calls.get(dispatch.call_id)
         return RunContext(
-            work.deps,
+            work.deps if call is None else work.deps_of(call.level),
             context=work.context,
             principal=work.principal,
-            agent=work.config.agent_name,
+            agent=dispatch.agent,
             thread=work.row.thread_id,
             turn_id=work.row.turn_id,
             call_id=dispatch.call_id,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, overload
 from typing_extensions import TypeVar, Unpack
 
 from wakeful.agents import config, gating
+from wakeful.agents.agent_tool import AgentTool
 from wakeful.agents.output import OutputType
 from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
 from wakeful.contracts.budgets import Budget, SpendWindow
@@ -372,9 +373,17 @@ class Agent(Generic[Deps_contra, Out_co]):
         another: Agent[Any, Any] = make(**{**same, **changes})
         return another
 
-    def as_tool(self, *_: Any, **__: Any) -> Tool[Deps_contra]:
-        """An agent as another agent's tool."""
-        raise NotBuiltYet("Agent.as_tool()")
+    def as_tool(self, name: str | None = None, description: str | None = None) -> Tool[Deps_contra]:
+        """This agent as another agent's tool, `agent/NAME`: it works as a child of the turn that calls it.
+
+        It keeps its own model, instructions, tools, policy and hooks, and shares the turn's budget and deps.
+        """
+        if self.planning_enabled:
+            raise NotBuiltYet(
+                f"planning_enabled in an agent that is a tool ({self.name!r})",
+                "only the root of a turn plans: give planning_enabled to the agent that calls this one",
+            )
+        return AgentTool(self, name, description)
 
     # --- as data -------------------------------------------------------------------------------------------------
 

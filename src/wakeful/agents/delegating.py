@@ -47,7 +47,7 @@ from wakeful.decisions.delegation import (
 from wakeful.decisions.levels import Call, ChildEnd, Level
 from wakeful.decisions.planning import PLANNER, read_plan
 from wakeful.decisions.runtime_answers import DELEGATING, FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
-from wakeful.decisions.turn import EndLevel
+from wakeful.decisions.turn import EndLevel, stopped_level
 from wakeful.decisions.workflows.children import agent_child
 from wakeful.decisions.workflows.planning import MAX_TOLD, Correct, GivenUp, judged, planner_instructions
 from wakeful.mediation.gate import Dispatch
@@ -253,7 +253,10 @@ class Delegating:
         if step.level in self._ending:
             return []
         if call.part.name == BUILD_WORKFLOW.name and not step.error:
-            return self._built(level, step, call, parent)
+            stop = self._work.state.stop
+            if self._work.desk is not None or stop is None:
+                return self._built(level, step, call, parent)
+            step = stopped_level(level, stop)  # ended at rest: there is no code to judge the draft, and none to keep it
         ended = self._ended(level, step)
         assert isinstance(ended.event, SubagentCompleted | SubagentFailed)
         if any(job.end is None and job.started.level_id != level.id for job in call.children):

@@ -11,6 +11,9 @@ from wakeful.contracts.events import (
 from wakeful.decisions.levels import Level
 from wakeful.ports import Clock
 
+_ASKED_PEOPLE = (ActionRequired, ActionResolved)
+_ABOUT_ACTIONS = (*_ASKED_PEOPLE, RuntimeToolRequested, RuntimeToolResolved)
+
 
 class FactMaker:
     """Stamps the events of one turn."""
@@ -30,8 +33,6 @@ class FactMaker:
         if level is not None and level.id is not None:
             fact.level, fact.depth = level.id, level.depth
             fact.parent_call_id = level.made_by.call_id if level.made_by is not None else None
-        if isinstance(event, ActionRequired | ActionResolved):
-            fact.action_id = event.action_id
-        elif isinstance(event, RuntimeToolRequested | RuntimeToolResolved):
-            fact.action_id = event.request_id
+        if isinstance(event, _ABOUT_ACTIONS):
+            fact.action_id = event.action_id if isinstance(event, _ASKED_PEOPLE) else event.request_id
         return fact

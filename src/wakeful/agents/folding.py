@@ -26,7 +26,8 @@ from wakeful.contracts.events import (
     TurnStarted,
 )
 from wakeful.contracts.events.context import WindowStart
-from wakeful.decisions.state import TurnState, after, evolve
+from wakeful.decisions.evolving.one_fact import evolve
+from wakeful.decisions.state import TurnState, after
 from wakeful.ports import Store, TurnRow
 
 UNREAD = UserItem(parts=(), origin="runtime")

@@ -21,7 +21,16 @@ from wakeful.contracts.events import (
 )
 from wakeful.decisions.approving import expired
 from wakeful.decisions.levels import Call, Level
-from wakeful.decisions.recovery import CloseUnknown, LoseAttempt, Probe, Reattach, Rerun, resume_cause, settle
+from wakeful.decisions.recovery import (
+    CloseUnknown,
+    LoseAttempt,
+    Probe,
+    Reattach,
+    Rerun,
+    resume_cause,
+    settle,
+    unknown_among,
+)
 from wakeful.mediation.mediator import idempotency_key
 from wakeful.mediation.offloading import arguments_of
 from wakeful.mediation.outcomes import CallRecord, failed, unknown_error
@@ -62,6 +71,16 @@ async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
         if call.is_waiting and call.pending is not None and call.pending.expires_at <= now
     )
     return facts
+
+
+def closed_beforehand(work: TurnWork) -> list[Fact]:
+    """The facts that close what nobody can find out about, and leave the rest of the turn to who takes it up."""
+    closed = [
+        work.fact(_closed(work, call, each.why), call.step, call.call_id, call.level)
+        for each in unknown_among(settle(work.state))
+        for call in (work.state.calls[each.call_id],)
+    ]
+    return [work.fact(TurnResumed(cause="closing")), *closed] if closed else []
 
 
 def _lost_attempt(work: TurnWork, level: Level) -> Fact:

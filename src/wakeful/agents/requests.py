@@ -28,13 +28,14 @@ from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.awareness import advised
 from wakeful.decisions.context import frame_of
+from wakeful.decisions.evolving.models import LAST_CALL
 from wakeful.decisions.injected import shown_tools
 from wakeful.decisions.ledger import Reservation
 from wakeful.decisions.levels import Asked, Level
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.routing import Money, moved_limits
-from wakeful.decisions.state import LAST_CALL
+from wakeful.decisions.runtime_answers import FINISH
 from wakeful.decisions.turn import AskModel
 from wakeful.mediation.offloading import refers, resolve
 from wakeful.ports import Model, ModelRequest, Reattachable
@@ -103,7 +104,8 @@ class Requests:
 
     @property
     def level(self) -> Level:
-        return self._work.state.level(self._level_id)
+        state = self._work.state
+        return state if self._level_id is None else state.levels[self._level_id]
 
     def _fact(self, event: AnyEvent, step: int | None) -> Fact:
         return self._work.fact(event, step, None, self.level)
@@ -119,16 +121,19 @@ class Requests:
         """
         work, level = self._work, self.level
         # A round that a crash cut off keeps its place, also where the chain has become shorter since.
-        model = self._models[min(step.candidate, len(self._models) - 1)]
+        models = work.models_of(level)
+        model = models[min(step.candidate, len(models) - 1)]
         refuses: Callable[[dict[str, Any]], ModelFailure | None] | None = getattr(model, "refusal", None)
         refusal = refuses(self._config.settings) if refuses is not None else None  # see `ports.Refusing`
+        refusal = refusal or self._gap(model)
         if refusal is not None:
             lost = self._attempt(step, model, 0.0).turned_down(refusal)
             return Intent([*self._moved(step, model), self._fact(lost, step.step)], model, sends=False)
-        windows = work.windows_of(level)
-        estimate, reservation = self._estimate(model, step, windowed=bool(windows))
+        windows = work.windows_of(level) if work.windows is not None else ()
+        limited = work.state.ledger.needs_reservation(work.state.limits, windowed=bool(windows))
+        estimate, reservation = self._estimate(model, step, limited=limited)
         held: dict[str, Any] = {}
-        if work.state.ledger.needs_reservation(work.state.limits, windowed=bool(windows)):
+        if limited:
             limit = self._no_room(reservation, windows)
             if limit is not None and self._no_room(reservation, windows, with_held=False) is None:
                 # Only what others hold stands in its way, and they will not take all of it: asked again when one has
@@ -148,18 +153,31 @@ class Requests:
         wait_ms = int(wait.ms * work.jitter()) if wait.jitter else wait.ms
         if step.final:
             held["final"] = True
+        if step.candidate:
+            held["candidate"] = step.candidate
+        if wait_ms:
+            held["backoff_ms"] = wait_ms
         event = _model_requested(
             model_ref=model.ref,
-            candidate=step.candidate,
             attempt=step.attempt,
             items=len(level.items) + len(level.notes) + (step.final and not level.told_last),
-            backoff_ms=wait_ms,
             **held,
         )
-        facts = [*self._moved(step, model)]
+        facts = self._moved(step, model) if step.candidate else []
         if estimate is not None:
-            facts.append(self._fact(estimate, step.step))
-        return Intent([*facts, self._fact(event, step.step)], model, wait_ms)
+            facts.append(work.fact(estimate, step.step, None, level))
+        facts.append(work.fact(event, step.step, None, level))
+        return Intent(facts, model, wait_ms)
+
+    def _gap(self, model: Model) -> ModelFailure | None:
+        """A level that ends with a call, before a model that makes none: it would be reminded until it had no rounds.
+
+        What the root needs is looked at when its models are chosen; what a child needs is known when there is one.
+        """
+        if self._level_id is None or _takes_tools(model) or self._config.tool(FINISH) is None:
+            return None
+        words = f"capability_gap: it has no tools, and a result that fits a schema is a call of {FINISH}"
+        return ModelFailure(words, kind="contract_error", stage="connect", retryable=False)
 
     def _no_room(
         self, reservation: Reservation, windows: Sequence[WindowRef], *, with_held: bool = True
@@ -174,7 +192,7 @@ class Requests:
         others = Decimal(0) if with_held else ledger.held_usd
         return work.windows.refusal(windows, reservation.usd or Decimal(0), others)
 
-    def _estimate(self, model: Model, step: AskModel, *, windowed: bool) -> tuple[CostEstimated | None, Reservation]:
+    def _estimate(self, model: Model, step: AskModel, *, limited: bool) -> tuple[CostEstimated | None, Reservation]:
         """The most it can take and cost, where that is known."""
         work = self._work
 
@@ -182,7 +200,6 @@ class Requests:
             return self._prompt_tokens(final=step.final)
 
         most = _most_output(model, self._config.settings)
-        limited = work.state.ledger.needs_reservation(work.state.limits, windowed=windowed)
         bound = most if most is not None else UNKNOWN_OUTPUT
         if work.pricing is None or (most is None and not limited):  # without a limit there is no most it can cost
             return None, Reservation(prompt(), bound, None) if limited else _NOTHING
@@ -237,9 +254,7 @@ class Requests:
                 waiter.set_result(None)
 
     def _begin(self, step: AskModel, model: Model, wait_ms: float) -> None:
-        task = self._work.spawn(self._ask(step, model, wait_ms))
-        task.add_done_callback(lambda task: self._over(task, step, model))
-        self._task = task
+        self._task = self._work.spawn(self._ask(step, model, wait_ms), cancelled=lambda: self._given_up(step, model))
 
     def give_up(self) -> None:
         """The turn is to end: nobody waits for the answer."""
@@ -277,11 +292,12 @@ class Requests:
         events, item = await attempt.outcome(list(self.level.attempts), work.call_ids)
         if item is not None:
             self.arguments = {call.call_id: call.arguments for call in item.calls}
-        self._post([self._fact(event, step.step) for event in events])
+        fact, level = work.fact, self.level
+        self._post([fact(event, step.step, None, level) for event in events])
 
-    def _over(self, task: "asyncio.Task[None]", step: AskModel, model: Model) -> None:
+    def _given_up(self, step: AskModel, model: Model) -> None:
         """A request that was given up is a lost attempt, also one whose task had not come to run yet."""
-        if task.cancelled() and self._giving_up:
+        if self._giving_up:
             if self._response_id is not None and isinstance(model, Reattachable):
                 # Told before the end is written: a process that dies here comes back to it.
                 self._abandoning = True
@@ -327,7 +343,7 @@ class Requests:
     def _attempt(self, step: AskModel, model: Model, built_ms: float) -> Attempt:
         work = self._work
         config, level = self._config, self.level
-        frame = self._frame_of_level()
+        frame = self._frame or self._frame_of_level()
         return Attempt(
             model,
             ModelRequest(
@@ -342,20 +358,21 @@ class Requests:
                 level=self._level_id,
                 depth=level.depth,
                 tool_choice="none" if step.final and self._tools else "auto",
-                settings=self._settings(),
+                settings=self._settings(frame),
                 output_schema=config.output_schema,
                 stream=work.stream,
                 watched=work.watcher is not None,
                 accepted=self._accepted(step, model),
             ),
             candidate=step.candidate,
-            more_candidates=step.candidate + 1 < len(self._models),
+            more_candidates=step.candidate + 1 < len(work.models_of(level)),
             context_build_ms=built_ms,
             clock=work.clock,
             keep=work.store.put_blob,
             show=self._show(step) if work.watcher is not None else None,
             pricing=work.pricing,
             reattach_to=self._response_id,
+            low_limits=work.low_limits,
         )
 
     def _prompt_tokens(self, *, final: bool = False) -> int:
@@ -392,8 +409,8 @@ class Requests:
         plan = self._work.state.plan if self._level_id is None else None
         return plan_section(plan) if plan is not None else ""
 
-    def _settings(self) -> dict[str, Any]:
-        cache = self._frame_of_level().cache
+    def _settings(self, frame: ProviderPromptFrame) -> dict[str, Any]:
+        cache = frame.cache
         if cache is None:
             return self._config.settings
         return {"prompt_cache_key": cache.prompt_cache_key, **self._config.settings}
@@ -407,7 +424,7 @@ class Requests:
         if level.advised and self._config.context_window is not None:
             new = advised(new, self._seen, level.advised, self._config.context_window)
         self._seen = len(items)
-        if any(refers(item) for item in new):
+        if any(map(refers, new)):
             new = [await resolve(item, self._work.store.get_blob) for item in new]
         self._history.extend(new)
 

@@ -11,16 +11,25 @@ rest because something arrived, the turn is folded again and the same outcomes a
 """
 
 import asyncio
+from operator import attrgetter
 
 from wakeful.agents.folding import fold
 from wakeful.agents.spending import TurnWindows
 from wakeful.agents.steps import Steps
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import AlreadyDecided, RestRefused
+from wakeful.contracts.errors import AlreadyDecided, RestRefused, StoreProblem, WakefulError
+from wakeful.contracts.events import WarningIssued
 from wakeful.decisions.conversation_export import turn_facts
-from wakeful.decisions.state import TurnState, evolve
+from wakeful.decisions.evolving.one_fact import evolve
+from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import decide
+
+NOT_PERSISTED = "not_persisted"
+"""The warning about facts that the store refused at first."""
+WATCHER_DROPPED = "watcher_dropped"
+"""The warning about somebody who watched and broke: what they would have glimpsed from there on is lost."""
+_NEEDS_BARRIER = attrgetter("needs_barrier")
 
 
 class TurnRunner:
@@ -35,11 +44,14 @@ class TurnRunner:
         self._spoken = False
         """It did since the last append: what it wrote is heard before anything new is decided."""
         self._broken: BaseException | None = None
-        self._answers = (0, 0)
+        self._unwritten: list[Fact] = []
+        """Outcomes that the store did not take."""
+        self._answers = 0
         """How many standing answers, given and taken back, the catalogue on record knows of."""
         self.steps = Steps(work, self.post)
         work.on_broken = self._break
         work.on_look = self._look_again
+        work.on_dropped = self._dropped
 
     async def run(self, opening: list[Fact]) -> None:
         """Until the turn is suspended or over. Raises what the store raises; what is on disk stays true."""
@@ -58,10 +70,10 @@ class TurnRunner:
                     return
                 if not outcomes and not self._look:
                     outcomes = await self._next()
-        except BaseException:
+        except BaseException as error:
             # The caller stopped waiting, or the store refused: a small crash. What runs is told, and what is open is
             # settled when the turn is taken up again.
-            await self._go_down()
+            await self._go_down(error)
             raise
         finally:
             listener.cancel()
@@ -100,7 +112,8 @@ class TurnRunner:
             return []
         self._look = self._spoken = False
         rest = state.phase in ("ended", "suspended")
-        barrier = rest or any(start.needs_barrier for start in starts)
+        barrier = rest or any(map(_NEEDS_BARRIER, starts))
+        seen = work.claim.seen
         try:
             others = await work.store.append(work.claim, facts, barrier=barrier, rest=rest)
         except AlreadyDecided as faster:
@@ -109,6 +122,10 @@ class TurnRunner:
             return await self._anew(kept)
         except RestRefused:  # also: somebody else was faster with the rest of a spend window, or with a notice
             return await self._anew(outcomes)
+        except StoreProblem:
+            if work.claim.seen == seen:
+                self._unwritten = outcomes
+            raise
         first = work.claim.seen - len(facts) + 1
         for other in others:
             evolve(state, other.fact)
@@ -116,8 +133,9 @@ class TurnRunner:
             work.show(others, facts, first)
             if steps.calls.unwritten:
                 steps.calls.written(facts)
-            for requests in tuple(steps.attention.unwritten):
-                requests.written(facts)
+            if steps.attention.unwritten:
+                for requests in tuple(steps.attention.unwritten):
+                    requests.written(facts)
         for start in starts:
             if start.needs_barrier:
                 await work.store.hold(work.claim)
@@ -170,15 +188,30 @@ class TurnRunner:
         work.known.add(missed)
         work.tell(missed)
 
-    async def _go_down(self) -> None:
+    async def _go_down(self, error: BaseException) -> None:
         work, steps = self._work, self.steps
         await steps.leave_gate()
         await asyncio.gather(*(requests.shut_down() for requests in steps.every_request))
         await steps.calls.shut_down()
         finished = self._take()
-        if finished:
+        if isinstance(error, StoreProblem):
+            await self._tell_lost(error, finished)
+        elif finished:
             # Outcomes that came in while stopping are as good as any: a finished effect must not be forgotten.
             await asyncio.shield(work.store.append(work.claim, finished, barrier=True))
+
+    async def _tell_lost(self, error: StoreProblem, finished: list[Fact]) -> None:
+        """Something could not be written. If the store takes anything now, that is a fact, and so is what was lost."""
+        work = self._work
+        lost = [*self._unwritten, *finished]
+        try:
+            row = await work.store.turn(work.row.turn_id)
+            if row is not None and row.state in ("admitted", "running"):
+                told = work.fact(WarningIssued(code=NOT_PERSISTED, message=_unwritten_words(error, self._unwritten)))
+                await asyncio.shield(work.store.append(work.claim, [*lost, told], barrier=True))
+        except WakefulError as again:  # whoever waits is told by what stopped the run, and of this with it
+            kinds = ", ".join(fact.event.kind for fact in lost) or "nothing else"
+            error.add_note(f"lost with it: {kinds}; that could not be written down either: {again.message}")
 
     # --- outcomes ---------------------------------------------------------------------------------------------------
 
@@ -191,6 +224,11 @@ class TurnRunner:
         """Work on the side broke (the store is full, the caller's own code raised): the run cannot go on."""
         self._broken = self._broken or error
         self._wake()
+
+    def _dropped(self, error: Exception) -> None:
+        words = f"whoever watched the turn raised {type(error).__name__} and is shown nothing more: {error}"
+        safe = self._work.gate.keys().hide_keys(words)[:2000]
+        self.post([self._work.fact(WarningIssued(code=WATCHER_DROPPED, message=safe))])
 
     def _look_again(self) -> None:
         self._look = True
@@ -241,5 +279,10 @@ class TurnRunner:
             self.post([work.out_of_time(seconds)])
 
 
-def _answers(state: TurnState) -> tuple[int, int]:
-    return len(state.standing_rules), len(state.revoked_rules)
+def _unwritten_words(error: StoreProblem, unwritten: list[Fact]) -> str:
+    kinds = ", ".join(dict.fromkeys(fact.event.kind for fact in unwritten)) or "something"
+    return f"{kinds} could not be written, and the turn was left: {error.message}"[:2000]
+
+
+def _answers(state: TurnState) -> int:
+    return len(state.standing_rules) + len(state.revoked_rules)  # neither ever gets fewer

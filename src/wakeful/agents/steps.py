@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from itertools import takewhile
 from typing import Any, NamedTuple, assert_never
 
 from wakeful.agents.calls import Calls
@@ -93,7 +94,7 @@ class Start(NamedTuple):
     fact_index: int = 0
     """Which fact of the pass is its first."""
     asks: bool = False
-    """It asks somebody outside: until it has begun, nobody knows whether the turn has to rest on them."""
+    """It asks an approver, if there is one: until it has begun, nobody knows whether the turn has to rest."""
     runs: bool = False
     """It is a call that runs."""
     alone: bool = False
@@ -166,8 +167,7 @@ class Steps:
                     return []  # an approver is being asked: its word, or that it has none, will be an outcome
                 return [work.fact(TurnSuspended(reason=step.reason, waiting_for=step.waiting_for))]
             case HitLimit():
-                event = LimitChanged(limit_name=step.name, limit=step.limit, observed=step.observed, what=step.what)
-                return [work.fact(event, work.state.step or None)]
+                return [self._limited(step)]
             case StopWork():
                 return [self._stop_work(step, starts)]
             case IgnoreInterrupt():
@@ -249,7 +249,7 @@ class Steps:
         mediator = self.mediator_of(call.level)
         if call.call_id in self._at_gate:
             return []  # it stands there already; asking again would ask predicates and hooks twice
-        if any(start.alone for start in starts):
+        if starts and any(start.alone for start in starts):
             return []  # its turn comes when that one has ended
         waited = self._through.get(call.call_id)
         if waited is not None:
@@ -265,6 +265,11 @@ class Steps:
         if admission.later is not None:
             self._at_gate[call.call_id] = work.spawn(self._wait_at_gate(call, admission.later))
             return []
+        if step.beyond is not None and _is_let_through(admission):
+            # Hooks were heard about it, and that stays on record; the call itself is closed with the turn.
+            heard = takewhile(lambda event: not isinstance(event, PermissionEvaluated), admission.events)
+            facts = [work.fact(event, call.step, call.call_id, call.level) for event in heard]
+            return [*facts, self._limited(step.beyond)]
         dispatch = admission.dispatch
         alone = dispatch is not None and dispatch.declaration.serial
         if alone and (call.level.running or any(start.runs for start in starts)):
@@ -281,8 +286,14 @@ class Steps:
             pure = dispatch.declaration.effect == "pure"
             starts.append(Start(partial(self._let_run, dispatch, admission), not pure, fact_index, False, True, alone))
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
-            starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=True))
+            # An approver is asked about an action; a client that runs a call is outside, and the turn rests on it.
+            asks = isinstance(admission.events[-1], ActionRequired)
+            starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=asks))
         return facts
+
+    def _limited(self, step: HitLimit) -> Fact:
+        event = LimitChanged(limit_name=step.name, limit=step.limit, observed=step.observed, what=step.what)
+        return self._work.fact(event, self._work.state.step or None)
 
     def _is_answered_here(self, name: str) -> bool:
         work = self._work
@@ -432,6 +443,12 @@ class Steps:
         stop = self._work.state.stop
         if stop is not None and stop.applied:
             requests.give_up()
+
+
+def _is_let_through(admission: Admission) -> bool:
+    """Would it run now, or once somebody has been asked?"""
+    asks = isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested)
+    return admission.dispatch is not None or asks
 
 
 def _record(work: TurnWork, call: Call, now: float) -> CallRecord:

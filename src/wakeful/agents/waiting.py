@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from wakeful.agents.work import TurnWork
 from wakeful.contracts.approvals import Always, Answer, Approval, Approve, Decided, Edit, Reject
-from wakeful.contracts.errors import AlreadyDecided, NotEntitled, WakefulError
+from wakeful.contracts.errors import AlreadyDecided, NotEntitled, StoreProblem, WakefulError
 from wakeful.contracts.events import ActionRequired
 from wakeful.decisions.approving import approval_of, expired
 from wakeful.decisions.levels import Call
@@ -93,6 +93,8 @@ class Waiting:
             await decide(approval, decided, "approver")
         except (AlreadyDecided, NotEntitled):
             pass  # somebody elsewhere was faster, or has to say it
+        except StoreProblem:
+            raise  # what could not be written is no decision: the record stays open, and the run stops
         except WakefulError as refused:
             await decide(approval, Reject(f"the approver's answer cannot be used: {refused}"), "approver")
 

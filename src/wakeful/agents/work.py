@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from wakeful.agents.facts import FactMaker
 from wakeful.agents.known_facts import KnownFacts
+from wakeful.agents.low_limits import LowLimits
 from wakeful.agents.spending import TurnWindows
 from wakeful.agents.watching import Glimpse, Watcher
 from wakeful.agents.whole_texts import WholeTexts
@@ -41,6 +43,9 @@ class OtherAgent(NamedTuple):
     output_schema: dict[str, Any] | None
     models: Sequence[Model]
     tools: Mapping[str, Tool[Any]]
+    hooks: tuple[Any, ...] = ()
+    """Its own: heard about its calls, and no others."""
+    deps: Any = None
 
 
 class WorkflowDesk(NamedTuple):
@@ -87,6 +92,7 @@ class TurnWork:
     check_answer: CheckAnswer | None = None
     ask_caller: Callable[[], Awaitable[bool]] | None = None
     pricing: Pricing | None = None
+    low_limits: LowLimits = field(default_factory=LowLimits)
     windows: TurnWindows | None = None
     """None: no spend window holds."""
     catalog: ToolCatalog = field(default_factory=lambda: ToolCatalog(entries=()))
@@ -102,6 +108,8 @@ class TurnWork:
     """The catalogue as a fact, when a standing answer that came in the turn has changed it."""
     on_look: Callable[[], None] | None = None
     """Told when there may be something to decide although no fact came in."""
+    on_dropped: Callable[[Exception], None] | None = None
+    """Told when whoever watches has raised."""
     on_broken: Callable[[BaseException], None] | None = None
     """Told when work on the side broke: whoever waits for its outcome would wait for ever."""
     texts: WholeTexts = field(init=False)
@@ -126,6 +134,11 @@ class TurnWork:
         """The code of a level's tools."""
         other = self.other_of(level)
         return other.tools if other is not None else self.tools
+
+    def deps_of(self, level: Level) -> Any:
+        """What the tools of a level are given."""
+        other = self.other_of(level)
+        return self.deps if other is None else other.deps
 
     def windows_of(self, level: Level) -> tuple[WindowRef, ...]:
         """The spend windows that a request of this level counts in."""
@@ -165,28 +178,39 @@ class TurnWork:
         if self.watcher is not None:
             try:
                 self.watcher.facts(recorded)
-            except Exception:
-                self.watcher = None  # whoever watches must not disturb what is watched
+            except Exception as error:
+                self._drop_watcher(error)
 
     def glimpse(self, seen: Glimpse) -> None:
         if self.watcher is not None:
             try:
                 self.watcher.glimpse(seen)
-            except Exception:
-                self.watcher = None
+            except Exception as error:
+                self._drop_watcher(error)
+
+    def _drop_watcher(self, error: Exception) -> None:
+        """Whoever watches must not disturb what is watched; that they see no more is on record."""
+        self.watcher = None
+        if self.on_dropped is not None:
+            self.on_dropped(error)
 
     # --- tasks ------------------------------------------------------------------------------------------------------
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Work on the side; kept from being forgotten until it is done."""
+    def spawn(
+        self, work: Coroutine[Any, Any, None], cancelled: Callable[[], None] | None = None
+    ) -> "asyncio.Task[None]":
+        """Work on the side; kept from being forgotten until it is done. `cancelled` is told when it was."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._done if cancelled is None else partial(self._done, cancelled=cancelled))
         return task
 
-    def _done(self, task: "asyncio.Task[Any]") -> None:
+    def _done(self, task: "asyncio.Task[Any]", cancelled: Callable[[], None] | None = None) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and self.on_broken is not None:
+        if task.cancelled():
+            if cancelled is not None:
+                cancelled()
+        elif (error := task.exception()) is not None and self.on_broken is not None:
             self.on_broken(error)
 
     def pending_tasks(self) -> "set[asyncio.Task[Any]]":

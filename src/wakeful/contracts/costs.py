@@ -57,7 +57,7 @@ class PriceListUsed(Value):
     """A list that prices were taken from."""
 
     name: str
-    """A package and its version; `settings` and `code` are prices of the owner's."""
+    """A package and its version; `settings` and `code` are prices of the owner's, `free` is a script's."""
     date: str | None = None
     """The day of the list, where it is known."""
 

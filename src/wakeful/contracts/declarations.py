@@ -16,6 +16,7 @@ from pydantic import ConfigDict, model_validator
 from wakeful.contracts.bindings import Binding, ParameterPlan, read_client_context_bindings
 from wakeful.contracts.jsonable import JsonAny, JsonDict, plain
 from wakeful.contracts.parameter_schemas import relaxed, without
+from wakeful.contracts.runtime_metadata import is_repeatable
 from wakeful.contracts.tools import Effect, ToolDeclaration
 from wakeful.contracts.values import Value
 
@@ -124,6 +125,7 @@ class RuntimeToolDeclaration(Value):
             external=True,
             answered_by="client" if self.is_clients else "code",
             runtime_owner="client" if self.is_clients else "local",
+            duplicate_policy="repeatable" if is_repeatable(self.runtime) else None,
             sensitive_parameters=tuple(dict.fromkeys((*self.sensitive_parameters, *plan.sensitive))),
             **stated,
         )

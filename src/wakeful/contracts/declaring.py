@@ -49,10 +49,9 @@ def normalize_for_server(raw: Raw, *, code: str = INVALID_SERVER) -> RuntimeTool
 
 def normalize_for_conversation_request(raw: Raw) -> RuntimeToolDeclaration:
     """A declaration that came with a request or a catalogue."""
-    if isinstance(raw, RuntimeToolDeclaration):
-        return raw
     if not _is_object(raw):
         raise InvalidValue(INVALID_IN_REQUEST, "", f"a declaration is an object, not a {type(raw).__name__}")
+    raw = _fields(raw)
     name = raw.get("name")
     named_client = isinstance(name, str) and name.partition("/")[0] == CLIENT
     if named_client:

@@ -4,6 +4,7 @@ A `Fact` is an event with its ids and its time, before or after it is stored. `R
 agent's stream. `RuntimeEvent` is the same for readers outside: plain JSON with a published schema.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -83,6 +84,16 @@ class RuntimeEvent(Value):
 def event_id(agent_id: str, seq: int) -> str:
     """The one name of an event."""
     return f"{agent_id}:{seq}"
+
+
+def once(delivered: Iterable[Recorded]) -> Iterator[Recorded]:
+    """Each fact the first time it comes: a reader that connects again may be given some of them twice."""
+    seen: set[tuple[str, int]] = set()
+    for recorded in delivered:
+        name = recorded.agent_id, recorded.seq
+        if name not in seen:
+            seen.add(name)
+            yield recorded
 
 
 def step_id(turn_id: str, step: int, level: str | None = None) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from pydantic import Field, field_serializer, field_validator, model_validator
 
+from wakeful.contracts.tool_catalog import CAPABILITIES
 from wakeful.contracts.tools import PermissionClass
 from wakeful.contracts.values import Value
 from wakeful.contracts.verdicts import Decision
@@ -52,6 +53,8 @@ class Rule(Value):
     decision: Decision
     arguments: dict[str, str] = {}
     """Dotted path of an argument to a pattern of its text."""
+    capabilities: tuple[str, ...] = ()
+    """Only tools with one of these flags: `("browser", "custom:gpu")`. None: whatever they can do."""
     call_hash: str | None = None
     """This exact call and no other: the hash that approvals are bound to."""
     reason: str = ""
@@ -84,6 +87,14 @@ class Rule(Value):
         if not match.strip():
             raise ValueError('is empty: give a tool\'s name, "mcp.github/*", or "*" for all')
         return match.strip()
+
+    @field_validator("capabilities")
+    @classmethod
+    def _known_flags(cls, capabilities: tuple[str, ...]) -> tuple[str, ...]:
+        for flag in capabilities:
+            if flag not in CAPABILITIES and not flag.startswith("custom:"):
+                raise ValueError(f"{flag!r} is no capability: {', '.join(sorted(CAPABILITIES))}, or custom:<name>")
+        return capabilities
 
     @model_validator(mode="after")
     def _holds_together(self) -> "Rule":

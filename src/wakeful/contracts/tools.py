@@ -36,12 +36,19 @@ RuntimeOwner: TypeAlias = Literal[
 
 MAX_RESULT_TOKENS = 8_000
 """The most text of a result that a model is shown where nobody set a budget, estimated as UTF-8 bytes / 3."""
+WRITING_FLAGS: frozenset[str] = frozenset({"write", "shell"})
+"""Capabilities of tools that do more than read, whatever else they say."""
+OUTWARD_FLAGS: frozenset[str] = frozenset({"network", "browser"})
+"""Capabilities of tools that reach beyond the machine."""
 PREVIEW_CHARS = 500
 """How much of a text stands in an event that only wants to show it."""
 
 InterruptBehavior: TypeAlias = Literal["cancel", "block"]
 OnFailure: TypeAlias = Literal["ignore", "cancel_siblings", "cancel_dependent"]
 """ignore: they go on. cancel_siblings: all of them are called off. cancel_dependent: those that waited for it are."""
+
+DuplicatePolicy: TypeAlias = Literal["repeatable"]
+"""repeatable: the same call may be made again and again, and no guard counts it."""
 
 FailedStatus: TypeAlias = Literal[
     "failed", "denied", "rejected", "timed_out", "cancelled", "interrupted", "skipped", "invalid"
@@ -84,13 +91,16 @@ class ToolDeclaration(Value):
     permission_class: PermissionClass | None = None
     """None: follows from the other flags (`permission`)."""
     capabilities: tuple[str, ...] = ()
-    """Flags for people: read, write, network, browser, filesystem, shell, artifact, `custom:<name>`."""
+    """Flags that people see and rules can name: read, write, network, browser, filesystem, shell, artifact,
+    `custom:<name>`. What writes or runs commands runs alone; what has network or browser reaches out."""
     categories: tuple[str, ...] = ()
     runtime_owner: RuntimeOwner = "local"
     interrupt_behavior: InterruptBehavior = "cancel"
     """What an interrupt does to a running call: stop it, or let it finish first."""
     on_failure: OnFailure = "ignore"
     """What a failure of it does to the other calls of its round."""
+    duplicate_policy: DuplicatePolicy | None = None
+    """None: the same call made again is a repeat, which the guards of a run count."""
     answered_by: Literal["code", "person", "client"] = "code"
     """Who produces the result: this process, a person who is asked, or a client that runs the tool."""
     freeform: Freeform | None = None
@@ -102,7 +112,12 @@ class ToolDeclaration(Value):
             return self.permission_class
         if not self.is_read_only:
             return "external_write"
-        return "network" if self.leaves_machine else "safe"
+        return "network" if self.reaches_out else "safe"
+
+    @property
+    def reaches_out(self) -> bool:
+        """Does something leave the machine, by its own word or by what it can do?"""
+        return self.leaves_machine or not OUTWARD_FLAGS.isdisjoint(self.capabilities)
 
     @property
     def requires_exclusive_lock(self) -> str | None:
@@ -111,6 +126,9 @@ class ToolDeclaration(Value):
 
     @property
     def is_read_only(self) -> bool:
+        """What writes, runs commands or changes an editor does not only read, whatever its effect is said to be."""
+        if self.permission_class == "editor_mutate" or not WRITING_FLAGS.isdisjoint(self.capabilities):
+            return False
         return not (self.effect != "pure" if self.changes_state is None else self.changes_state)
 
     @property

@@ -2,14 +2,15 @@
 
 The model writes the summary; what the runtime owes somebody is not left to it. Whatever is open (actions, outcomes
 nobody knows), handles of artifacts, links of evidence and the ids of what was folded are written beneath the summary
-word for word, and looked for again afterwards: a summary that lost one is not used. The log keeps everything either
-way; only what the model is shown changes.
+word for word, and read back from it afterwards: a summary that holds other ones than before is not used. The log keeps
+everything either way; only what the model is shown changes.
 
 A cut lies before a message of the user, so that the newest turns stay as they are: as many as are to be kept, or fewer
 where those would not fit. Where a single turn is too long for that, it lies between two rounds, never between a call
 and its result, and the user's own words go along.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias, TypeGuard
 
@@ -45,6 +46,14 @@ INSTRUCTIONS = (
 )
 _SHORTEST = 60
 _HEAD = "[Summary"
+_LISTS = {
+    "actions": "Actions that wait for somebody",
+    "incidents": "Calls whose outcome nobody knows",
+    "evidence": "Evidence",
+    "artifacts": "Artifacts that can still be read",
+}
+"""What is kept, and under which words it stands beneath a summary."""
+_FOLDED = "Messages folded"
 _SAID = "\n\nWhat the user wrote there, word for word:\n"
 Item: TypeAlias = UserItem | AssistantItem | ToolItem
 
@@ -94,9 +103,10 @@ def due(level: Level, history_tokens: int | None) -> Due | None:
     config = level.config
     if config is None or level.kind == "summary":
         return None
-    window, limit = config.context_window, awareness_limit(config.budget_awareness)
+    window = config.context_window
     if window is None and history_tokens is None:
         return None
+    limit = awareness_limit(config.budget_awareness)
     used = context_tokens(level)
     if limit is not None and window is not None and used * 100 > limit * window:
         return Due("context_budget", used, window, window * limit // 100)
@@ -161,10 +171,28 @@ def kept_by(level: Level, cut: int, actions: Iterable[str], incidents: Iterable[
     return kept
 
 
-def lost_by(kept: Kept, summary: str) -> list[str]:
-    """What the summary does not hold any more. Looked for word by word."""
-    wanted = [*sorted(kept.refs), *(message_id for message_id, _ in _listed(kept.messages))]
-    return [ref for ref in wanted if ref not in summary]
+def held_by(summary: UserItem) -> Kept:
+    """What a summary says that it keeps, read from the lines beneath its words."""
+    last = summary.parts[-1] if len(summary.parts) > 1 else None
+    held = Kept()
+    if not isinstance(last, Text) or _holds_said(last):
+        return held
+    for line in last.text.strip().split("\n"):
+        title, _, listed = line.partition(": ")
+        for name, words in _LISTS.items():
+            if title == words:
+                getattr(held, name).update(map(_read_ref, listed.split(", ")))
+        if title == _FOLDED:
+            held.messages.extend((each.partition(" (")[0], "") for each in listed.split(", "))
+    return held
+
+
+def differences(kept: Kept, summary: UserItem) -> list[str]:
+    """What the summary does not hold any more, and what it holds that was not there."""
+    held = held_by(summary)
+    apart = [f"{_LISTS[name]}: {ref}" for name in _LISTS for ref in sorted(getattr(kept, name) ^ getattr(held, name))]
+    told = {message_id for message_id, _ in held.messages}
+    return [*apart, *(f"{_FOLDED}: {each}" for each, _ in _listed(kept.messages) if each not in told)]
 
 
 def named(ids: Sequence[str]) -> tuple[str, ...]:
@@ -244,24 +272,29 @@ def summary_item(
     if said := _said(items, most):
         parts.append(f"{_SAID}{said}")
     lines = [
-        f"{title}: {', '.join(sorted(refs))}"
-        for title, refs in (
-            ("Actions that wait for somebody", kept.actions),
-            ("Calls whose outcome nobody knows", kept.incidents),
-            ("Evidence", kept.evidence),
-            ("Artifacts that can still be read", kept.artifacts),
-        )
-        if refs
+        f"{title}: {', '.join(map(_written_ref, sorted(refs)))}"
+        for name, title in _LISTS.items()
+        if (refs := getattr(kept, name))
     ]
     if kept.messages:
         listed = ", ".join(f"{message_id} ({authority})" for message_id, authority in _listed(kept.messages))
         more = len(kept.messages) - MAX_LISTED
-        lines.append(f"Messages folded: {listed}{f' and {more} between them' if more > 0 else ''}")
+        lines.append(f"{_FOLDED}: {listed}{f' and {more} between them' if more > 0 else ''}")
     if rests_on is not None:
         lines.append(f"An earlier summary is folded in here: {rests_on}")
     if lines:
         parts.append("\n\n" + "\n".join(lines))
     return UserItem(parts=tuple(map(Text, parts)), origin="runtime")
+
+
+def _written_ref(ref: str) -> str:
+    """As it is, or quoted where it could not be told from its neighbours."""
+    plain = ref.isprintable() and ref == ref.strip() and ", " not in ref and not ref.startswith('"')
+    return ref if plain and ref else json.dumps(ref).replace(", ", "\\u002c ")
+
+
+def _read_ref(written: str) -> str:
+    return str(json.loads(written)) if written.startswith('"') else written
 
 
 def _listed(messages: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:

@@ -13,7 +13,7 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.conversation import AssistantItem, CallPart, UserItem
 from wakeful.contracts.conversation_result import ResultEvent, ToolExecution
-from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso
+from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso, once
 from wakeful.contracts.events import (
     ActionResolved,
     AssistantRecorded,
@@ -49,7 +49,7 @@ def export(facts: Iterable[Recorded], config: TurnConfig | None, secrets: RunSec
     `secrets` is what is known to be one beforehand. What the facts themselves give away is added to it before
     anything is shown: what is hidden does not depend on when it was said.
     """
-    facts = list(facts)
+    facts = list(once(facts))
     secrets = secrets if secrets is not None else RunSecrets()
     secrets.learn(facts, {tool.name: tool for tool in config.tools} if config is not None else None)
     messages: list[Message] = []

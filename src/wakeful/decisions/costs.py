@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from wakeful.contracts.costs import CostLine, CostReport, CostSummary, PriceListUsed
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import Recorded, once
 from wakeful.contracts.events import (
     CostEstimated,
     CostRecorded,
@@ -75,7 +75,7 @@ def model_calls(facts: Iterable[Recorded]) -> list[ModelCall]:
     """The newest call of each level: what a fact about an attempt belongs to."""
     ended: dict[tuple[str | None, str | None], ModelCall] = {}
     priced: set[str] = set()
-    for _, _, fact in facts:
+    for _, _, fact in once(facts):
         place = fact.turn_id, fact.level
         match fact.event:
             case ModelRequested() as event:

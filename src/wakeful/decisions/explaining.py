@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import Recorded, once
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -23,20 +23,30 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.explanations import CallExplanation, ExplainedRule, ExplainedStep, StepKind
 from wakeful.contracts.policies import Rule
+from wakeful.contracts.tool_catalog import CatalogEntry
 
 Line = tuple[StepKind, str, str]
 """What kind of step, who, in which words."""
 
 
 def explained(
-    turn_id: str, agent: str, call_id: str, facts: Sequence[Recorded], rules: Mapping[str, Rule]
+    turn_id: str,
+    agent: str,
+    call_id: str,
+    facts: Sequence[Recorded],
+    rules: Mapping[str, Rule],
+    withheld: Mapping[str, CatalogEntry] | None = None,
 ) -> CallExplanation | None:
-    """The explanation; None when no fact is about the call. `rules` are the turn's, by their name in the log."""
-    mine = [entry for entry in facts if _call(entry) == call_id]
+    """The explanation; None when no fact is about the call. `rules` are the turn's, by their name in the log.
+
+    `withheld` are the tools that the turn did not have: a call of one comes before no gate, and has its reason there.
+    """
+    mine = [entry for entry in once(facts) if _call(entry) == call_id]
     started = next((entry.fact.event for entry in mine if isinstance(entry.fact.event, ToolStarted)), None)
     if not mine:
         return None
     verdicts = [entry.fact.event for entry in mine if isinstance(entry.fact.event, PermissionEvaluated)]
+    hidden = _withheld(mine, withheld or {}) if not verdicts else None
     ends = [entry.fact.event for entry in mine if isinstance(entry.fact.event, ToolResult | ToolFailed)]
     return CallExplanation(
         call_id=call_id,
@@ -44,10 +54,30 @@ def explained(
         agent=agent,
         tool=started.tool_name if started is not None else "",
         arguments=(started.safe_args or {}) if started is not None else {},
-        verdict=verdicts[-1].decision if verdicts else "none",
+        verdict=verdicts[-1].decision if verdicts else _NOT_THERE[hidden.policy] if hidden is not None else "none",
         outcome=ends[-1].status if ends else "",
-        steps=tuple(step for entry in mine for step in _steps(entry, rules)),
+        steps=(
+            *(_left_out(mine[0], hidden) if hidden is not None else ()),
+            *(step for entry in mine for step in _steps(entry, rules)),
+        ),
     )
+
+
+def _withheld(mine: Sequence[Recorded], withheld: Mapping[str, CatalogEntry]) -> CatalogEntry | None:
+    """The tool that was called, if the turn was not to have it."""
+    for entry in mine:
+        event = entry.fact.event
+        if isinstance(event, ToolFailed) and event.error_category == "unknown_tool":
+            name = event.tool_name
+            return withheld.get(name) or next(
+                (each for each in withheld.values() if each.tool_name.endswith(f"/{name}")), None
+            )
+    return None
+
+
+def _left_out(first: Recorded, hidden: CatalogEntry) -> list[ExplainedStep]:
+    words = _because(f"{_NOT_THERE[hidden.policy]}, the turn was not offered it", hidden.policy_reason)
+    return [ExplainedStep(seq=first.seq, at=first.fact.at, kind="verdict", by="catalog", words=words)]
 
 
 def rules_by_ref(rules: Iterable[Rule]) -> dict[str, Rule]:
@@ -59,6 +89,8 @@ def rule_words(rule: Rule) -> str:
     """A rule as one line: what, about which calls, from whom."""
     where = ", ".join(f"{path} like {pattern!r}" for path, pattern in rule.arguments.items())
     parts = [f"{rule.decision} {rule.match}"]
+    if rule.capabilities:
+        parts.append(f"that can {' or '.join(rule.capabilities)}")
     if where:
         parts.append(f"where {where}")
     if rule.call_hash is not None:
@@ -133,6 +165,7 @@ def _lines(event: AnyEvent) -> list[Line]:
     return []
 
 
+_NOT_THERE: dict[str, str] = {"denied": "deny", "unavailable": "unavailable"}
 _FAIL_MODE = {"open": "changes nothing", "closed": "refuses the call"}
 
 

@@ -3,10 +3,13 @@
 Pure, so that replaying a turn comes to the same end: from the state and the summariser's words alone.
 """
 
+from collections.abc import Callable
+
+from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events import CompactionCompleted, CompactionFailed
 from wakeful.contracts.events.context import CompactionError, WindowStart
 from wakeful.contracts.tools import PREVIEW_CHARS
-from wakeful.decisions.compaction import context_tokens, kept_by, lost_by, named, summary_item
+from wakeful.decisions.compaction import context_tokens, differences, kept_by, named, summary_item
 from wakeful.decisions.levels import Level
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.state import TurnState
@@ -45,10 +48,11 @@ def settled_fold(
     now: int = 0,
     continuation: str = "",
     whole: str | None = None,
+    write: Callable[..., UserItem] = summary_item,
 ) -> CompactionCompleted | CompactionFailed:
     """The end of a compaction: what was written, held to what had to be kept.
 
-    `whole` is the summariser's text where it is too long for the log.
+    `whole` is the summariser's text where it is too long for the log; `write` puts the summary together from it.
     """
     trigger = writer.trigger
     assert trigger is not None
@@ -77,10 +81,10 @@ def settled_fold(
     model_ref = writer.config.model_ref if writer.config is not None else None
     rests_on = state.compaction_id if level is state else None
     window = level.config.context_window if level.config is not None else None
-    item = summary_item(words, level.items[:cut], kept, model_ref, rests_on, window)
-    lost = lost_by(kept, item.text)
-    if lost:
-        return failed("conservation_violated", f"the summary lost {', '.join(lost[:5])}")
+    item = write(words, level.items[:cut], kept, model_ref, rests_on, window)
+    apart = differences(kept, item)
+    if apart:
+        return failed("conservation_violated", f"before and after the summary differ: {'; '.join(apart[:5])}")
     after = tokens(characters([item, *level.items[cut:]]))
     if after >= tokens(characters(level.items)):
         return failed("still_too_large", "the summary is not shorter than what it stands for")

@@ -6,7 +6,7 @@ between two facts of the runtime's own clock.
 
 from collections.abc import Iterable
 
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, Recorded, once
 from wakeful.contracts.events import (
     ContextResolved,
     MessageAdmitted,
@@ -30,7 +30,7 @@ def turn_latency(turn_id: str, facts: Iterable[Recorded]) -> TurnLatency:
     end: Terminal | None = None
     admitted_at: int | None = None
     taken_up_at: int | None = None
-    for _, _, fact in facts:
+    for _, _, fact in once(facts):
         if fact.turn_id != turn_id:
             continue
         match fact.event:

@@ -2,7 +2,7 @@
 
 A turn is a tree of levels. The root is the turn's own (`decisions.state.TurnState`); below it are children that calls
 made, and phases of the runtime's: a planner, a summary. All are the same thing one level down. Here is what a level
-holds; what facts do to it is in `decisions.state`.
+holds; what facts do to it is in `decisions.evolving`.
 """
 
 from dataclasses import dataclass, field
@@ -103,6 +103,11 @@ class Call:
     """Another call of the round failed whose tool calls off the others."""
     failure: tuple[str, str] = ("", "")
     """How it failed: the kind, and the words."""
+    call_id: str = field(init=False)
+    """Its part's, which stays the same: it is asked for a dozen times a round."""
+
+    def __post_init__(self) -> None:
+        self.call_id = self.part.call_id
 
     @property
     def noted(self) -> dict[str, Any]:
@@ -127,10 +132,6 @@ class Call:
     def replaced(self) -> dict[str, Any] | None:
         """What is run in the place of the model's own arguments: a person's, else a hook's; None: the model's."""
         return self.edited if self.edited is not None else self.rewritten
-
-    @property
-    def call_id(self) -> str:
-        return self.part.call_id
 
     @property
     def running(self) -> bool:
@@ -214,6 +215,9 @@ class Level:
     kind: LevelKind = "root"
     parent: "Level | None" = field(default=None, compare=False, repr=False)
     depth: int = 0
+    rank: int = 0
+    """How many levels of the turn were opened before it: which of two is looked at first does not depend on who was
+    heard first."""
     made_by: Call | None = field(default=None, compare=False, repr=False)
     """The call of the parent that made it."""
     started: SubagentStarted | None = None
@@ -300,10 +304,3 @@ class Level:
     def open_calls(self) -> list[Call]:
         """Calls of the round that have no answer yet, in model order."""
         return [call for call in self.batch[self.front :] if call.answer is None]
-
-    @property
-    def can_step(self) -> bool:
-        """May there be something for it to do? Looked at after every fact about it."""
-        if self.phase == "acting":
-            return self.untaken > 0 or self.calls_off or self.stop_error is not None
-        return self.phase in ("ready", "lost", "closing", "answered")

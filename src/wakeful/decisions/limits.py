@@ -1,8 +1,9 @@
 """What answers and lost attempts say about a provider's limits, as facts beside them; and what those facts still mean.
 
 An attempt that was refused for a limit has its fact. An answer has one only when little is left of a limit: an account
-that is well supplied adds nothing to the log. What a provider said is believed until the time it named, or until the
-model has answered; without a time it says nothing about later turns.
+that is well supplied adds nothing to the log, and one that stays low is told of once (`agents.low_limits`). What a
+provider said is believed until the time it named, or, of a refusal, until the model has answered; without a time it
+says nothing about later turns.
 """
 
 from collections.abc import Iterable, Sequence
@@ -62,13 +63,14 @@ def known_limits(facts: Iterable[Recorded], now_ms: int) -> dict[str, KnownLimit
     for _, _, fact in facts:
         match fact.event:
             case RateLimitHit() as event:
-                state = KnownLimit("limited", _until(event, fact.at))
+                state = KnownLimit("limited", until_ms(event, fact.at))
             case QuotaBlocked() as event:
-                state = KnownLimit("blocked", _until(event, fact.at))
+                state = KnownLimit("blocked", until_ms(event, fact.at))
             case QuotaLow() as event:
-                state = KnownLimit("low", _until(event, fact.at))
+                state = KnownLimit("low", until_ms(event, fact.at))
             case ModelCompleted() as event:
-                known.pop(event.model_ref, None)  # it has answered since
+                if (before := known.get(event.model_ref)) is not None and before.state != "low":
+                    del known[event.model_ref]  # it has answered since; that little is left is told once
                 continue
             case _:
                 continue
@@ -76,7 +78,7 @@ def known_limits(facts: Iterable[Recorded], now_ms: int) -> dict[str, KnownLimit
     return {ref: limit for ref, limit in known.items() if limit.until_ms > now_ms}
 
 
-def _until(event: RateLimitHit | QuotaBlocked | QuotaLow, at: int) -> int:
+def until_ms(event: RateLimitHit | QuotaBlocked | QuotaLow, at: int) -> int:
     """The moment it named, in milliseconds; the moment of the fact when it named none."""
     until = at // 1000 + (event.retry_after_ms or 0)
     if event.resets_at is not None:

@@ -11,6 +11,7 @@ what may be done about it:
     any call, 3rd time       closed in the same way: it keeps killing the process
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -75,6 +76,11 @@ def resume_cause(state: TurnState) -> Literal["recovery", "supplied", "decision"
 def settle(state: TurnState) -> list[Settlement]:
     """One settlement for everything that was open when the process ended."""
     return [each for level in (state, *state.levels.values()) for each in _settle_level(level)]
+
+
+def unknown_among(settlements: Iterable[Settlement]) -> list[CloseUnknown]:
+    """Those that take none of the agent's code: nobody can say what became of these calls."""
+    return [each for each in settlements if isinstance(each, CloseUnknown)]
 
 
 def _settle_level(level: Level) -> list[Settlement]:

@@ -61,9 +61,11 @@ from wakeful.contracts.tools import BY_DANGER
 from wakeful.decisions.delegation import Refusal, child_of, jobs_of
 from wakeful.decisions.differences import Difference, compared, spelled, words
 from wakeful.decisions.ending import ending
+from wakeful.decisions.evolving.one_fact import evolve
 from wakeful.decisions.folding import settled_fold
 from wakeful.decisions.ledger import UNPRICED
 from wakeful.decisions.levels import Call, Level
+from wakeful.decisions.policy.toolbelt import EDITOR_TOOLS
 from wakeful.decisions.recovery import (
     CloseUnknown,
     LoseAttempt,
@@ -73,11 +75,12 @@ from wakeful.decisions.recovery import (
     Settlement,
     resume_cause,
     settle,
+    unknown_among,
 )
 from wakeful.decisions.retries import NO_BACKOFF, dispose
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, DELEGATING, SPAWN_PARALLEL
 from wakeful.decisions.spend_windows import window_words
-from wakeful.decisions.state import TurnState, evolve
+from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import (
     DEPENDENCY_FAILED,
     AskCaller,
@@ -96,6 +99,8 @@ from wakeful.decisions.turn import (
     Suspend,
     TakeUp,
     decide,
+    places_left,
+    stopped_level,
 )
 
 Gate: TypeAlias = Callable[[TurnState, Call, Literal["parallel", "serial"], tuple[Said, ...]], Sequence[AnyEvent]]
@@ -124,6 +129,8 @@ class Replay:
     """What outsiders wrote and no decision has needed so far."""
     _decided: list[Step] = field(default_factory=list)
     """What was decided together with the last decision and has not come yet."""
+    _late: bool = False
+    """Something was seen since the last outcome, that may have been seen before what was decided since."""
     _admission: list[AnyEvent] = field(default_factory=list)
     """The rest of what a call is let through or refused with."""
     _settlements: list[Settlement] = field(default_factory=list)
@@ -219,6 +226,7 @@ class Replay:
             case ToolResult() | ToolFailed() if event.tool_name in ANSWERED_HERE:
                 return None  # in the commit of a decision: what was decided together with it still follows
         self._decided = []  # an outcome: what is decided from here on is decided anew
+        self._late = False
         return None
 
     def _find(self, is_it: Callable[[Step], bool]) -> Step | None:
@@ -233,10 +241,15 @@ class Replay:
             found = next(filter(is_it, self._decided), None)
         if found is not None:
             self._decided.remove(found)
+        elif self._late and places_left(self.state) > 0:
+            # What was decided together with this may have brought up steps that now stand before it. Its owner had
+            # given out the places before; that there is one is all that can be held to it.
+            enough = len(self.state.calls) + len(self.state.levels) + 1
+            found = next(filter(is_it, decide(self.state, more_places=enough)), None)
         return found
 
-    def _one_of(self, fact: Fact, step: Step) -> Difference | None:
-        if self._find(lambda each: each == step) is None:
+    def _one_of(self, fact: Fact, step: Step, or_this: Callable[[Step], bool] = lambda _: False) -> Difference | None:
+        if self._find(lambda each: each == step or or_this(each)) is None:
             return Difference(words(step), self._would())
         return self._same(fact)
 
@@ -249,6 +262,7 @@ class Replay:
 
     def _see_next(self) -> None:
         evolve(self.state, self._unseen.pop(0))
+        self._late = True
 
     def _see_all(self) -> None:
         while self._unseen:
@@ -315,7 +329,7 @@ class Replay:
         return self._same(fact)
 
     def _turned_down(self, fact: Fact, event: ModelFailed) -> Difference | None:
-        """No request: the model said beforehand that it cannot be asked for this."""
+        """No request: the model said beforehand that it cannot be asked for this, or it cannot end such a level."""
         wanted = AskModel(fact.step or 0, event.candidate, event.attempt, level=fact.level)
         step = self._find(
             lambda each: isinstance(each, AskModel) and replace(each, backoff=NO_BACKOFF, final=False) == wanted
@@ -323,10 +337,11 @@ class Replay:
         if step is None:
             return Difference(words(wanted), self._would())
         self._decided = []
-        more = self.state.has_model_after(event.candidate, self._level(fact.level))
-        disposition = "fallback" if more else "abort"
-        if (event.failure_kind, event.disposition) != ("unsupported_transport", disposition):
-            return Difference(f"{event.failure_kind}: {event.disposition}", f"unsupported_transport: {disposition}")
+        level = self._level(fact.level)
+        disposition = "fallback" if self.state.has_model_after(event.candidate, level) else "abort"
+        kinds = ("unsupported_transport", *(("contract_error",) if level.output_schema is not None else ()))
+        if event.failure_kind not in kinds or event.disposition != disposition:
+            return Difference(f"{event.failure_kind}: {event.disposition}", f"{' or '.join(kinds)}: {disposition}")
         return self._same(fact)
 
     # --- calls ------------------------------------------------------------------------------------------------------
@@ -401,12 +416,20 @@ class Replay:
         step = self._find(
             lambda each: isinstance(each, EndLevel) and (each.level, each.error) == (event.level_id, error)
         )
+        level = self._level(event.level_id)
+        if step is None and self._is_dropped_draft(level, error):
+            step = self._find(lambda each: isinstance(each, EndLevel) and each.level == event.level_id)
         if step is None:
             return Difference(words(EndLevel(event.level_id, error)), self._would())
-        level = self.state.levels[event.level_id]
         if event.steps != level.step:
             return Difference(f"{event.steps} rounds", f"{level.step} rounds")
         return self._same(fact)
+
+    def _is_dropped_draft(self, level: Level, error: str) -> bool:
+        """What a child drew is judged by code. A turn that is ended at rest, without any, drops it."""
+        stop, started = self.state.stop, level.started
+        draws = started is not None and started.tool in EDITOR_TOOLS
+        return draws and stop is not None and error == stopped_level(level, stop).error
 
     def _planned(self, fact: Fact, event: PlanningCompleted | PlanningFailed) -> Difference | None:
         step = self._find(lambda each: isinstance(each, EndLevel) and each.level == event.level_id)
@@ -451,7 +474,7 @@ class Replay:
         if event.limit_name in ("tokens", "cost", "subtasks", "bytes") and event.what != "history":
             return self._weighed(fact, event)
         step = HitLimit(event.limit_name, event.limit, event.observed, event.what)
-        difference = self._one_of(fact, step)
+        difference = self._one_of(fact, step, lambda each: isinstance(each, TakeUp) and each.beyond == step)
         seconds = self.state.limits.seconds
         if difference is None or event.limit_name != "wall_clock" or seconds != event.limit:
             return difference
@@ -534,9 +557,11 @@ class Replay:
     def _resumed(self, event: TurnResumed) -> Difference | None:
         self._see_all()  # whoever takes a turn up reads all of it first
         cause = resume_cause(self.state)
-        if event.cause != cause:
+        settlements = settle(self.state)
+        closing = unknown_among(settlements) if cause == "recovery" and event.cause == "closing" else []
+        if event.cause != cause and not closing:
             return Difference(f"resumed: {event.cause}", f"resumed: {cause}")
-        self._settlements = settle(self.state)
+        self._settlements = [*(closing or settlements)]
         self._decided = []
         self.checked["turn.resumed"] = self.checked.get("turn.resumed", 0) + 1
         return None

@@ -71,6 +71,8 @@ class ModelFacts(NamedTuple):
     price_known: bool = False
     prompt_cost: Decimal | None = None
     """What the prompt alone would cost; None: not known."""
+    unpriced_hint: str = ""
+    """How whoever brought it can say its price."""
     barred: ExclusionReason | None = None
     """Why it cannot be asked, whatever the turn needs: no key, no transport, a rule."""
     detail: str = ""
@@ -238,7 +240,8 @@ def _against(model: ModelFacts, needs: Requirements, money: Money, now_ms: int) 
         )
     limited = money.limit is not None or money.windowed
     if limited and not model.price_known and not money.unpriced_allowed:
-        return excluded("unpriced", "there is a limit in money, and nobody knows what it costs")
+        hint = f"; {model.unpriced_hint}" if model.unpriced_hint else ""
+        return excluded("unpriced", f"there is a limit in money, and nobody knows what it costs{hint}")
     if money.limit is not None:
         left = money.limit - money.spent
         if left <= 0 or (model.prompt_cost is not None and model.prompt_cost > left):

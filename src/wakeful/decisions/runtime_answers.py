@@ -50,6 +50,7 @@ def _declared(
         effect="pure",
         permission_class=permission,
         runtime_owner="subagent",
+        interrupt_behavior="cancel",
     )
 
 
@@ -117,4 +118,5 @@ def finish_declaration(schema: dict[str, Any]) -> ToolDeclaration:
         effect="pure",
         permission_class="subagent",
         runtime_owner="subagent",
+        interrupt_behavior="cancel",
     )

@@ -43,8 +43,8 @@ class SecretValues:
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._keys = frozenset(key for key in keys if len(key) >= SHORTEST_KEY)
         self._values: dict[str, None] = {}
-        self._only_keys = _pattern(self._keys)
-        self._all: re.Pattern[str] | None = self._only_keys
+        self._only_keys = _Spelled(self._keys)
+        self._all = self._only_keys
 
     def __bool__(self) -> bool:
         return bool(self._keys or self._values)
@@ -56,15 +56,15 @@ class SecretValues:
             self._values.update(dict.fromkeys(new))
             while len(self._values) > MOST_VALUES:
                 del self._values[next(iter(self._values))]
-            self._all = _pattern([*self._keys, *self._values])
+            self._all = _Spelled([*self._keys, *self._values])
 
     def hide(self, text: str) -> str:
         """The text without keys and values, in the spellings they may appear in."""
-        return self._all.sub(REDACTED, text) if self._all is not None and text else text
+        return self._all.hide(text)
 
     def hide_keys(self, text: str) -> str:
         """The text without keys: for arguments, and for what is about to be written down."""
-        return self._only_keys.sub(REDACTED, text) if self._only_keys is not None and text else text
+        return self._only_keys.hide(text)
 
     def hide_bytes(self, data: bytes) -> bytes:
         """Bytes without keys, whatever else they are."""
@@ -128,12 +128,26 @@ def _hidden_in(value: Any, hide: Any, in_arguments: Any, depth: int) -> Any:
     return value
 
 
-def _pattern(secrets: Iterable[str]) -> "re.Pattern[str] | None":
-    spellings = {spelling for secret in secrets for spelling in _spellings(secret)}
-    if not spellings:
-        return None
-    # The longest first: a secret that begins with another one goes whole.
-    return re.compile("|".join(re.escape(each) for each in sorted(spellings, key=len, reverse=True)))
+class _Spelled:
+    """Secrets in every spelling. Nearly no text holds one: that is seen without a pattern, which takes long to make."""
+
+    __slots__ = ("_pattern", "_spellings")
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        spellings = {spelling for secret in secrets for spelling in _spellings(secret)}
+        # The longest first: a secret that begins with another one goes whole.
+        self._spellings = sorted(spellings, key=len, reverse=True)
+        self._pattern: re.Pattern[str] | None = None
+
+    def hide(self, text: str) -> str:
+        for spelling in self._spellings:
+            if spelling in text:
+                break
+        else:
+            return text
+        if self._pattern is None:
+            self._pattern = re.compile("|".join(map(re.escape, self._spellings)))
+        return self._pattern.sub(REDACTED, text)
 
 
 def _spellings(secret: str) -> set[str]:

@@ -24,6 +24,7 @@ from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
 from wakeful.decisions.spend_windows import window_words
 from wakeful.decisions.state import Stop, TurnState
 
+Scheduling: TypeAlias = Literal["parallel", "serial"]
 Because: TypeAlias = Literal["cancelled", "budget", "completed", "dependency", "sibling"]
 """Why a call is not run."""
 CALLED_OFF = "another call of the round failed, and its tool calls off the others"
@@ -42,14 +43,6 @@ class AskModel:
     level: str | None = None
     final: bool = False
     """There is room for no other one."""
-
-
-@dataclass(slots=True, frozen=True)
-class TakeUp:
-    """Bring a call before the gate and, if it passes, run it."""
-
-    call_id: str
-    scheduling: Literal["parallel", "serial"]
 
 
 @dataclass(slots=True, frozen=True)
@@ -83,6 +76,16 @@ class HitLimit:
     limit: float
     observed: float
     what: str = ""
+
+
+@dataclass(slots=True, frozen=True)
+class TakeUp:
+    """Bring a call before the gate and, if it passes, run it."""
+
+    call_id: str
+    scheduling: Scheduling
+    beyond: HitLimit | None = None
+    """The limit that running it would pass: what the gate refuses takes nothing, so the gate is asked first."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -172,11 +175,10 @@ class _Room:
 
     __slots__ = ("calls", "limits", "requests", "slots", "state", "tools")
 
-    def __init__(self, state: TurnState) -> None:
+    def __init__(self, state: TurnState, more_places: int = 0) -> None:
         self.state = state
         limits = self.limits = state.limits
-        width = limits.width if limits.width is not None else MAX_PARALLEL_PER_TURN
-        self.slots = width - state.in_flight
+        self.slots = places_left(state) + more_places
         ledger = state.ledger
         self.requests = None if limits.model_calls is None else limits.model_calls - ledger.model_calls
         self.calls = None if limits.tool_calls is None else limits.tool_calls - ledger.tool_calls
@@ -184,8 +186,14 @@ class _Room:
         """Calls of tools with a limit of their own, decided in this answer."""
 
 
-def decide(state: TurnState) -> list[Step]:
-    """The steps that may begin now."""
+def places_left(state: TurnState) -> int:
+    """How much more may be under way at a time."""
+    width = state.limits.width if state.limits.width is not None else MAX_PARALLEL_PER_TURN
+    return width - state.in_flight
+
+
+def decide(state: TurnState, more_places: int = 0) -> list[Step]:
+    """The steps that may begin now; with `more_places`, those that would if there were so many more places."""
     if state.phase in ("new", "ended", "suspended"):
         return []
     if state.stop is not None:
@@ -195,17 +203,18 @@ def decide(state: TurnState) -> list[Step]:
     if state.full_window is not None:
         return [] if state.in_flight else [Suspend("budget_window", (window_words(state.full_window),))]
     steps: list[Step] = []
-    passed: HitLimit | None = None
+    passed: HitLimit | TakeUp | None = None
     able = state.able
     if able:
-        room = _Room(state)
+        room = _Room(state, more_places)
         levels: Sequence[Level] = list(able.values())
         if len(levels) > 1:
-            levels = sorted(levels, key=_depth, reverse=True)
+            levels = sorted(levels, key=_turn_of)
         for level in levels:
             found = _of_level(state, level, room)
-            if found and isinstance(found[-1], HitLimit):
-                passed = passed or found[-1]
+            last = found[-1] if found else None
+            if isinstance(last, HitLimit) or (isinstance(last, TakeUp) and last.beyond is not None):
+                passed = passed or last
             elif passed is None or (found and isinstance(found[0], EndLevel)):
                 steps.extend(found)  # after a limit that is passed nothing begins; what is at its end still ends
         if passed is not None and not steps:
@@ -217,6 +226,11 @@ def decide(state: TurnState) -> list[Step]:
 
 def _depth(level: Level) -> int:
     return level.depth
+
+
+def _turn_of(level: Level) -> tuple[int, int]:
+    """The deepest first, and of those the one that was opened first."""
+    return -level.depth, level.rank
 
 
 def _of_level(state: TurnState, level: Level, room: _Room) -> list[Step]:
@@ -386,15 +400,14 @@ def _acting(state: TurnState, level: Level, room: _Room) -> list[Step]:
             continue
         serial = _is_serial(level, call)
         if call.answer is None and not call.taken_up:
-            if room.slots <= 0 or (serial and running):
+            if config is None or room.slots <= 0 or (serial and running):
                 break
+            scheduling: Scheduling = "serial" if serial else "parallel"
             if not _was_counted(call) and (passed := _too_many_calls(state, room, call)):
-                return steps or [passed]
-            if config is None:
-                break
+                return steps or [TakeUp(call.call_id, scheduling, passed)]
             if not steps and (late := _out_of_time(state)):
                 return [late]
-            steps.append(TakeUp(call.call_id, "serial" if serial else "parallel"))
+            steps.append(TakeUp(call.call_id, scheduling))
             running += 1
             room.slots -= 1
             if room.calls is not None:
@@ -466,13 +479,13 @@ def _stopping(state: TurnState) -> list[Step]:
         if level.phase in ("asking", "apart") or any(call.answer is None for call in level.batch):
             continue  # one that is apart ends after who works for it: that one's end is a fact of its own
         # One that came to its result has it, whatever stops the others.
-        return [EndLevel(level.id) if level.phase == "answered" and level.id else _stopped(level, stop)]
+        return [EndLevel(level.id) if level.phase == "answered" and level.id else stopped_level(level, stop)]
     if below or state.phase == "asking" or open_calls:
         return []
     return [Finish(stop.status, stop.reason, stop.message)]
 
 
-def _stopped(level: Level, stop: Stop) -> EndLevel:
+def stopped_level(level: Level, stop: Stop) -> EndLevel:
     """A level that ends because its turn does."""
     assert level.id is not None
     if stop.status == "cancelled":

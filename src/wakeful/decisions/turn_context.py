@@ -31,8 +31,9 @@ from wakeful.contracts.turn_context import (
     SummaryView,
 )
 from wakeful.decisions.compaction import context_tokens, is_summary
+from wakeful.decisions.evolving.models import LAST_CALL
 from wakeful.decisions.prompt_size import characters, tokens
-from wakeful.decisions.state import LAST_CALL, TurnState
+from wakeful.decisions.state import TurnState
 
 PREVIEW = 300
 

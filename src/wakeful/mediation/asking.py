@@ -55,6 +55,8 @@ def _elsewhere(proposal: Proposal, consulted: Consulted) -> Elsewhere | None:
     pending = proposal.call.pending
     if pending is not None and isinstance(pending.asked, ActionRequired) and pending.asked.elsewhere is not None:
         return pending.asked.elsewhere
+    if not consulted.said:
+        return None
     return next((said.elsewhere for said in reversed(consulted.said) if said.elsewhere is not None), None)
 
 

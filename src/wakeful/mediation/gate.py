@@ -64,6 +64,8 @@ class Dispatch:
     record: CallRecord
     lock_owner: str | None = None
     """Under which name it holds its locks."""
+    agent: str = ""
+    """Whose call it is: at a level of another agent's, that one's."""
 
 
 @dataclass(slots=True)
@@ -154,6 +156,10 @@ class GateParts:
     result_bytes: Callable[[], int | None] = field(default=lambda: None)
     """The turn's limit for what a model is shown of one result; None: what holds for any."""
 
+    def agent_of(self, call: Call) -> str:
+        """Whose call it is: the turn's agent's, or that of another one that works for it."""
+        return call.level.config.agent_name if call.level.config is not None else self.agent
+
     def proposed(self, proposal: Proposal) -> ProposedCall:
         """The call as predicates and hooks see it."""
         return ProposedCall(
@@ -161,7 +167,7 @@ class GateParts:
             arguments=proposal.arguments,
             call_id=proposal.call.call_id,
             turn_id=self.turn_id,
-            agent=self.agent,
+            agent=self.agent_of(proposal.call),
             thread=self.thread,
             context=self.context,
             principal=self.principal,

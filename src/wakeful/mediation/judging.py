@@ -111,7 +111,7 @@ def locked(holders: Mapping[str, str], seconds: float) -> Consulted:
 
 def judge(proposal: Proposal, consulted: Consulted, parts: GateParts) -> Verdict:
     """The verdict of everybody."""
-    said = tuple(_voice(each) for each in consulted.said)
+    said = tuple(map(_voice, consulted.said))
     if parts.policy is not None:
         try:
             verdict = parts.policy(proposal, said)

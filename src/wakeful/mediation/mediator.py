@@ -35,6 +35,7 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import before
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -54,6 +55,7 @@ from wakeful.contracts.values import unchecked
 from wakeful.contracts.verdicts import DecisionSource, Verdict
 from wakeful.decisions.injected import split
 from wakeful.decisions.levels import Call
+from wakeful.decisions.policy.rules import forbidden
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.mediation import asking, judging, validation
 from wakeful.mediation.consulting import outcomes_of
@@ -149,7 +151,8 @@ class Mediator:
         declaration = tool.declaration if attempt == 1 else tool.declaration.model_copy(update={"effect": call.effect})
         run_with = call.replaced if call.replaced is not None else executable
         owner = self._owner_of(call.call_id, attempt) if declaration.locks and self._parts.locks is not None else None
-        return Dispatch(call.call_id, tool, declaration, run_with, key, attempt, call.step, record, owner)
+        given = (call.call_id, tool, declaration, run_with, key, attempt, call.step, record, owner)
+        return Dispatch(*given, agent=self._parts.agent_of(call))
 
     def still_approved(self, call: Call, arguments: dict[str, Any]) -> bool:
         """A call that a person let through and a crash cut off: is it still what they let through?"""
@@ -190,7 +193,10 @@ class Mediator:
             return _Prepared(error=_no_object(call), declaration=declaration)
         executable, injected = split(arguments, self._injected)
         record.injected_args = injected or None
-        violations = validation.compile(declaration.input_schema).check(executable)
+        try:
+            violations = validation.compile(declaration.input_schema).check(executable)
+        except InvalidConfig as broken:  # a schema that is none fits nothing: the call is refused, and the turn goes on
+            violations = [validation.Violation("", f"the tool's own schema is {broken.message}")]
         if violations:
             return _Prepared(error=_invalid(name, violations), declaration=declaration, arguments=executable)
         try:
@@ -306,7 +312,7 @@ class Mediator:
         verdict = judging.judge(proposal, consulted, self._parts)
         if verdict.decision == "deny":
             return self._denied(proposal, verdict, consulted)
-        if outcome or any(said.replaces for said in consulted.said):
+        if outcome or (consulted.said and any(said.replaces for said in consulted.said)):
             return Admission([*self.opening(proposal, verdict, consulted, "allowed"), *self._ended(outcome, consulted)])
         if verdict.decision == "ask" or asking.is_outside(proposal, consulted):
             return asking.asked(self, proposal, verdict, consulted)
@@ -369,6 +375,7 @@ class Mediator:
             call.step,
             proposal.record,
             self.lock_owner(proposal) if declaration.locks and self._parts.locks is not None else None,
+            self._parts.agent_of(call),
         )
         return Admission(events, dispatch, permission_at=permission_at, sandbox_at=sandbox_at)
 
@@ -543,9 +550,9 @@ class Mediator:
         events.append(ToolDispatched(attempt=1, cause="approval"))
         key = call.idempotency_key or idempotency_key(self._turn_id, call.call_id)
         owner = self.lock_owner(proposal) if declaration.locks and self._parts.locks is not None else None
-        dispatch = Dispatch(
-            call.call_id, proposal.tool, declaration, proposal.arguments, key, 1, call.step, proposal.record, owner
-        )
+        arguments, record = proposal.arguments, proposal.record
+        given = (call.call_id, proposal.tool, declaration, arguments, key, 1, call.step, record, owner)
+        dispatch = Dispatch(*given, agent=self._parts.agent_of(call))
         return Admission(events, dispatch, permission_at=len(consulted.events), sandbox_at=sandbox_at)
 
     # --- refusals -----------------------------------------------------------------------------------------------------
@@ -564,7 +571,21 @@ class Mediator:
         shown = prepared.declaration or ToolDeclaration(name=call.part.name, input_schema={})
         started = self._started(call, shown, prepared.arguments, batch_id, "parallel", "unavailable")
         if not consulted.said:
-            return Admission([*consulted.events, started, self._failure(record, prepared.error)])
+            failure = self._failure(record, prepared.error)
+            against = self._forbidden(call.part.name)
+            if against is None:
+                return Admission([*consulted.events, started, failure])
+            # The model is told what anybody is told who calls a tool that is not there; the log says why it is not.
+            said = PermissionEvaluated(
+                decision="deny",
+                decision_source=against.source,
+                decision_reason=against.reason,
+                rule_refs=against.rule_refs,
+                layer=against.layer,
+                destructive=shown.is_destructive,
+            )
+            opened: list[AnyEvent] = [*consulted.events, said, started]
+            return Admission([*opened, *self._ended([failure], consulted)], permission_at=len(consulted.events))
         verdict = judging.judge_alone(consulted)
         permission = PermissionEvaluated(
             decision=verdict.decision,
@@ -577,8 +598,13 @@ class Mediator:
             error, category = judging.refusal(call.part.name, verdict)
             now = self._parts.now()
             outcome = [failed(record, error, now=now, status="denied", category=category, effects="none")]
-        opened: list[AnyEvent] = [*consulted.events, permission, started]
+        opened = [*consulted.events, permission, started]
         return Admission([*opened, *self._ended(outcome, consulted)], permission_at=len(consulted.events))
+
+    def _forbidden(self, name: str) -> Verdict | None:
+        """The owner's rule for which a tool is not among the turn's."""
+        rules = self._config.policy.rules
+        return forbidden(name, rules) if rules and self._config.tool(name) is None else None
 
     def _failure(self, record: CallRecord, error: ToolError) -> AnyEvent:
         return failed(

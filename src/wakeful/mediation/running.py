@@ -310,6 +310,8 @@ class RunningCall:
         if not makes_short_text(value, self.around.result_bytes):
             return False
         self._finish([at_once(self.dispatch.record, value, self.around.now(), self.around.keys)])
+        if self._work is not None:
+            self._work.result.remove_done_callback(self._done)  # all is told: it need not be called to find that out
         return True
 
     async def _shape_and_finish(self, value: Any) -> None:

@@ -77,6 +77,12 @@ class Validator:
             return [Violation("", _short(f"the tool's own schema points to what is not in it: {error}"))]
         except RecursionError:
             return [Violation("", "nested too deeply")]
+        except (
+            Exception
+        ) as error:  # a pattern that is none, a number past all numbers: what cannot be checked is not let by
+            return [
+                Violation("", _short(f"cannot be checked against the tool's schema: {type(error).__name__}: {error}"))
+            ]
         return sorted(found[:MAX_VIOLATIONS], key=lambda each: each.path)
 
 

@@ -49,6 +49,10 @@ class Listed(NamedTuple):
     """The day of the list, where it is known."""
 
 
+FREE = Listed(Price(Decimal(0), Decimal(0)), "free")
+"""Of a model that is nobody's to sell: a script."""
+
+
 class Money(NamedTuple):
     """An amount, and the list it was computed from."""
 
@@ -110,6 +114,13 @@ def own_prices(table: object, where: str) -> dict[str, Listed]:
     if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
         raise InvalidConfig(f"{where}: prices is no table", 'Write [providers.NAME.prices."MODEL"] above its lines.')
     return {str(model): _own_price(each, f"{where} prices.{model}") for model, each in table.items()}
+
+
+def price_in_code(table: object, where: str) -> Listed:
+    """One such table, given in code."""
+    if not isinstance(table, Mapping):
+        raise InvalidConfig(f"{where} is {table!r}", 'Write {"input": "3", "output": "15"}.')
+    return _own_price(table, where)._replace(list_name=IN_CODE)
 
 
 def _own_price(table: Mapping[str, Any], where: str) -> Listed:

@@ -1,6 +1,6 @@
 """Prices as facts: what a request may cost before it is sent, and what an attempt cost.
 
-Rule: what nobody knows is not written. A scripted model, or one that no list has, costs no event and loads no list.
+Rule: what nobody knows is not written. A model that no list has costs no event; it and a script load no list.
 """
 
 import asyncio

@@ -71,7 +71,9 @@ class SandboxSettings:
 
     def as_dict(self) -> dict[str, Any]:
         """What is not the default, as JSON data."""
-        usual, said = asdict(SandboxSettings()), asdict(self)
+        if self == _USUAL:
+            return {}
+        usual, said = asdict(_USUAL), asdict(self)
         said = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
         usual = {name: list(value) if isinstance(value, tuple) else value for name, value in usual.items()}
         return {name: value for name, value in said.items() if value != usual[name]}
@@ -87,6 +89,9 @@ class SandboxSettings:
                     raise InvalidConfig(
                         f"{name} has {path!r}, which is not absolute", "write the path from the root on"
                     )
+
+
+_USUAL = SandboxSettings()
 
 
 def _limits(data: Mapping[str, Any]) -> Limits:

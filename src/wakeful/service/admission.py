@@ -27,6 +27,7 @@ from wakeful.tools.results import clean
 
 MAX_CONTEXT_BYTES = 16_000
 MAX_INLINE_HISTORY = 40_000
+MAX_NOTES_BYTES = 16_000
 
 
 async def admit(
@@ -47,7 +48,9 @@ async def admit(
         key=request.key,
         fingerprint=fingerprint,
         prompt_preview=message.text[:PREVIEW_CHARS],
-        context=_plain_context(request.context),
+        context=_plain("context", request.context, MAX_CONTEXT_BYTES),
+        depth=request.depth,
+        notes=_plain("notes", request.notes, MAX_NOTES_BYTES),
         principal=request.principal.id if request.principal is not None else None,
         **_whose_word(request),
         limits=allowed(runtime, request),
@@ -68,6 +71,8 @@ async def admit(
 def allowed(runtime: Runtime, request: RunRequest) -> Limits:
     """What the turn is held to: what the caller says, else the agent, else the default profile."""
     agent = request.agent
+    if request.limits is not None:
+        return request.limits
     return (request.budget or agent.budget or Budget()).limits(agent.max_steps, runtime.limit_overrides)
 
 
@@ -100,19 +105,19 @@ def _whose_word(request: RunRequest) -> dict[str, Any]:
     return fields
 
 
-def _plain_context(context: Mapping[str, Any]) -> dict[str, Any]:
-    """The context as JSON: it has to be there again after a restart, here or elsewhere."""
+def _plain(name: str, given: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """What the caller passes along, as JSON: it has to be there again after a restart, here or elsewhere."""
     try:
-        plain: dict[str, Any] = json.loads(to_json(dict(context), inf_nan_mode="strings"))
+        plain: dict[str, Any] = json.loads(to_json(dict(given), inf_nan_mode="strings"))
     except (PydanticSerializationError, UnicodeEncodeError) as error:
         raise InvalidValue(
-            "invalid_context", "context", str(error), "give JSON values; what is alive goes to deps="
+            f"invalid_{name}", name, str(error), "give JSON values; what is alive goes to deps="
         ) from None
-    if len(to_json(plain)) > MAX_CONTEXT_BYTES:
+    if len(to_json(plain)) > most:
         raise InvalidValue(
-            "invalid_context",
-            "context",
-            f"{len(to_json(plain)):,} bytes of JSON are more than {MAX_CONTEXT_BYTES:,}",
+            f"invalid_{name}",
+            name,
+            f"{len(to_json(plain)):,} bytes of JSON are more than {most:,}",
             "give an id, and let tools or the deps factory look the rest up",
         )
     return plain

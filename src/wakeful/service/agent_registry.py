@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from wakeful.agents.definition import Agent
+from wakeful.contracts.errors import WakefulError
 from wakeful.decisions.bundles import BundledAgent
 from wakeful.ports import ImportedAgent
 from wakeful.service.requests import Runtime
@@ -45,6 +46,25 @@ class AgentRegistry:
         imported = {row.slug for row in await self._runtime.store.imported_agents.all()}
         return sorted(imported | set(self._supplied))
 
+    async def of_package(self, slug: str, version: str = "") -> list[RegisteredAgent]:
+        """The agents that came with a package, or the one that was imported under this name.
+
+        Raises InvalidConfig or UnknownTool for one that cannot be made here.
+        """
+        rows = [row for row in await self._runtime.store.imported_agents.all() if _is_of(row, slug, version)]
+        return [self._made(row) for row in rows]
+
+    async def imported(self) -> tuple[list[Agent[Any, Any]], dict[str, WakefulError]]:
+        """Every imported agent that can be made here, and why each other one cannot."""
+        made: list[Agent[Any, Any]] = []
+        not_made: dict[str, WakefulError] = {}
+        for row in await self._runtime.store.imported_agents.all():
+            try:
+                made.append(self._made(row).agent)
+            except WakefulError as error:
+                not_made[row.slug] = error
+        return made, not_made
+
     async def register(self, bundled: BundledAgent, *, replace: bool) -> bool:
         """Keep an agent that came in a bundle. False when one of its slug is there and is not to be replaced.
 
@@ -60,3 +80,8 @@ class AgentRegistry:
     def _made(self, row: ImportedAgent) -> RegisteredAgent:
         written = json.loads(row.definition)
         return RegisteredAgent(row.slug, Agent.from_dict(written["config"], self._tools), written["metadata"])
+
+
+def _is_of(row: ImportedAgent, slug: str, version: str) -> bool:
+    about = json.loads(row.definition)["metadata"]
+    return slug in (row.slug, about.get("source_package")) and version in ("", about.get("source_version"))

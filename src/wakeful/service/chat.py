@@ -21,6 +21,7 @@ from wakeful.service.client_bridge import ClientBridge
 from wakeful.service.client_manifest import ClientManifest
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
+from wakeful.service.run_access import known_as
 from wakeful.service.sending import SendMessage, WireSender
 from wakeful.service.toolbelt import stated_policy
 from wakeful.service.turns import continue_turn, run_turn
@@ -61,14 +62,15 @@ async def run_chat_agent(
     if memory_enabled:
         raise NotBuiltYet("memory_enabled=True", "give False")
     context = chat_context_of(chat_context)
-    await check_owner(runtime, agent.name, thread_id, user_id)
+    speaker = known_as("user", user_id)
+    await check_owner(runtime, agent.name, thread_id, speaker)
     speaking = await with_belt(agent, chat_context, registry, bridge, send_message)
     async with WireSender(send_message, keys=tuple(runtime.surroundings.secrets())) as sender:
         request = RunRequest(
             speaking.changed(model=f"{provider}:{model}", fallbacks=()),
             content,
             context={"request_seq": request_seq},
-            principal=Principal(id=user_id),
+            principal=Principal(id=speaker),
             thread=thread_id,
             supersede=supersede,
             budget=chat_budget(agent),

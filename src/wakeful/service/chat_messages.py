@@ -19,6 +19,7 @@ from wakeful.service.chat import chat_budget, check_owner, run_chat_agent
 from wakeful.service.client_bridge import ClientBridge
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
+from wakeful.service.run_access import known_as
 from wakeful.service.sending import SendMessage, WireSender
 from wakeful.service.workflow_runs import run_workflow
 from wakeful.service.workflows import WorkflowRegistry
@@ -97,13 +98,14 @@ async def _run_saved(
     if registry is None:
         raise WorkflowNotFound(f"there is no workflow {workflow_id!r}: this server has no registry of workflows")
     saved = await registry.get(workflow_id)
-    await check_owner(runtime, agent.name, message.thread_id, user_id)
+    speaker = known_as("user", user_id)
+    await check_owner(runtime, agent.name, message.thread_id, speaker)
     async with WireSender(send_message, keys=tuple(runtime.surroundings.secrets())) as sender:
         request = RunRequest(
             agent,
             message.content,
             context={"request_seq": message.request_seq},
-            principal=Principal(id=user_id),
+            principal=Principal(id=speaker),
             thread=message.thread_id,
             supersede=message.supersede,
             budget=chat_budget(agent),

@@ -13,6 +13,7 @@ from wakeful.service.client_bridge import ClientBridge
 from wakeful.service.queries import find_turn
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.results import RunResult
+from wakeful.service.run_access import known_as
 from wakeful.service.sending import SendMessage, WireSender
 from wakeful.service.turns import continue_turn
 from wakeful.service.workflows import WorkflowRegistry
@@ -35,7 +36,8 @@ async def return_to_turn(
     A turn that is over is told and not touched. Raises TurnNotFound, and NotEntitled for a thread of somebody else.
     """
     row = await find_turn(runtime.store, turn_id)
-    await check_owner(runtime, row.agent_id, row.thread_id, user_id)
+    speaker = known_as("user", user_id)
+    await check_owner(runtime, row.agent_id, row.thread_id, speaker)
     said = [entry.fact.event for entry in await runtime.store.read(row.agent_id, turn_id=row.turn_id)]
     admitted = next(event for event in said if isinstance(event, MessageAdmitted))
     started = next((event for event in said if isinstance(event, TurnStarted)), None)
@@ -49,7 +51,7 @@ async def return_to_turn(
         request = RunRequest(
             speaking,
             "",
-            principal=Principal(id=user_id),
+            principal=Principal(id=speaker),
             thread=row.thread_id,
             watcher=sender,
             model_from="user",

@@ -7,9 +7,10 @@ from typing import Any
 from wakeful.agents.folding import load_config
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.errors import CallNotFound
-from wakeful.contracts.events import TurnConfigChanged, TurnStarted
+from wakeful.contracts.events import ToolCatalogResolved, TurnConfigChanged, TurnStarted
 from wakeful.contracts.explanations import CallExplanation
 from wakeful.contracts.policies import Rule
+from wakeful.contracts.tool_catalog import OFFERED, CatalogEntry, ToolCatalog
 from wakeful.decisions.explaining import explained, rules_by_ref
 from wakeful.ports import Store, TurnRow
 from wakeful.service.queries import find_turn
@@ -47,9 +48,21 @@ async def why_call(store: Store, call: str) -> CallExplanation:
         hint = f"did you mean {' or '.join(near)}?" if near else f"a turn's calls: wakeful events TURN {here}"
         raise CallNotFound(f"there is no call {call_id!r} in {where}", hint)
     row, facts = found[0]
-    explanation = explained(row.turn_id, row.agent_name, call_id, facts, await _rules(store, facts))
+    rules, withheld = await _rules(store, facts), await _withheld(store, facts)
+    explanation = explained(row.turn_id, row.agent_name, call_id, facts, rules, withheld)
     assert explanation is not None
     return explanation
+
+
+async def _withheld(store: Store, facts: list[Recorded]) -> dict[str, CatalogEntry]:
+    """Every tool that the turn was not to have at some time, by its name."""
+    found: dict[str, CatalogEntry] = {}
+    for entry in facts:
+        event = entry.fact.event
+        if isinstance(event, ToolCatalogResolved) and event.withheld:
+            catalog = ToolCatalog.model_validate_json(await store.get_blob(event.catalog_ref.digest))
+            found.update({each.tool_name: each for each in catalog.entries if each.policy not in OFFERED})
+    return found
 
 
 async def _rules(store: Store, facts: list[Recorded]) -> dict[str, Rule]:

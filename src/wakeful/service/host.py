@@ -16,7 +16,7 @@ from wakeful.service.chat_ability import ChatAbility
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
 from wakeful.service.package_abilities import PackageAbilities
-from wakeful.service.packages import PackageRuns
+from wakeful.service.packages import FindHandler, PackageRuns
 from wakeful.service.requests import Runtime
 from wakeful.service.run_access import RunAccess
 from wakeful.service.runtime_tool_abilities import RuntimeToolAbilities
@@ -40,6 +40,7 @@ class Host:
         access: RunAccess | None = None,
         status_handler: Control | None = None,
         cancel_handler: Control | None = None,
+        runs_packages: Callable[[AgentRegistry], FindHandler] | None = None,
     ) -> None:
         self.caller = caller
         self.agents = AgentRegistry(runtime, agents, tools)
@@ -51,7 +52,8 @@ class Host:
             status_handler=status_handler,
             cancel_handler=cancel_handler,
         )
-        self.packages = PackageRuns(runtime, hooks=hooks)
+        otherwise = runs_packages(self.agents) if runs_packages is not None else None
+        self.packages = PackageRuns(runtime, hooks=hooks, otherwise=otherwise)
         self.bundles = BundleImporter(self.agents, hooks=hooks)
         self.abilities = Abilities.on(runtime, hooks)
         asks = self._asks

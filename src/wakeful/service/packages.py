@@ -6,7 +6,7 @@ missing or unknown is no success.
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from wakeful.contracts.envelope import iso
@@ -30,14 +30,20 @@ PAGE, MAX_PAGE = 100, 500
 Handler: TypeAlias = Callable[[dict[str, Any]], Any]
 """Gets the request as JSON data; plain or async; answers an object like a PackageRunResult, or an error."""
 
+FindHandler: TypeAlias = Callable[[PackageRunRequest], Awaitable[Handler | None]]
+
 
 class PackageRuns:
     """The package runs of one host."""
 
-    def __init__(self, runtime: Runtime, *, hooks: HookRegistry = default_hooks) -> None:
+    def __init__(
+        self, runtime: Runtime, *, hooks: HookRegistry = default_hooks, otherwise: FindHandler | None = None
+    ) -> None:
         self._runtime = runtime
         self._store = runtime.store.task_runs
         self._hooks = hooks
+        self._otherwise = otherwise
+        """Who runs a package that no hook knows."""
 
     async def run(self, raw: Mapping[str, Any]) -> PackageRunResult:
         """Raises InvalidValue for a request that is none, and nothing is recorded then.
@@ -62,6 +68,8 @@ class PackageRuns:
             handler = await self._hooks.resolve(
                 "runtime_package_run_handler", request.model_dump(mode="json"), dict(raw)
             )
+            if not callable(handler) and self._otherwise is not None:
+                handler = await self._otherwise(request)
             if not callable(handler):
                 raise RunRefused(NO_HANDLER, "nobody here runs packages", "register runtime_package_run_handler")
             said = await _done(handler(request.model_dump(mode="json")))
@@ -96,6 +104,13 @@ class PackageRuns:
             ended = result.model_copy(update={"status": "cancelled"})
             if await self._change(row, ended):
                 return True, ended
+
+    async def settle(self, run_id: str, answer: Mapping[str, Any]) -> PackageRunResult:
+        """What became of a run that its handler left waiting. What is over stays as it is.
+
+        Raises RunRefused for a run that nobody knows, and InvalidValue for an answer that is none.
+        """
+        return await self._keep(run_id, PackageRunResult.normalise(answer, run_id))
 
     async def events(self, run_id: str, cursor: str | int | None = None, limit: int = PAGE) -> dict[str, Any]:
         """A page of what happened to a run; the cursor of one page is where the next begins."""

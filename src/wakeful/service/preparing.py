@@ -12,10 +12,11 @@ from pydantic_core import to_jsonable_python
 from wakeful.agents.definition import Agent
 from wakeful.agents.folding import Folded, fold, predecessor, start_of_window
 from wakeful.agents.known_facts import KnownFacts
+from wakeful.agents.low_limits import LowLimits
 from wakeful.agents.output import AnswerRejected as DoesNotFit
 from wakeful.agents.recovery import missing_tools, recovered
 from wakeful.agents.runner import TurnRunner
-from wakeful.agents.work import CheckAnswer, OtherAgent, TurnWork, WorkflowDesk
+from wakeful.agents.work import CheckAnswer, TurnWork, WorkflowDesk
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import Limits
@@ -50,7 +51,8 @@ from wakeful.service.admission import allowed, check_deps
 from wakeful.service.approvals import Outcome, decide
 from wakeful.service.configuring import config_of, window_of
 from wakeful.service.context import TurnContext, around, gather, prompt_of, resolved, watching_skills
-from wakeful.service.node_agents import other_agents
+from wakeful.service.hooks_of_others import HooksOfOthers
+from wakeful.service.node_agents import Given, agents_among, named_agents, other_agents
 from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.retrieving import retrieve
@@ -116,11 +118,13 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
     belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack, admitted.policy_context)
     limits = admitted.limits or allowed(runtime, request)
     config = await _config(request, row, deps, context, principal, folded, belt, found, limits)
-    others: dict[str, OtherAgent] = {}
     tools = belt.tools
+    called_agents = agents_among(tools.values())
+    nodes = named_agents(workflow.graph, request.agents, deps) if workflow is not None else {}
+    given = Given(deps, context, principal, row.thread_id, row.turn_id)
+    others = await other_agents(runtime, {**called_agents, **nodes}, given, stack) if called_agents or nodes else {}
     if workflow is not None:
-        others = await other_agents(runtime, workflow.graph, request.agents, stack)
-        called = [agent_declaration(other.config.agent_name) for other in others.values()]
+        called = [agent_declaration(node.name) for node in nodes.values()]
         config = config.changed(workflow=workflow, tools=(*config.tools, *called))
         tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
     planner, summariser = phase_models(runtime, agent)
@@ -157,6 +161,7 @@ async def prepare(runtime: Runtime, row: TurnRow, claim: Claim, request: RunRequ
         check_answer=_answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
         ask_caller=request.ask_caller,
         pricing=runtime.pricing,
+        low_limits=LowLimits(recorded[-RECENT:]),
         windows=windows if windows.any else None,
         approver=request.approver,
         decide_action=_decider(runtime),
@@ -237,6 +242,8 @@ def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
         gate.consult_on_ask = hooks.asked
     if hooks.has("post_tool_use", "post_tool_failure"):
         work.after_call = hooks.after
+    if work.others:
+        HooksOfOthers(work).join()
 
 
 def safe_keeping(store: Store, keys: Callable[[], SecretValues]) -> Callable[[bytes, str], Awaitable[BlobRef]]:
@@ -284,6 +291,8 @@ async def _config(
             )
         )
         instructions = await told if inspect.isawaitable(told) else told
+    if request.prompt_is_whole:
+        return config_of(agent, belt, instructions).changed(skills=found.skills)
     names = [tool.name for tool in belt.offered]
     prompt = prompt_of(agent, found, before, instructions, names, limits.depth)
     return config_of(agent, belt, prompt.text).changed(prompt_blocks=prompt.blocks, skills=found.skills)

@@ -39,6 +39,10 @@ class ToolsNotSupplied(ToolMissing):
         self.names = tuple(names)
 
 
+class NeverBegan(AgentMissing):
+    """A turn that wrote down nothing of its agent."""
+
+
 async def rebuilt_agent(
     runtime: Runtime,
     row: TurnRow,
@@ -54,7 +58,7 @@ async def rebuilt_agent(
     config = (await fold(runtime.store, row, recorded)).state.config
     if config is None:
         if model is None:
-            raise AgentMissing(
+            raise NeverBegan(
                 f"{who} was admitted and never began, so how it is configured was not stored",
                 UNCHANGED + "say it again: --agent FILE, --tools module:AGENT, or --model provider:model",
             )

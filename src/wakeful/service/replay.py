@@ -20,9 +20,10 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.gate import RunKind
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import ToolDeclaration
+from wakeful.decisions.evolving.one_fact import evolve
 from wakeful.decisions.levels import Call
 from wakeful.decisions.replay import Divergence, Replay
-from wakeful.decisions.state import TurnState, after, evolve
+from wakeful.decisions.state import TurnState, after
 from wakeful.mediation.gate import GateParts
 from wakeful.mediation.mediator import Mediator
 from wakeful.mediation.offloading import arguments_of

@@ -8,7 +8,7 @@ from wakeful.agents.definition import Agent
 from wakeful.agents.watching import Watcher
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.authority import Authority
-from wakeful.contracts.budgets import Budget, LimitOverrides
+from wakeful.contracts.budgets import Budget, LimitOverrides, Limits
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
 from wakeful.contracts.policies import PolicyContext
@@ -73,6 +73,14 @@ class RunRequest:
     """Have the open turns of the thread stopped first."""
     history: Any = None
     budget: Budget | None = None
+    limits: Limits | None = None
+    """What is left of a budget that several turns share; it goes before any budget."""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """What the turn's memory holds when it begins."""
+    depth: int = 0
+    """Of the turn in its host's own tree."""
+    prompt_is_whole: bool = False
+    """The agent's instructions are the whole prompt: the runtime puts no words of its own before them."""
     model_from: Source = "agent_config"
     """Who named the model."""
     stream: bool = True

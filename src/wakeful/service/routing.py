@@ -181,6 +181,7 @@ def _known(
         context_window=getattr(profile, "context_window", None),
         price_known=cost is not None,
         prompt_cost=Decimal(cost.amount) if cost is not None else None,
+        unpriced_hint=getattr(model, "unpriced_hint", ""),
         barred="unsupported_transport" if refusal is not None else None,
         detail=refusal.message if refusal is not None else "",
         limit=limits.get(choice.ref),

@@ -71,10 +71,15 @@ def owner_of(caller: ExecutionPrincipal | None) -> TaskOwner | None:
 
 
 def principal_id(owner: TaskOwner | None) -> str | None:
-    """The owner as turns know it: a user by its key, anybody else with what it is."""
-    if owner is None:
-        return None
-    return owner.key if owner.type == "user" else f"{owner.type}:{owner.key}"
+    """The owner as turns know it."""
+    return known_as(owner.type, owner.key) if owner is not None else None
+
+
+def known_as(kind: str, key: str) -> str:
+    """A user by its key, anybody else with what it is. No two owners are known as one."""
+    if kind == "user" and ":" not in key:
+        return key
+    return f"{kind.replace(':', '%3A')}:{key}"
 
 
 def failure_of(error: BaseException, otherwise: str) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from wakeful.service.client_requests import time_out_late_requests
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
 from wakeful.service.requests import Runtime
+from wakeful.service.run_access import owner_of, principal_id
 from wakeful.service.runtime_tool_store import KIND, OwnRequestStore
 from wakeful.service.runtime_tools import Continuation, RuntimeToolLifecycle
 
@@ -98,14 +99,13 @@ class RuntimeToolAbilities:
 
     async def _owns(self, caller: ExecutionPrincipal, row: ActionRow) -> bool:
         """Is the run of this request the caller's? A run that is nobody's is a manager's alone."""
-        owner = caller.conversation_owner()
+        owner = principal_id(owner_of(caller))
         if owner is None:
             return False
         for entry in await self._runtime.store.read(row.agent_id, turn_id=row.turn_id, limit=1) if row.turn_id else ():
             event = entry.fact.event
             if isinstance(event, MessageAdmitted):
-                whole = f"{owner.type}:{owner.key}"
-                return event.principal == whole or (owner.type == "user" and event.principal == owner.key)
+                return event.principal == owner
         return False
 
     # --- what they do -----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from wakeful.contracts.amounts import checked_money
 from wakeful.contracts.budgets import Money, SpendWindow
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import InvalidConfig
-from wakeful.contracts.events import BudgetGranted, LimitChanged, SessionStarted, TurnResumed
+from wakeful.contracts.events import BudgetGranted, LimitChanged, SessionStarted, TurnInterruptRequested, TurnResumed
 from wakeful.contracts.spending import (
     RUNTIME,
     Period,
@@ -24,11 +24,15 @@ from wakeful.contracts.spending import (
     principal_scope,
 )
 from wakeful.decisions.spend_windows import OwnerWindows, has_room, scope_words, window_at
+from wakeful.ports import TurnRow
 from wakeful.service.requests import Runtime
+from wakeful.service.steering import is_paused
 
 STREAM = "budget-grants"
 """The agent whose stream grants are in."""
 OPERATOR = "operator"
+SOON = 20
+"""Seconds that whoever runs a turn waits for its spend window to turn; what takes longer is left to a later resume."""
 
 
 def windows_of(
@@ -87,6 +91,21 @@ async def still_full(runtime: Runtime, agent: Agent[Any, Any], recorded: Sequenc
         return False  # nobody limits it any more
     rows = {row.key: row for row in await runtime.store.spending([passed.scope], after=runtime.clock.now())}
     return not has_room(window, rows.get(window.key), nanodollars(passed.needed))
+
+
+async def turns_soon(runtime: Runtime, row: TurnRow) -> float | None:
+    """In how many seconds the spend window turns that a turn rests on, when that is soon enough to wait for here.
+
+    None: later, or it rests on something else. Nothing is waited for when somebody asked the turn to stop.
+    """
+    recorded = await runtime.store.read(row.agent_id, turn_id=row.turn_id) if row.state == "suspended" else []
+    passed = _passed(recorded)
+    if passed is None or is_paused(recorded):
+        return None
+    if any(isinstance(entry.fact.event, TurnInterruptRequested) for entry in recorded):
+        return 0.0
+    seconds = (passed.turns - runtime.clock.now()) / 1_000_000
+    return max(0.0, seconds) if seconds <= SOON else None
 
 
 def _passed(recorded: Sequence[Recorded]) -> WindowPassed | None:

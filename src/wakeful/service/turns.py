@@ -4,6 +4,7 @@ One path for every entrance. A key makes it repeatable: absent, the turn starts;
 was; finished, the stored result comes back for free. The same program, run again, is the recovery procedure.
 """
 
+import asyncio
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from typing import Any
@@ -19,10 +20,12 @@ from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.errors import AgentBusy, AgentMissing, TurnNotFound
 from wakeful.contracts.events import TurnInterruptRequested
 from wakeful.decisions.conversation_export import turn_facts
-from wakeful.ports import TurnRow
+from wakeful.ports import TurnRow, Watch
 from wakeful.service.admission import admit, check_bound, check_deps, fingerprint_of, reused, storable
 from wakeful.service.client_requests import announce
+from wakeful.service.cut_off import after_what_was_cut_off
 from wakeful.service.interrupting import supersede
+from wakeful.service.node_agents import check_called
 from wakeful.service.phase_models import check_window, phase_models
 from wakeful.service.preparing import opening, prepare
 from wakeful.service.reports import report
@@ -31,7 +34,7 @@ from wakeful.service.results import RunResult
 from wakeful.service.retries import tell_retries
 from wakeful.service.retrieving import check_collections
 from wakeful.service.routing import choices_of
-from wakeful.service.spending import still_full
+from wakeful.service.spending import still_full, turns_soon
 from wakeful.service.steering import is_paused, unpause_turn
 
 
@@ -47,6 +50,7 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
         check_bound(agent, request.context)
         check_collections(f"Agent {agent.name!r}", agent.collections, request.collections)
         choices = choices_of(runtime.resolve_model, agent)
+        check_called(runtime, agent)
         phase_models(runtime, agent)
         check_window(agent, choices[0].model if choices else None)
         history = items_from(request.history) if request.history is not None else ()
@@ -63,8 +67,8 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
     for earlier in await store.turns_of_thread(known.agent_id, known.thread_id):
         # One turn a thread, in the order they were admitted: what was acknowledged first is answered first.
         if earlier.is_open and earlier.first_seq < known.first_seq:
-            await _run(runtime, earlier, request)
-    return await _run(runtime, known, request)
+            await _run_on(runtime, earlier, request)
+    return await _run_on(runtime, known, request)
 
 
 async def resume_turn(
@@ -102,14 +106,14 @@ async def resume_turn(
         await unpause_turn(runtime, turn_id)
     others = tuple(agents)
     request = RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver, agents=others)
-    return await _run(runtime, row, request)
+    return await _run_on(runtime, row, request)
 
 
 async def continue_turn(runtime: Runtime, turn_id: str, request: RunRequest) -> RunResult[Any]:
     """Go on with a turn that this request began and that rested on something which is there now."""
     row = await runtime.store.turn(turn_id)
     assert row is not None, f"{turn_id} was begun here"
-    return await _run(runtime, row, request)
+    return await _run_on(runtime, row, request)
 
 
 async def recall(runtime: Runtime, row: TurnRow, agent: Agent[Any, Any] | None) -> RunResult[Any]:
@@ -120,8 +124,45 @@ async def recall(runtime: Runtime, row: TurnRow, agent: Agent[Any, Any] | None) 
     return await report(runtime.store, row, folded.state, lambda: facts, agent)
 
 
+async def _run_on(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult[Any]:
+    """Run it until it rests. A spend window that turns in a moment is waited for, with the turn at rest meanwhile."""
+    result = await _run(runtime, row, request)
+    while result.stop_reason == "cost":
+        watch = runtime.store.watch(row.agent_id, outsiders_only=True)  # before looking: nothing is missed in between
+        try:
+            now = await runtime.store.turn(row.turn_id) or row
+            if not now.is_open:
+                return await recall(runtime, now, request.agent)
+            seconds = await turns_soon(runtime, now)
+            if seconds is None:
+                break
+            await _sleep_unless_told(runtime, watch, seconds)
+        finally:
+            watch.close()
+        try:
+            result = await _run(runtime, row, request)
+        except AgentBusy:
+            break  # somebody else was faster with it, and goes on
+    return result
+
+
+async def _sleep_unless_told(runtime: Runtime, watch: Watch, seconds: float) -> None:
+    """Until then, or until somebody says something to the turn: that it is to end, for one."""
+    waiting = [asyncio.ensure_future(runtime.clock.sleep(seconds)), asyncio.ensure_future(watch.wait())]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()
+
+
 async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult[Any]:
-    """Claim the turn and run it until it rests."""
+    """Claim the turn and run it until it rests, after what another process left open in the agent's other turns."""
+    async with after_what_was_cut_off(runtime, row):
+        return await _claimed(runtime, row, request)
+
+
+async def _claimed(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult[Any]:
     store = runtime.store
     while True:
         try:
@@ -140,9 +181,9 @@ async def _run(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunResult
             return await recall(runtime, row, request.agent)
         prepared = await prepare(runtime, row, claim, request, stack)
         work = prepared.work
+        runner = TurnRunner(work)
         if work.watcher is not None:
             work.tell(work.known())  # what is known already, before what is new
-        runner = TurnRunner(work)
         known = work.known.last_seq
         await runner.run(await opening(runtime, request, prepared, runner))
         if runner.steps.calls.is_awaiting_late_answers:

@@ -5,17 +5,12 @@ withdrawn with it, and whoever decides afterwards is told so. The same steps are
 been taken up; what a dead process leaves half done, the next one to take the turn up finishes.
 """
 
-from wakeful.agents.folding import fold
-from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.runner import TurnRunner
-from wakeful.agents.work import TurnWork
 from wakeful.contracts.errors import AgentBusy
 from wakeful.contracts.events import TurnResumed
-from wakeful.decisions.conversation_export import turn_facts
 from wakeful.decisions.recovery import resume_cause, settle
-from wakeful.mediation.gate import GateParts
 from wakeful.ports import Claim, TurnRow
-from wakeful.service.preparing import safe_keeping
+from wakeful.service.cut_off import work_without_code
 from wakeful.service.requests import Runtime
 
 
@@ -34,28 +29,7 @@ async def end_at_rest(runtime: Runtime, row: TurnRow) -> None:
 
 
 async def _end(runtime: Runtime, row: TurnRow, claim: Claim) -> None:
-    store = runtime.store
-    recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
-    folded = await fold(store, row, recorded)
-    state = folded.state
-    if state.config is None or settle(state):
+    work = await work_without_code(runtime, row, claim)
+    if work is None or settle(work.state):
         return  # it was cut off inside a call: what became of that takes the tool's code to find out
-    claim.seen = max(claim.seen, folded.last_seq)
-    of_turn = turn_facts(recorded, row.turn_id)
-    work = TurnWork(
-        store=store,
-        claim=claim,
-        row=row,
-        state=state,
-        config=state.config,
-        models=(),
-        tools={},
-        clock=runtime.clock,
-        ids=runtime.ids,
-        jitter=runtime.jitter,
-        call_ids=folded.call_ids,
-        known=KnownFacts(row.agent_id, of_turn, store.reader(row.agent_id, row.turn_id)),
-        # Children that had come to a result have it, however long it is.
-        gate=GateParts(keep=safe_keeping(store, runtime.keys), fetch=store.get_blob, keys=runtime.keys),
-    )
-    await TurnRunner(work).run([work.fact(TurnResumed(cause=resume_cause(state)))])
+    await TurnRunner(work).run([work.fact(TurnResumed(cause=resume_cause(work.state)))])

@@ -58,11 +58,14 @@ async def run_workflow(
     graph = saved.graph if saved is not None else workflow
     assert isinstance(graph, WorkflowGraph)
     registry.check(graph)
-    named_agents(graph, request.agents)
+    named_agents(graph, request.agents, request.deps)
     text = request.prompt if isinstance(request.prompt, str) and request.prompt else None
     wrong = wrong_inputs(graph, inputs or {}, text)
     for name, reason in wrong.items():
-        raise InvalidValue(INVALID_INPUT, name, reason, "\n".join(f"{each}: {why}" for each, why in wrong.items()))
+        others = [f"{each}: {why}" for each, why in wrong.items() if each != name]
+        takes = [f"{each} (required)" if each in graph.required_inputs else each for each in graph.inputs]
+        hint = "\n".join([*others, f"it takes: {', '.join(takes) or 'no inputs'}"])
+        raise InvalidValue(INVALID_INPUT, name, reason, hint)
     run = WorkflowRun(
         graph=graph,
         inputs=complete_inputs(graph, inputs or {}, text),

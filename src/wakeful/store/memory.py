@@ -242,10 +242,13 @@ class MemoryStore:
         turn_id = self._memory.turn_of_key.get(key)
         return None if turn_id is None else self._row(turn_id)
 
-    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
+    async def turns(
+        self, *, open_only: bool = False, limit: int | None = None, agent_id: str | None = None
+    ) -> list[TurnRow]:
         rows = [
             (row.created_at, place, row.first_seq, row)
             for place, agent in enumerate(self._memory.agents.values())
+            if agent_id in (None, agent.agent_id)
             for row in agent.book.turns.values()
             if row.is_open or not open_only
         ]

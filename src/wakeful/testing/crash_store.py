@@ -122,8 +122,10 @@ class CrashingStore:
     async def turn_of_key(self, key: str) -> TurnRow | None:
         return await (await self._real()).turn_of_key(key)
 
-    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
-        return await (await self._real()).turns(open_only=open_only, limit=limit)
+    async def turns(
+        self, *, open_only: bool = False, limit: int | None = None, agent_id: str | None = None
+    ) -> list[TurnRow]:
+        return await (await self._real()).turns(open_only=open_only, limit=limit, agent_id=agent_id)
 
     async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
         return await (await self._real()).turns_of_thread(agent_id, thread_id)

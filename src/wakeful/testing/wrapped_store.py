@@ -85,8 +85,10 @@ class WrappedStore:
     async def turn_of_key(self, key: str) -> TurnRow | None:
         return await self.inner.turn_of_key(key)
 
-    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
-        return await self.inner.turns(open_only=open_only, limit=limit)
+    async def turns(
+        self, *, open_only: bool = False, limit: int | None = None, agent_id: str | None = None
+    ) -> list[TurnRow]:
+        return await self.inner.turns(open_only=open_only, limit=limit, agent_id=agent_id)
 
     async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
         return await self.inner.turns_of_thread(agent_id, thread_id)

@@ -20,6 +20,7 @@ from wakeful.contracts.parameter_schemas import without
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
 from wakeful.contracts.tools import (
     Confinement,
+    DuplicatePolicy,
     Effect,
     InterruptBehavior,
     OnFailure,
@@ -90,18 +91,24 @@ class Tool(Generic[Deps_contra]):
         return self.declaration
 
     @property
+    def approval(self) -> bool | Callable[[ProposedCall], bool | str]:
+        """Whether a person must let calls through: always, never, or when a function of the call says so."""
+        return False
+
+    @property
     def may_ask(self) -> bool:
         """Is `asks` worth asking?"""
-        return False
+        return self.approval is not False
 
     @property
     def always_asks(self) -> bool:
         """Does it ask before every call, whatever the arguments?"""
-        return False
+        return self.approval is True
 
     def asks(self, call: ProposedCall) -> bool | str:
         """Must a person let this call through? A text is the reason. Raising denies."""
-        return False
+        approval = self.approval
+        return approval(call) if callable(approval) else approval
 
     def confinement(self, arguments: dict[str, Any]) -> Confinement | None:
         """What the call would be held to; None for tools that run no foreign code."""
@@ -217,6 +224,7 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
             permission_class=options.permission_class,
             interrupt_behavior=options.interrupt_behavior,
             on_failure=options.on_failure,
+            duplicate_policy=options.duplicate_policy,
             **({"parallel_safe": False} if options.writes else {}),
         )
         return run_by_client(declared) if options.external else declared
@@ -250,20 +258,12 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
         return begin(self._fn, self._is_async, given, values)
 
     @property
-    def may_ask(self) -> bool:
-        return self._options.approval is not False
-
-    @property
-    def always_asks(self) -> bool:
-        return self._options.approval is True
+    def approval(self) -> bool | Callable[[ProposedCall], bool | str]:
+        return self._options.approval
 
     @property
     def sees_cancel(self) -> bool:
         return self._parameters.takes_context
-
-    def asks(self, call: ProposedCall) -> bool | str:
-        approval = self._options.approval
-        return approval(call) if callable(approval) else approval
 
     def probe(self, fn: ProbeT) -> ProbeT:
         """Register what can tell whether a call happened: `(ctx, ...)` with any of the tool's own parameters."""
@@ -370,6 +370,7 @@ def tool(
     permission_class: PermissionClass | None = None,
     interrupt_behavior: InterruptBehavior = "cancel",
     on_failure: OnFailure = "ignore",
+    duplicate_policy: DuplicatePolicy | None = None,
 ) -> Any:
     """Make a function a tool: `@tool`, `@tool(effect="pure")` or `tool(fn, effect="pure")`.
 
@@ -382,6 +383,7 @@ def tool(
     `permission_class` is what a policy switches on and off; left out, it follows from the other flags.
     `interrupt_behavior="block"` lets a running call finish when the turn is interrupted. `on_failure` says what its
     failure does to the other calls of the round: nothing, `cancel_siblings`, or `cancel_dependent` (what waited).
+    `duplicate_policy="repeatable"`: the same call made time and again is no repeat to the guards (`stall_repeats`).
     `external=True` makes the function a signature only: it is `client/<name>`, a client runs it, and `timeout` is how
     long the client may take.
     """
@@ -402,6 +404,7 @@ def tool(
         permission_class=permission_class,
         interrupt_behavior=interrupt_behavior,
         on_failure=on_failure,
+        duplicate_policy=duplicate_policy,
     )
     return ToolDecorator(options) if fn is None else _make(fn, options)
 

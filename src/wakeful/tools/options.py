@@ -7,7 +7,7 @@ from typing import Any, TypedDict, get_args
 
 from wakeful.contracts.bindings import Binding, read_binding
 from wakeful.contracts.errors import InvalidConfig, InvalidValue
-from wakeful.contracts.tools import Effect, InterruptBehavior, OnFailure, PermissionClass
+from wakeful.contracts.tools import DuplicatePolicy, Effect, InterruptBehavior, OnFailure, PermissionClass
 from wakeful.tools.proposal import ProposedCall
 
 _BIND_HINT = 'name a place in the run\'s context, for example bind={"customer": "context.customer_id"}'
@@ -32,6 +32,7 @@ class ToolOptions(TypedDict, total=False):
     permission_class: PermissionClass | None
     interrupt_behavior: InterruptBehavior
     on_failure: OnFailure
+    duplicate_policy: DuplicatePolicy | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,7 @@ class CheckedOptions:
     permission_class: PermissionClass | None = None
     interrupt_behavior: InterruptBehavior = "cancel"
     on_failure: OnFailure = "ignore"
+    duplicate_policy: DuplicatePolicy | None = None
 
     def __post_init__(self) -> None:
         if self.effect not in get_args(Effect):
@@ -76,6 +78,10 @@ class CheckedOptions:
                     f"tool({option}={getattr(self, option)!r}): no such word",
                     f"give one of: {', '.join(get_args(kind))}",
                 )
+        if self.duplicate_policy not in (None, *get_args(DuplicatePolicy)):
+            raise InvalidConfig(
+                f"tool(duplicate_policy={self.duplicate_policy!r}): no such word", 'give "repeatable", or leave it out'
+            )
         self._check_class()
         if self.external:
             self._check_external()

@@ -41,6 +41,9 @@ class Compiled(NamedTuple):
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False, include_context=False)[:10]
             raise ArgumentsRefused([(path_of(each["loc"]), each["msg"][:300]) for each in found]) from None
+        except Exception as error:  # a validator of the caller's own that breaks: nothing has run, and nothing will
+            words = f"could not be checked: {type(error).__name__}: {error}"
+            raise ArgumentsRefused([("", words[:300])]) from error
 
 
 class _Untitled(GenerateJsonSchema):

@@ -28,4 +28,5 @@ BUILD_WORKFLOW = ToolDeclaration(
     child_safe=False,
     categories=("workflow",),
     runtime_owner="workflow",
+    interrupt_behavior="cancel",
 )

@@ -79,6 +79,9 @@ async def test_turns_are_listed_newest_first_and_those_of_a_thread_oldest_first(
     assert [found.turn_id for found in await store.turns(limit=2)] == ["turn_0", "turn_2"]
     await store.append(await store.claim("turn_2"), [ended("turn_2")])
     assert [found.turn_id for found in await store.turns(open_only=True)] == ["turn_0", "turn_1", "turn_3"]
+    assert [found.turn_id for found in await store.turns(open_only=True, agent_id=AGENT)] == ["turn_0", "turn_1"]
+    assert [found.turn_id for found in await store.turns(agent_id="agent_2")] == ["turn_3"]
+    assert await store.turns(agent_id="nobody") == []
     assert [found.turn_id for found in await store.turns_of_thread(AGENT, "main")] == ["turn_0", "turn_1", "turn_2"]
     assert await store.turns_of_thread(AGENT, "side") == []
     assert await store.agents() == [AGENT, "agent_2"]

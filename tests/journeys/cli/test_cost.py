@@ -56,7 +56,8 @@ def test_costs_are_added_up_by_model_and_what_is_unknown_is_not_shown_as_nothing
     assert (shown["total"][0], shown["total"][-3:]) == ("4", ["at", "least", "0.0004925"])
     assert " ".join(shown["prices"]) == f"{list_name()} of {list_date()}"
     assert "the cost of 1 of 4 calls, which is not nothing" in done.out
-    assert shown["turns"] == ["3"]
+    assert shown["turns"][:2] == ["3", "since"] and "older ones with --all" in done.out
+    assert rows(wakeful("cost", "--all").out)["turns"] == ["3"]
 
 
 @pytest.mark.parametrize("by", ["model", "agent", "day", "depth"])
@@ -87,6 +88,8 @@ def test_one_agent_one_turn_or_only_what_is_new(wakeful: Wakeful, spent: dict[st
     none = wakeful("cost", "--since", tomorrow)
     assert (none.code, none.out) == (0, f"no model was asked since {tomorrow} 00:00:00\n")
     assert report(wakeful, "--today")["since"] is not None
+    month_ago = datetime.now().astimezone() - timedelta(days=30)
+    assert datetime.fromisoformat(report(wakeful)["since"]) <= month_ago and report(wakeful, "--all")["since"] is None
 
 
 def test_the_result_of_a_run_has_its_cost_by_model_and_depth(wakeful: Wakeful, spent: dict[str, str]) -> None:
@@ -103,6 +106,7 @@ def test_the_result_of_a_run_has_its_cost_by_model_and_depth(wakeful: Wakeful, s
         (("--by", "colour"), "by one of: model, agent, day, depth"),
         (("--since", "soon"), "write 2026-11-01"),
         (("--since", "2026-11-01", "--today"), "give one of them"),
+        (("--all", "--today"), "give one of them"),
         (("--agent", "clark"), "there are: clerk"),
         (("--agent", "clerk", "--turn", "t"), "leave --agent out"),
         (("--turn", "turn_nobody"), "there is no turn turn_nobody"),

@@ -4,7 +4,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from command_line import Wakeful, command_line
+
+pytestmark = pytest.mark.timeout(300)  # each starts up to ten processes, one after another
 
 
 def test_the_crash_demo_kills_finishes_and_pays_once(folder: Path) -> None:
@@ -16,7 +20,7 @@ def test_the_crash_demo_kills_finishes_and_pays_once(folder: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -48,7 +52,7 @@ def test_the_approval_demo_is_killed_while_it_waits_and_pays_what_was_approved_o
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=300,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -86,14 +90,16 @@ def test_the_list_of_demos_says_which_are_not_there_yet(wakeful: Wakeful) -> Non
 
 def test_the_demo_cleans_up_when_it_is_told_to(folder: Path) -> None:
     (folder / "temporary").mkdir()
-    subprocess.run(
+    done = subprocess.run(
         command_line("demo", "crash", "--no-keep"),
         env={**os.environ, "TMPDIR": str(folder / "temporary")},
         capture_output=True,
-        timeout=240,
+        text=True,
+        timeout=300,
         check=True,
     )
     assert list((folder / "temporary").iterdir()) == []
+    assert "What to try next" not in done.stdout, "there is no folder to try it in"
 
 
 def test_the_budget_demo_is_killed_among_its_subtasks_and_keeps_to_its_limit(folder: Path) -> None:
@@ -105,7 +111,7 @@ def test_the_budget_demo_is_killed_among_its_subtasks_and_keeps_to_its_limit(fol
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=300,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -27,6 +27,19 @@ def test_every_command_explains_itself(wakeful: Wakeful, name: str) -> None:
     assert done.out.startswith(f"Usage: wakeful {name} ")
 
 
+@pytest.mark.parametrize("first", sorted({name.split()[0] for name in COMMANDS if " " in name}))
+def test_help_on_a_first_word_lists_the_commands_that_begin_with_it(wakeful: Wakeful, first: str) -> None:
+    done = wakeful(first, "--help")
+    assert done.code == 0
+    assert all(f"wakeful {COMMANDS[name].usage} " in done.out for name in COMMANDS if name.startswith(f"{first} "))
+
+
+def test_what_may_be_left_out_stands_in_one_pair_of_brackets(wakeful: Wakeful) -> None:
+    assert "[OPTIONS] [TURN]\n" in wakeful("resume", "--help").out
+    assert "[WORDS]...\n" in wakeful("approvals", "reject", "--help").out
+    assert not any("[[" in wakeful(*name.split(), "--help").out for name in COMMANDS)
+
+
 def test_the_version_is_told(wakeful: Wakeful) -> None:
     assert wakeful("--version") == (0, f"wakeful {__version__}\n", "")
 

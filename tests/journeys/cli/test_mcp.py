@@ -65,6 +65,11 @@ def test_a_server_that_is_down_is_a_failure_and_one_that_is_not_there_a_wrong_re
     missing = wakeful("mcp", "tools", "od")
     assert (missing.code, missing.out) == (2, "")
     assert "names no MCP server 'od'" in missing.err and "did you mean odd?" in missing.err
+    never_seen = wakeful("mcp", "approve", "od")
+    assert (never_seen.code, never_seen.out) == (2, "")
+    assert "no tool of an MCP server 'od' was ever seen" in never_seen.err
+    config.unlink()
+    assert "there is no file" in wakeful("mcp", "tools", "odd").err
 
 
 def test_a_change_waits_for_the_owner_and_is_accepted_once(wakeful: Wakeful, config: Path) -> None:

@@ -104,8 +104,12 @@ def test_a_run_may_be_given_money_tokens_subtasks_and_a_planner(wakeful: Wakeful
     turn = json.loads(done.out)["turn_id"]
     limits = json.loads(wakeful("events", turn, "--kind", "turn.started", "--json").out)["payload"]["limits"]
     assert (limits["usd"], limits["tokens"]) == ("0.5", 9000)
-    # A model whose price nobody knows is not asked where money is limited.
-    assert json.loads(done.out)["stop_reason"] == "routing_not_possible"
+    cheap = wakeful("run", "x", "--profile", "chat", "--budget-usd", "0.01", "--json")
+    assert json.loads(cheap.out)["status"] == "completed", "nobody is paid for a script"
+    unpriced = wakeful("run", "x", "--model", "ollama:qwen3", "--budget-usd", "0.01", "--json")
+    assert json.loads(unpriced.out)["stop_reason"] == "routing_not_possible", (
+        "nobody knows what it costs: it is not asked"
+    )
     free = json.loads(wakeful("run", "x", "--profile", "chat", "--subtasks", "--plan", "--json").out)
     planned = wakeful("events", free["turn_id"], "--kind", "planning.completed", "--json")
     assert json.loads(planned.out)["payload"]["plan"]["steps"]

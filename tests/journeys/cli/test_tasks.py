@@ -1,9 +1,17 @@
 """`wakeful task`, `targets` and `package`: work is handed over, followed and stopped; agents come in bundles."""
 
+import asyncio
 import json
 from pathlib import Path
 
 from command_line import Wakeful
+from wakeful.bootstrap import opened_store, runtime
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import MessageAdmitted, SessionStarted
+from wakeful.contracts.packages import PackageRunResult
+from wakeful.service.packages import PackageRuns
 
 BUNDLE = {
     "agent": {"agent_slug": "clerk", "model": "scripted:refund.yaml", "tools": ["look_up", "refund"]},
@@ -21,6 +29,7 @@ def written(folder: Path, **more: object) -> str:
 def test_an_agent_is_imported_and_does_a_task(wakeful: Wakeful, folder: Path) -> None:
     file = written(folder)
     assert "nobody takes tasks here" in wakeful("targets").out
+    assert "nothing has been run here yet" in wakeful("task").err, "looking has made no store"
     missing = wakeful("package", "import", file)
     assert missing.code == 1 and "runtime_bundle_register_failed" in missing.err and "look_up" in missing.err
     assert wakeful("package", "import", file, *CODE) == (0, "clerk registered\n", "")
@@ -72,3 +81,70 @@ def test_a_package_needs_somebody_who_runs_it(wakeful: Wakeful, folder: Path) ->
     (folder / "request.json").write_text("{}")
     assert "runtime_package_run_missing_package" in wakeful("package", "run", "request.json").err
     assert "cannot be read" in wakeful("package", "run", "nothing.json").err
+
+
+GRAPH = {
+    "name": "pay back",
+    "inputs": {"order": {"type": "string"}},
+    "required_inputs": ["order"],
+    "nodes": [
+        {"id": "agreed", "kind": "approval", "inputs": {"question": "Pay back?"}},
+        {"id": "done", "kind": "agent", "ref": "clerk"},
+    ],
+    "edges": [
+        {"source": "$input", "source_output": "order", "target": "agreed", "target_input": "show"},
+        {"source": "agreed", "source_output": "result", "target": "done", "target_input": "input"},
+    ],
+    "outputs": {"words": {"node": "done", "path": "result"}},
+}
+INPUT = {"package": {"slug": "shop", "version": "2.0"}, "input": {"order": "A17"}}
+
+
+async def recorded(home: Path, run_id: str) -> PackageRunResult:
+    async with opened_store(next(home.glob("*.db"))) as store:
+        return await PackageRuns(runtime(store)).get(run_id)
+
+
+def test_an_imported_package_runs_rests_for_a_person_and_is_resumed(
+    wakeful: Wakeful, process: Wakeful, folder: Path
+) -> None:
+    wakeful("package", "import", written(folder), *CODE)
+    (folder / "graph.json").write_text(json.dumps(GRAPH))
+    assert wakeful("workflow", "save", "graph.json", *CODE).code == 0, "its nodes may name the imported agent"
+    (folder / "request.json").write_text(json.dumps({**INPUT, "workflow": {"id": "pay back"}, "run_id": "r1"}))
+    rests = wakeful("package", "run", "request.json", "--json", *CODE)
+    assert rests.code == 3 and json.loads(rests.out)["status"] == "pending"
+    turn = json.loads(rests.out)["metadata"]["turn_id"]
+    assert f"to go on: wakeful resume {turn}" in rests.err
+    question = json.loads(wakeful("approvals", "--json").out)[0]["approval_id"]
+    assert wakeful("approvals", "answer", question, "yes").code == 0
+    assert process("resume", turn, *CODE, crash=True).code == -9
+    bare = wakeful("resume", turn)
+    assert bare.code == 3 and "uses look_up, refund" in bare.err and "--tools" in bare.err
+    assert wakeful("resume", turn, *CODE).code == 0
+    kept = asyncio.run(recorded(folder / "home", "r1"))
+    assert kept.status == "succeeded" and kept.result["outputs"]["words"].startswith("Done")
+    again = wakeful("package", "run", "request.json", *CODE)
+    assert again.code == 2 and "runtime_package_run_already_started" in again.err
+    (folder / "request.json").write_text(json.dumps({**INPUT, "workflow": {"spec": {**GRAPH, "nodes": []}}}))
+    wrong = wakeful("package", "run", "request.json", *CODE)
+    assert wrong.code == 2 and "runtime_package_run_failed" in wrong.err
+
+
+def test_a_turn_of_an_imported_agent_that_never_began_is_resumed_with_what_was_imported(
+    wakeful: Wakeful, folder: Path
+) -> None:
+    wakeful("package", "import", written(folder), *CODE)
+    asyncio.run(admitted(folder / "home", "turn_1"))
+    bare = wakeful("resume", "turn_1")
+    assert bare.code == 2 and "look_up" in bare.err
+    done = wakeful("resume", "turn_1", *CODE)
+    assert (done.code, done.out.startswith("Done")) == (0, True)
+
+
+async def admitted(home: Path, turn_id: str) -> None:
+    """A message that was taken in, and a process that died then."""
+    async with opened_store(next(home.glob("*.db"))) as store:
+        message = MessageAdmitted(message_id="msg_1", item=UserItem(parts=(Text("Refund it."),)), fingerprint="x")
+        opening = Fact(SessionStarted(agent_name="clerk"), 1)
+        await store.admit("clerk_1", [opening, Fact(message, 1, "main", turn_id)])

@@ -90,13 +90,27 @@ def test_the_example_runs_waits_for_a_person_and_goes_on_in_another_process(
     assert (done.code, done.out) == (3, "")
     assert "Pay this order back?" in done.err
     waiting = json.loads(wakeful("approvals", "--json").out)
-    assert wakeful("approvals", "answer", waiting[0]["approval_id"], "yes, Ada").code == 0
+    question = waiting[0]["approval_id"]
+    assert f"wakeful approvals reject {question}" in done.err
+    assert "'no' is none of the choices" in wakeful("approvals", "answer", question, "no").err
+    assert wakeful("approvals", "answer", question, "yes").code == 0
     # The saved workflow may be gone: the run has its own copy.
     wakeful("workflow", "delete", "refund")
     resumed = process("resume", waiting[0]["run_id"], *CODE)
     assert resumed.code == 0, resumed.err
     assert resumed.out == "refund: 4 of 4 nodes succeeded\n"
     assert wakeful("replay", waiting[0]["run_id"]).code == 0
+
+
+def test_the_example_pays_nothing_when_the_person_refuses(wakeful: Wakeful, example: Path) -> None:
+    wakeful("workflow", "save", str(example), *CODE)
+    wakeful("workflow", "run", "refund", "--input", "order=A17", *CODE, "--no-input")
+    (waiting,) = json.loads(wakeful("approvals", "--json").out)
+    assert wakeful("approvals", "reject", waiting["approval_id"], "not this one").code == 0
+    done = wakeful("resume", waiting["run_id"], *CODE)
+    assert (done.code, done.out) == (1, "")
+    shown = wakeful("tree", waiting["run_id"]).out
+    assert "letter" in shown and "paid back" not in shown
 
 
 def test_a_run_prints_its_outputs_and_a_key_gives_them_again(wakeful: Wakeful, example: Path) -> None:

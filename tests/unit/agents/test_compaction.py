@@ -1,5 +1,7 @@
 """Conversations that grow too long: when they are folded, what the model is shown then, and what may not be lost."""
 
+import asyncio
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -7,7 +9,8 @@ import pytest
 
 from engine_runs import calls
 from long_runs import WINDOW, Asked, events_of, has_whole_pairs, look, looking
-from wakeful import Agent, Approve, Budget, CompactionPolicy, run, tool
+from wakeful import Agent, Approve, Budget, CompactionPolicy, RunContext, run, tool
+from wakeful.agents.folding import fold
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.budgets import INTERACTIVE, MAX_HISTORY_TOKENS
 from wakeful.contracts.content import Text
@@ -20,6 +23,7 @@ from wakeful.contracts.events import (
     ContextResolved,
     LimitChanged,
     ModelRequested,
+    ToolResult,
     TurnStarted,
 )
 from wakeful.decisions.compaction import (
@@ -27,12 +31,16 @@ from wakeful.decisions.compaction import (
     MAX_SAID_BYTES,
     context_tokens,
     cut_of,
+    differences,
+    held_by,
     kept_by,
-    lost_by,
     named,
     summary_item,
 )
+from wakeful.decisions.evolving.one_fact import evolve
+from wakeful.decisions.folding import settled_fold
 from wakeful.decisions.levels import Heard, Kept, Level
+from wakeful.decisions.turn import EndLevel
 from wakeful.ports import ModelRequest, Store
 from wakeful.service.replay import replay_turn
 from wakeful.testing import scripted
@@ -177,8 +185,6 @@ async def test_what_is_open_and_what_is_linked_outlives_a_compaction(store: Stor
     @tool(effect="irreversible", timeout=0.01)
     async def lost_letter() -> str:
         """Never comes back."""
-        import asyncio
-
         await asyncio.sleep(30)
         return ""
 
@@ -201,15 +207,96 @@ async def test_what_is_open_and_what_is_linked_outlives_a_compaction(store: Stor
     assert "Evidence: https://example.org/paper" in shown
     assert await identical(store, result.turn_id)
 
-    # An action that waits for somebody; and the inversion of each: a summary that lost one of them is not used.
-    level = Level(items=[UserItem(parts=(Text("x"),))], references={})
-    kept = kept_by(level, 1, {"act_1"}, {"call_7"})
-    kept.evidence.add("https://example.org/paper")
-    kept.artifacts.add("sha256:aa")
-    whole = summary_item("words", level.items, kept, "m:x")
-    assert "Actions that wait for somebody: act_1" in whole.text and lost_by(kept, whole.text) == []
-    for ref in kept.refs:
-        assert lost_by(kept, whole.text.replace(ref, "")) == [ref]
+
+def dropping(ref: str) -> Any:
+    """Puts a summary together and forgets one thing that had to be kept."""
+
+    def write(words: str, items: Any, kept: Kept, *more: Any) -> UserItem:
+        lists = (kept.actions, kept.incidents, kept.evidence, kept.artifacts)
+        assert ref in kept.refs
+        return summary_item(words, items, Kept(*(each - {ref} for each in lists), messages=kept.messages), *more)
+
+    return write
+
+
+def inventing(words: str, items: Any, kept: Kept, *more: Any) -> UserItem:
+    lists = (kept.actions, kept.incidents, kept.evidence | {"https://example.org/never"}, kept.artifacts)
+    return summary_item(words, items, Kept(*lists, messages=kept.messages), *more)
+
+
+@pytest.mark.spec("STD-COMP-11")
+async def test_what_is_kept_is_the_same_before_and_after_a_summary_or_the_summary_is_not_used(store: Store) -> None:
+    """One run has all four: a question to a person, an unknown outcome, a cited source and a kept file."""
+
+    @tool(effect="irreversible")
+    def act() -> str:
+        """Act."""
+        return "acted"
+
+    @tool(effect="irreversible", timeout=0.01)
+    async def lost_letter() -> str:
+        """Never comes back."""
+        await asyncio.sleep(60)
+        return ""
+
+    @tool(effect="pure")
+    async def cite(ctx: RunContext[None]) -> ToolOutput:
+        """Cites a source, and keeps a file."""
+        (agent_id,) = await store.agents()
+        watch = store.watch(agent_id)
+        async with asyncio.timeout(30):
+            while not await store.actions(pending_only=True):  # the question is asked before anything is folded
+                await watch.wait(timeout=0.05)
+        watch.close()
+        kept = await ctx.keep(b"the whole paper", "text/plain")
+        cited = [{"source_url": "https://example.org/paper"}, {"id": "page 3, line 4"}]
+        return ToolOutput("seen", artifacts=(kept,), metadata={"citations": cited})
+
+    def answer(request: ModelRequest) -> Any:
+        if request.level is None:
+            jobs = [{"task": "act"}, {"task": "look around"}]
+            return "all done" if request.answered else calls(("spawn_parallel", {"jobs": jobs}))
+        if request.level.endswith("#0"):
+            return "did it" if request.answered else calls("act")
+        return calls("lost_letter", "cite") if request.answered == 0 else looking(20)(request)
+
+    asked = Asked()  # its summaries say nothing of any of it
+    tools = [look, act, lost_letter, cite]
+    agent = clerk(asked, answer, tools=tools, hitl_tools=["act"], allow_parallel_subagents=True)
+    rested = await run(agent, "go", store=store, key="k")
+    (approval,) = rested.approvals
+    (unknown,) = rested.unknown
+    (kept_file,) = (end.artifact_refs[0] for end in events_of(rested, ToolResult) if end.tool_name == "cite")
+    cited = ("https://example.org/paper", "page 3, line 4")
+    completed = events_of(rested, CompactionCompleted)
+    assert len(completed) >= 2 and events_of(rested, CompactionFailed) == []
+    for event in completed:
+        held = held_by(event.summary)
+        assert held.actions == {*event.preserved_action_ids} == {approval.id}
+        assert held.incidents == {*event.preserved_incident_refs} == {unknown.call_id}
+        assert held.evidence == {*event.preserved_evidence_refs} == {*cited}
+        assert held.artifacts == {*event.preserved_artifact_refs} == {kept_file}
+
+    # The same run up to the end of its first summary, whose writer forgets one of them, or makes one up.
+    facts = list(rested.facts())
+    end = next(place for place, entry in enumerate(facts) if isinstance(entry.fact.event, CompactionCompleted))
+    row = await store.turn(rested.turn_id)
+    assert row is not None
+    for how in (None, *map(dropping, (approval.id, unknown.call_id, *cited, kept_file)), inventing):
+        state = (await fold(store, row, facts[:end])).state
+        (writer,) = (level for level in state.levels.values() if level.kind == "summary")
+        level, step = writer.parent, EndLevel(str(writer.id))
+        assert level is not None
+        before = list(level.items)
+        event = settled_fold(state, level, writer, step, **({"write": how} if how is not None else {}))
+        if how is None:
+            assert isinstance(event, CompactionCompleted) and event.summary == facts[end].fact.event.summary  # type: ignore[union-attr]
+            continue
+        assert isinstance(event, CompactionFailed) and event.error_category == "conservation_violated"
+        evolve(state, replace(facts[end].fact, event=event))
+        assert level.items == before and state.levels.get(str(writer.id)) is None, "the original stays"
+    done = await run(agent, "go", store=store, key="k", approver=_approve)
+    assert done.output == "all done" and await identical(store, done.turn_id)
 
 
 @pytest.mark.spec("STD-COMP-06")
@@ -324,9 +411,13 @@ def test_thousands_of_messages_are_named_by_the_oldest_and_the_newest() -> None:
         items=[_asks()] * 10_000, heard=[Heard(n, ids[n], "operator_instruction", "t") for n in range(10_000)]
     )
     kept = kept_by(level, 10_000, (), ())
-    text = summary_item("words", level.items, kept, None).text
+    item = summary_item("words", level.items, kept, None)
+    text = item.text
     assert text.count("(operator_instruction)") == MAX_LISTED and "9960 between them" in text
-    assert lost_by(kept, text) == [] and lost_by(kept, text.replace("msg_9999", "")) == ["msg_9999"]
+    without = UserItem(
+        parts=tuple(Text(part.text.replace("msg_9999", "")) for part in item.parts if part.type == "text")
+    )
+    assert differences(kept, item) == [] and differences(kept, without) == ["Messages folded: msg_9999"]
 
 
 # --- when it does not work -------------------------------------------------------------------------------------------

@@ -76,9 +76,9 @@ def test_a_tool_is_found_by_the_last_part_of_its_name_where_only_one_has_it() ->
     assert make(tools=[mine, theirs]).tool("mcp.docs/search") is theirs
 
 
-def test_as_tool_is_not_built_yet() -> None:
-    with pytest.raises(NotBuiltYet, match="as_tool"):
-        make().as_tool()
+def test_an_agent_that_plans_is_no_tool_and_says_who_may_plan() -> None:
+    with pytest.raises(NotBuiltYet, match="give planning_enabled to the agent that calls this one"):
+        make(planning_enabled=True).as_tool()
 
 
 @pytest.mark.parametrize("error", [InvalidConfig, TypeError])

@@ -175,6 +175,90 @@ async def test_a_call_that_blocks_is_let_finish_and_the_next_turn_waits_for_it()
     assert await case.is_identical()
 
 
+@pytest.mark.spec("STD-INT-02")
+@pytest.mark.parametrize("behavior", ["cancel", "block"])
+async def test_a_tool_says_whether_an_interrupt_stops_it_or_waits_for_it_with_all_that_depends_on_it(
+    behavior: Any,
+) -> None:
+    """What depends on it: its parent's call, the next turn of the thread, and a call of another that needs its lock."""
+    begun, go_on, done = [asyncio.Event(), asyncio.Event()], asyncio.Event(), list[str]()
+
+    @tool(effect="irreversible", interrupt_behavior=behavior, locks=["disk"])
+    async def save() -> str:
+        begun[0].set()
+        async with asyncio.timeout(60):
+            await go_on.wait()
+        done.append("saved")
+        return "saved"
+
+    @tool(effect="pure")
+    async def look() -> str:
+        begun[1].set()
+        await asyncio.sleep(60)
+        return "never"
+
+    @tool(effect="pure", locks=["disk"])
+    async def copy() -> str:
+        done.append("copied")
+        return "copied"
+
+    store, tools = MemoryStore(), [save, look, copy]
+
+    async def answer(request: ModelRequest) -> Any:
+        if request.depth:
+            return calls("save")
+        newest = [item.text for item in request.history if item.role == "user"][-1]
+        if newest == "next":
+            done.append("next")
+        first = {"go": calls(("run_subtask", {"title": "t", "instructions": "i"}), "look"), "other": calls("copy")}
+        return "done" if request.answered else first.get(newest, "done")
+
+    around = runtime(store)
+
+    def asked(prompt: str, thread: str) -> "asyncio.Task[RunResult[Any]]":
+        agent = Agent("any", scripted(answer), tools=tools, subtasks=True)
+        return asyncio.create_task(run_turn(around, RunRequest(agent, prompt, thread=thread, key=prompt)))
+
+    async def until(key: str, kind: str) -> None:
+        watch = store.watch("any")
+        async with asyncio.timeout(60):
+            while (row := await store.turn_of_key(key)) is None or kind not in kinds(
+                await facts_of(store, row.turn_id)
+            ):
+                await watch.wait(timeout=0.05)
+        watch.close()
+
+    task = asked("go", "t")
+    for each in begun:
+        await each.wait()
+    following, other = asked("next", "t"), asked("other", "u")
+    await until("other", "assistant.recorded")
+    await until("next", "message.admitted")
+    row = await store.turn_of_key("go")
+    assert row is not None
+    await interrupt(store, turn_id=row.turn_id)
+    await until("go", "tool.failed")  # `look` is told, and stops
+    if behavior == "block":
+        assert (done, task.done(), following.done()) == ([], False, False), "all of them wait"
+        go_on.set()
+    result = await task
+    assert [(await each).output for each in (following, other)] == ["done", "done"]
+    (applied,) = of_kind(result, TurnInterruptApplied)
+    ended = {one.tool_name: one for one in outcomes(result).values()}
+    assert ended["look"].status == ended["run_subtask"].status == result.status == "cancelled"
+    order = [
+        entry.fact.event.tool_name for entry in result.facts() if isinstance(entry.fact.event, ToolResult | ToolFailed)
+    ]
+    assert order.index("save") < order.index("run_subtask"), "what waits for it ends after it"
+    if behavior == "block":
+        assert (ended["save"].preview, len(applied.blocking_tool_call_ids)) == ("saved", 1)
+        assert done[0] == "saved" and sorted(done[1:]) == ["copied", "next"], "then they go on"
+    else:
+        assert (ended["save"].status, applied.blocking_tool_call_ids) == ("cancelled", ())
+        assert sorted(done) == ["copied", "next"], "it was stopped, and nobody waited"
+    check_ends(result.facts())
+
+
 async def test_a_call_that_blocks_does_not_outlive_the_time_of_its_turn() -> None:
     clock, begun, store = FixedClock(), asyncio.Event(), MemoryStore()
 

@@ -4,167 +4,121 @@ Every table has its inversion beside it: the same path with the check taken out 
 """
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import pytest
+from pydantic import AfterValidator, ValidationError
 
 from asked_runs import REFUND, World
 from engine_runs import calls, check_ends, facts_of, of_kind
-from level_scripts import LevelModel, job, parallel, subtask
+from gate_paths import CHILDREN, LOOPS, PATHS, RISKY, SAFE, Way, boss, yes
+from level_scripts import LevelModel, subtask
 from long_runs import PLAN
-from mcp_peers.asking import Odd
-from wakeful import Agent, Approve, Budget, HookVerdict, RunResult, cancel, hook, run, stream, tool
+from loop_host import SEARCH, Host, calling, search
+from tool_starters import check_one_door
+from wakeful import Agent, Budget, RunResult, hook, run, stream, tool
 from wakeful.bootstrap import runtime
-from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.events import (
-    PermissionEvaluated,
-    PlanningCompleted,
-    RuntimeToolRequested,
-    Terminal,
-    ToolFailed,
-    ToolStarted,
-)
+from wakeful.contracts.content import Image, Prompt, Text
+from wakeful.contracts.errors import InvalidConfig, InvalidValue
+from wakeful.contracts.events import PlanningCompleted, Terminal, ToolFailed
 from wakeful.contracts.events.turns import StopCause, TurnStatus
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.run_stream import ErrorEvent, StatusEvent
-from wakeful.contracts.workflows import WorkflowGraph
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.wire import TurnTerminal, WireStop
+from wakeful.decisions.policy.permissions import default_policy
+from wakeful.decisions.policy.toolbelt import chat_context_of
 from wakeful.ports import ModelRequest
-from wakeful.providers.scripted import ScriptedModel
+from wakeful.providers.profiles import ModelProfile
+from wakeful.service.chat import run_chat_agent
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.replay import replay_turn
-from wakeful.service.requests import RunRequest
-from wakeful.service.workflow_runs import run_workflow
-from wakeful.service.workflows import workflow_registry
+from wakeful.service.views import wire_messages
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
-
-OPEN = ToolPolicy(
-    context="library", classes=frozenset({"safe", "external_write", "subagent"}), allowed_mcp_servers=("odd",)
-)
-SHUT = ToolPolicy(context="library", classes=frozenset({"safe", "subagent"}), allowed_mcp_servers=("odd",))
-PICK = ("client/pick_file", {"folder": "/home"})
-CHILDREN = {
-    "run_subtask": subtask("dig"),
-    "spawn_self": ("spawn_self", {"task": "dig"}),
-    "spawn_parallel": parallel(job("dig")),
-}
-PATHS = ("root", "planner", *CHILDREN, "workflow node", "client tool", "MCP tool")
+from wakeful.tools.function import DeclaredTool
+from wakeful.tools.running import Running, begin
 
 
-@tool(external=True, timeout=0.2)
-def pick_file(folder: str) -> str:
-    """Let the person pick a file. No client is there: the request is all there is to see."""
-    raise AssertionError("a signature is not called")
+@pytest.fixture(scope="module")
+def one_door(root: Path) -> Path:
+    """Read once for all paths: nothing but mediation begins a tool."""
+    check_one_door(root)
+    return root
 
 
-async def yes(approval: Any) -> Approve:
-    return Approve()
-
-
-def boss(way: str, world: World, **options: Any) -> Agent[Any, str]:
-    """Hands the refund to a child, in this way."""
-    model = LevelModel({"go": [calls(CHILDREN[way]), "done"], "dig": [calls(REFUND), "dug"]})
-    given: dict[str, Any] = {"subtasks": True, "allow_parallel_subagents": True, **options}
-    return Agent("boss", model, tools=[world.tool()], **given)
-
-
-class Way:
-    """One way to a tool: what it is called, and what there is to see when it was reached."""
-
-    def __init__(self, way: str, folder: Path) -> None:
-        self.way, self.folder, self.world, self.store = way, folder, World(), MemoryStore()
-        self.name = {"client tool": PICK[0], "MCP tool": "mcp.odd/pays"}.get(way, "refund")
-        self.facts: list[Recorded] = []
-        self.reached = 0
-
-    async def go(self, policy: GatePolicy, **options: Any) -> "Way":
-        hooks = options.pop("hooks", ())
-        request: dict[str, Any] = {"store": self.store, "approver": yes}
-        if self.way == "workflow node":
-            shop = Agent("shop", ScriptedModel(["x"]), tools=[self.world.tool()], policy=policy, hooks=hooks)
-            graph = WorkflowGraph.model_validate(
-                {"name": "g", "nodes": [{"id": "pay", "kind": "tool", "ref": "refund", "inputs": REFUND[1]}]}
-            )
-            system = runtime(self.store)
-            registry = await workflow_registry(system, shop)
-            outcome = await run_workflow(system, registry, graph, RunRequest(shop, "", approver=yes), {})
-            turn_id = outcome.run.turn_id
-        elif self.way == "MCP tool":
-            odd = Odd(self.folder, "well", classes={"*": "external_write"})
-            model = scripted([calls((self.name, {"text": "hello"})), "done"])
-            try:
-                result = await run(Agent("a", model, tools=[odd.source], policy=policy, hooks=hooks), "go", **request)
-            finally:
-                await odd.source.close()
-            turn_id, self.reached = result.turn_id, odd.methods().count("tools/call")
-        else:
-            turn_id = (await run(self._agent(policy, hooks), "go", **request)).turn_id
-        self.facts = await facts_of(self.store, turn_id)
-        row = await self.store.turn(turn_id)
-        assert row is not None and (await replay_turn(self.store, row)).identical
-        if self.way == "client tool":
-            self.reached = sum(isinstance(entry.fact.event, RuntimeToolRequested) for entry in self.facts)
-        elif self.way != "MCP tool":
-            self.reached = len(self.world.done)
-        return self
-
-    def _agent(self, policy: GatePolicy, hooks: Any) -> Agent[Any, str]:
-        given: dict[str, Any] = {"policy": policy, "hooks": hooks}
-        if self.way in CHILDREN:
-            return boss(self.way, self.world, **given)
-        if self.way == "client tool":
-            return Agent("a", scripted([calls(PICK), "done"]), tools=[pick_file], **given)
-
-        def answer(request: ModelRequest) -> Any:
-            here = PLAN if self.way == "planner" else None
-            return calls(REFUND) if request.level == here and not request.answered else "1. done"
-
-        model = scripted(answer)
-        return Agent("a", model, tools=[self.world.tool()], planning_enabled=self.way == "planner", **given)
-
-    def verdicts(self) -> list[str]:
-        """On the call itself, not on the call that made a child."""
-        ends = (ToolStarted, ToolFailed)
-        named = {
-            entry.fact.call_id
-            for entry in self.facts
-            if isinstance(entry.fact.event, ends) and entry.fact.event.tool_name == self.name
-        }
-        judged = [entry.fact for entry in self.facts if isinstance(entry.fact.event, PermissionEvaluated)]
-        return [fact.event.decision for fact in judged if fact.call_id in named]  # type: ignore[union-attr]
-
-
-@hook("permission_request")
-def lets_everything_through(call: Any) -> HookVerdict:
-    return HookVerdict("allow")
-
-
+@pytest.mark.spec("CTL-INV-02")
 @pytest.mark.parametrize("way", PATHS)
-async def test_a_class_that_is_off_is_reached_on_no_path(way: str, tmp_path: Path) -> None:
-    shut = await Way(way, tmp_path).go(GatePolicy(tools=SHUT))
-    assert shut.reached == 0
-    # The inversion: the same path with the class on.
-    (tmp_path / "open").mkdir()
-    opened = await Way(way, tmp_path / "open").go(GatePolicy(tools=OPEN))
-    assert opened.reached == 1 and opened.verdicts() and "deny" not in opened.verdicts()
-
-
-@pytest.mark.parametrize("way", PATHS)
-async def test_a_deny_beats_every_later_word_on_every_path(way: str, tmp_path: Path) -> None:
-    name = Way(way, tmp_path).name
-    narrowed = {PICK[0]: {"folder": "*"}, "mcp.odd/pays": {"text": "hello"}}.get(name, {"order": "A17"})
-    deny = Rule(match=name, arguments=narrowed, decision="deny", reason="no money leaves")
-    later = (
-        Rule(match=name, decision="allow", reason="the owner, further down"),
-        Rule(match=name, decision="allow", origin="always", decided_by="ada"),
-    )
-    denied = await Way(way, tmp_path).go(GatePolicy(tools=OPEN, rules=(deny, *later)), hooks=[lets_everything_through])
+async def test_one_gate_judges_every_execution_and_its_deny_beats_every_later_word(
+    way: str, tmp_path: Path, one_door: Path
+) -> None:
+    denied = await Way(way, tmp_path / "denied").go(denied=True, later=True)
     assert (denied.reached, denied.verdicts()) == (0, ["deny"])
     # The inversion: all the rest without the deny.
-    (tmp_path / "open").mkdir()
-    without = await Way(way, tmp_path / "open").go(GatePolicy(tools=OPEN, rules=later))
-    assert without.reached == 1
+    without = await Way(way, tmp_path / "without").go(later=True)
+    assert without.reached == 1 and without.verdicts()[-1] == "allow"
+
+
+@pytest.mark.spec("CTL-HITL-07", "LOOP-INV-01")
+@pytest.mark.parametrize("way", PATHS)
+async def test_on_every_path_a_class_that_is_off_is_out_of_reach_and_a_person_is_asked(
+    way: str, tmp_path: Path, one_door: Path
+) -> None:
+    shut = await Way(way, tmp_path / "shut").go(shut=True)
+    assert shut.reached == 0
+    asked = await Way(way, tmp_path / "asked").go(asks=True, asked=None)
+    assert (asked.reached, asked.verdicts(), asked.waits) == (0, ["ask"], True)
+    if way not in ("chat", *LOOPS):  # whose approvals are decided elsewhere
+        approved = await Way(way, tmp_path / "approved").go(asks=True)
+        assert (approved.reached, approved.verdicts()) == (1, ["ask", "allow"])
+    # The inversion: the class is on, and nobody has to be asked.
+    opened = await Way(way, tmp_path / "open").go()
+    assert opened.reached == 1 and opened.verdicts()[-1] == "allow"
+    if way in ("root", "run_subtask"):
+        await check_order(way)
+
+
+async def check_order(way: str) -> None:
+    """Resolve, parse, validate, permission, budget, execute: each call breaks several, and is told the first."""
+    world, order = World(), []
+
+    def permission(call: Any) -> bool:
+        order.append("permission")
+        return False
+
+    wrong = calls(
+        "look",
+        ("nowhere", "no json"),
+        ("refund", "no json"),
+        ("refund", {"order": "A17", "cents": "many"}),
+        REFUND,
+        "look",
+    )
+    below = way != "root"
+    script = {"go": [calls(subtask("dig")), "done"] if below else [wrong], "dig": [wrong]}
+    rules = (Rule(match="refund", arguments={"order": "A17"}, decision="deny", reason="no"),)
+    agent = Agent(
+        "boss",
+        LevelModel(script),
+        tools=[world.tool(approval=permission), world.reading()],
+        subtasks=True,
+        policy=GatePolicy(tools=ToolPolicy(context="library", classes=SAFE | RISKY), rules=rules),
+    )
+    store = MemoryStore()
+    result = await run(agent, "go", store=store, budget=Budget(tool_calls=1 + below))
+    told = [event.tool_error.kind for event in of_kind(result, ToolFailed) if event.tool_name != "run_subtask"]
+    assert told == ["tool_not_found", "invalid_arguments", "invalid_parameters", "permission_denied", "budget_exceeded"]
+    assert (world.names, order) == (["look"], ["permission"]), "judged once it could be made, and never run"
+    assert (result.status, result.stop_reason) == ("incomplete", "tool_calls")
+    row = await store.turn(result.turn_id)
+    assert row is not None and (await replay_turn(store, row)).identical
+    # The inversion: with nothing wrong and room for it, the same call goes all the way.
+    fine = Agent("boss", scripted([calls("look", REFUND, "look"), "done"]), tools=agent.tools)
+    assert (await run(fine, "go", budget=Budget(tool_calls=3))).status == "completed"
+    assert world.names == ["look", "look", "refund", "look"]
 
 
 @pytest.mark.spec("CTL-HITL-11")
@@ -250,43 +204,78 @@ REASONS = {
     *("cost", "context_budget", "stalled", "provider_error", "planner_error", "routing_not_possible", "cancelled"),
     *("superseded", "interrupted"),
 }
+NEVER_ENDS_A_TURN = {"iterations", "planner_error"}
+"""Of a root the first is `max_steps`; a planner that fails leaves the run to go on without a plan."""
 
 
-async def _cancelled(store: MemoryStore) -> RunResult[Any]:
-    begun = asyncio.Event()
-
-    @tool(effect="pure")
-    async def hang() -> str:
-        begun.set()
-        await asyncio.Event().wait()
-        return "never"
-
-    agent = Agent("any", scripted([calls("hang")]), tools=[hang])
-    running = asyncio.create_task(run(agent, "go", store=store))
-    await begun.wait()
-    await cancel(store, (await store.turns())[0].turn_id)
-    return await running
+@tool(effect="pure")
+async def hang() -> str:
+    """Until it is told to stop."""
+    await asyncio.Event().wait()
+    return "never"
 
 
-def _ended(*steps: Any, **options: Any) -> Callable[[MemoryStore], Any]:
+def _stopped(reason: str) -> Callable[[MemoryStore], Any]:
     async def play(store: MemoryStore) -> RunResult[Any]:
-        return await run(Agent("any", scripted(list(steps)), tools=[World().reading()], **options), "go", store=store)
+        begun = asyncio.Event()
+
+        @tool(effect="pure")
+        async def hangs() -> str:
+            begun.set()
+            await asyncio.Event().wait()
+            return "never"
+
+        agent = Agent("any", scripted([calls("hangs")]), tools=[hangs])
+        running = asyncio.create_task(run(agent, "go", store=store))
+        await begun.wait()
+        assert await cancel_turn(runtime(store), (await store.turns())[0].turn_id, reason=reason)  # type: ignore[arg-type]
+        return await running
 
     return play
 
 
+def _ended(*steps: Any, model: Any = None, prompt: Any = "go", **options: Any) -> Callable[[MemoryStore], Any]:
+    async def play(store: MemoryStore) -> RunResult[Any]:
+        asked = model or LevelModel({"go": list(steps), "dig": [calls("look"), "dug"], **BIG})
+        agent = Agent("any", asked, tools=[World().reading(), hang], subtasks=True, **options)
+        return await run(agent, prompt, store=store)
+
+    return play
+
+
+class Blind(LevelModel):
+    """Takes no pictures."""
+
+    profile = ModelProfile(tools=True)
+
+
+BIG = {"big": [calls(("finish_subtask", {"text": "x" * 60_000}))]}
 LOST = {"fail": [{"kind": "auth_error", "message": "no key", "status": 401}]}
+TOKENS: dict[str, Any] = {"most": 20, "spends": 20}
+AGAIN = {"go": [calls("look")]}
+PICTURE: Prompt = [Text("What is this?"), Image(data=b"png")]
 ENDS = [
     (_ended("done"), "completed", "natural"),
     (_ended(calls("look"), max_steps=1), "incomplete", "max_steps"),
     (_ended(calls("look"), budget=Budget(model_calls=1)), "incomplete", "llm_calls"),
     (_ended(calls("look", "look"), budget=Budget(tool_calls=1)), "incomplete", "tool_calls"),
+    (_ended(calls(subtask("dig"), subtask("dig")), budget=Budget(subtasks=1)), "incomplete", "subtasks"),
+    (_ended(calls("hang"), budget=Budget(seconds=0.05)), "incomplete", "wall_clock"),
+    (_ended(model=LevelModel(AGAIN, **TOKENS), budget=Budget(output_tokens=30)), "incomplete", "tokens"),
+    (_ended(calls(subtask("big", output_schema={"type": "object"}))), "incomplete", "bytes"),
+    (_ended(model=LevelModel(AGAIN, priced=True, **TOKENS), budget=Budget(usd="30")), "incomplete", "cost"),
+    (_ended(model=LevelModel(AGAIN, window=4_000), budget_awareness="limit:0"), "incomplete", "context_budget"),
+    (_ended(calls("look"), budget=Budget(stall_repeats=2)), "incomplete", "stalled"),
     (_ended(LOST), "failed", "provider_error"),
-    (_cancelled, "cancelled", "cancelled"),
+    (_ended(model=Blind(AGAIN), prompt=PICTURE), "failed", "routing_not_possible"),
+    (_stopped("user_interrupt"), "cancelled", "cancelled"),
+    (_stopped("superseded"), "cancelled", "superseded"),
+    (_stopped("runtime_shutdown"), "cancelled", "interrupted"),
 ]
 
 
-@pytest.mark.parametrize(("play", "status", "reason"), ENDS)
+@pytest.mark.spec("CTL-INV-05")
+@pytest.mark.parametrize(("play", "status", "reason"), ENDS, ids=[reason for _, _, reason in ENDS])
 async def test_a_run_has_one_end_with_a_status_a_reason_and_whether_to_try_again(
     play: Any, status: str, reason: str
 ) -> None:
@@ -295,18 +284,23 @@ async def test_a_run_has_one_end_with_a_status_a_reason_and_whether_to_try_again
     (end,) = [e.fact.event for e in await facts_of(store, result.turn_id) if isinstance(e.fact.event, Terminal)]
     check_ends(await facts_of(store, result.turn_id), once=False)
     assert (end.status, end.stop_reason) == (status, reason) == (result.status, result.stop_reason)
-    assert end.retryable is (status in ("incomplete", "failed"))
-
-
-def test_the_statuses_and_reasons_of_an_end_are_one_enum() -> None:
+    assert end.retryable is (status in ("incomplete", "failed")) and result.retryable is end.retryable
+    # The same words for every reader: the log's enum holds the rule's, and the wire says the same.
+    assert {reason for _, _, reason in ENDS} == REASONS - NEVER_ENDS_A_TURN
     assert set(get_args(TurnStatus)) == STATUSES and set(get_args(StopCause)) >= REASONS
-    assert set(Terminal.model_fields) >= {"status", "stop_reason", "retryable"}
     assert all(Terminal.model_fields[name].is_required() for name in ("status", "stop_reason", "retryable"))
+    last = (await wire_messages(store, result.turn_id)).messages[-1]
+    assert isinstance(last, TurnTerminal) and set(get_args(WireStop)) >= REASONS
+    word = "error" if status == "failed" else status
+    assert (last.status, last.stop_reason, last.retryable) == (word, reason, end.retryable)
 
 
+@pytest.mark.spec("LOOP-ERR-05")
 @pytest.mark.parametrize("kind", ["auth_error", "connection"])
 @pytest.mark.parametrize("where", ["root", "child"])
-async def test_a_provider_or_network_error_goes_up_and_the_client_is_sent_it(kind: str, where: str) -> None:
+async def test_a_provider_or_network_error_goes_up_and_the_client_is_sent_it(
+    kind: str, where: str, tmp_path: Path
+) -> None:
     lost = {"fail": [{"kind": kind, "message": "no line"}] * 9}
     script = {"go": [lost]} if where == "root" else {"go": [calls(subtask("dig")), lost], "dig": [lost]}
     agent = Agent("boss", LevelModel(script), subtasks=True)
@@ -318,6 +312,21 @@ async def test_a_provider_or_network_error_goes_up_and_the_client_is_sent_it(kin
         errors = [event for event in seen if isinstance(event, ErrorEvent)]
         assert errors and "no line" in errors[-1].message and not errors[-1].retryable
     assert isinstance(seen[-1], StatusEvent) and seen[-1].status == "failed" and "no line" in seen[-1].message
+    # A client at the other end of a chat.
+    sent, model = [], tmp_path / "script.yaml"
+    first = [] if where == "root" else [calls(subtask("dig"))]
+    model.write_text(json.dumps([*first, lost]))
+    chat: dict[str, Any] = {"thread_id": "t", "user_id": "ann", "chat_context": None, "registry": None}
+    said: dict[str, Any] = {"collections": [], "memory_enabled": False, "request_seq": 1, "content": "go"}
+    await run_chat_agent(
+        *(runtime(MemoryStore()), agent),
+        **{**chat, **said, "provider": "scripted", "model": str(model), "send_message": sent.append},
+    )
+    last = sent[-1]
+    assert isinstance(last, TurnTerminal) and (last.status, last.stop_reason) == ("error", "provider_error")
+    assert "no line" in (last.message or "")
+    # The inversion: a provider that answers.
+    assert (await run(Agent("boss", scripted(["fine"])), "go")).status == "completed"
 
 
 # --- closed when in doubt --------------------------------------------------------------------------------------------
@@ -331,6 +340,10 @@ def nonsense(*_: Any) -> Any:
     return "perhaps"
 
 
+def number(*_: Any) -> Any:
+    return 3
+
+
 async def raises_later(*_: Any) -> Any:
     raise RuntimeError("no database")
 
@@ -340,31 +353,114 @@ async def nonsense_later(*_: Any) -> Any:
 
 
 BROKEN = [
-    ("gate", raises),
+    *(("gate", each) for each in (raises, number)),
+    ("policy of the call", raises),
+    *(("validator", each) for each in (raises, nonsense)),
+    *(("schema", each) for each in ("(", 7)),
     *(
         (part, each)
         for part in ("hook", "permission hook")
-        for each in (raises, nonsense, raises_later, nonsense_later)
+        for each in (raises, nonsense, number, raises_later, nonsense_later)
     ),
-    *(("approver", each) for each in (raises, nonsense, raises_later, nonsense_later)),
+    *(("approver", each) for each in (raises, nonsense, number, raises_later, nonsense_later)),
 ]
 
 
-@pytest.mark.parametrize(("part", "broken"), BROKEN)
-async def test_a_gate_hook_or_approver_that_raises_or_answers_nonsense_denies(part: str, broken: Any) -> None:
-    world = World()
+class Declared(DeclaredTool):
+    """A refund whose schema, and what it says about a call, come from outside."""
+
+    def __init__(self, world: World, pattern: Any = ".*", directory: Any = None) -> None:
+        schema = {"type": "object", "properties": {"order": {"type": "string", "pattern": pattern}}}
+        self._declaration = ToolDeclaration(name="refund", input_schema=schema, effect="irreversible")
+        self._world, self._directory = world, directory
+
+    def working_directory(self, arguments: dict[str, Any]) -> str | None:
+        return str(self._directory()) if self._directory is not None else None
+
+    def start(self, ctx: Any, arguments: dict[str, Any]) -> Running:
+        return begin(lambda: self._world.done.append(("refund", arguments)), False, (), {})
+
+
+def shop(world: World, part: str, broken: Any) -> Agent[Any, str]:
+    """An agent of which one part is broken; nothing of it is when `broken` is None."""
     asks = part in ("permission hook", "approver")
+    call, given = REFUND, world.tool(approval=broken if part == "gate" and broken else asks)
+    if part == "schema":
+        call, given = ("refund", {"order": "A17"}), Declared(world, broken or ".*")
+    elif part == "policy of the call":
+        call, given = ("refund", {"order": "A17"}), Declared(world, directory=broken)
+    elif part == "validator":
+
+        def checks(value: str) -> Any:
+            return value if broken is None else broken(value)
+
+        @tool(effect="irreversible", name="refund")
+        def checked(order: Annotated[str, AfterValidator(checks), AfterValidator(_is_a17)]) -> str:
+            world.done.append(("refund", {"order": order}))
+            return "done"
+
+        call, given = ("refund", {"order": "A17"}), checked
     point: Any = {"hook": "pre_tool_use", "permission hook": "permission_request"}.get(part)
-    agent = Agent(
-        "shop",
-        scripted([calls(REFUND), "done"]),
-        tools=[world.tool(approval=broken if part == "gate" else asks)],
-        hooks=[hook(point)(broken)] if point else [],
-    )
-    result = await run(agent, "go", store=MemoryStore(), approver=broken if part == "approver" else yes)
+    hooks = [hook(point)(broken)] if point and broken else []
+    return Agent("shop", scripted([calls(call), "done"]), tools=[given], hooks=hooks)
+
+
+def _is_a17(value: Any) -> str:
+    assert value == "A17"
+    return "A17"
+
+
+@pytest.mark.spec("CTL-INV-06")
+@pytest.mark.parametrize(("part", "broken"), BROKEN)
+async def test_a_gate_hook_validator_or_approver_that_raises_or_answers_nonsense_denies(part: str, broken: Any) -> None:
+    world = World()
+    person = broken if part == "approver" else yes
+    result = await run(shop(world, part, broken), "go", store=MemoryStore(), approver=person)
     (failed,) = of_kind(result, ToolFailed)
     assert (result.status, failed.effects, world.done) == ("completed", "none", [])
     # The inversion: the same call when nothing is broken.
     fine = World()
-    whole = Agent("shop", scripted([calls(REFUND), "done"]), tools=[fine.tool(approval=asks)])
-    assert (await run(whole, "go", approver=yes)).status == "completed" and fine.names == ["refund"]
+    assert (await run(shop(fine, part, None), "go", approver=yes)).status == "completed" and fine.names == ["refund"]
+
+
+@pytest.mark.spec("LOOP-INV-04")
+async def test_an_unknown_tool_class_price_capability_answer_or_context_kind_denies() -> None:
+    # A tool that nobody declared.
+    unknown = Agent("a", scripted([calls("refunds"), "done"]), tools=[World().tool()])
+    (failed,) = of_kind(await run(unknown, "go"), ToolFailed)
+    assert (failed.tool_error.kind, failed.effects) == ("tool_not_found", "none")
+    # A class: of a tool, of what a session has on.
+    with pytest.raises(InvalidConfig, match="permission_class"):
+        World().tool(permission_class="root")
+    with pytest.raises(ValidationError):
+        ToolPolicy(classes=frozenset({"root"}))  # type: ignore[arg-type]
+    # A price: with money limited, a model that costs nobody knows what is not asked.
+    for priced, asked in ((False, 0), (True, 1)):
+        model = LevelModel({"go": ["done"]}, priced=priced, most=5)
+        dear = await run(Agent("a", model), "go", budget=Budget(usd="10"))
+        assert (dear.stop_reason, len(model.seen)) == ("natural" if asked else "routing_not_possible", asked)
+    # A capability that the caller's ceiling does not name, and one that nobody has ever heard of.
+    speaker = {"effective_agent_id": "helper", "auth_source": "user", "request_context": "chat"}
+    for needed, kind in (("read", None), ("write", "capability_denied"), ("teleport", "capability_denied")):
+        host = Host(calling(search("a")), {"content": "done"})
+        request = {"messages": [], "principal": {**speaker, "capability_ceiling": {"allowed": ["read"]}}}
+        declared = {"ability/search": {**SEARCH, "required_capability": needed}}
+        ran = await host.run(tool_executor=host, tool_declarations=declared, request=request, max_turns=2)
+        assert [entry["result"]["metadata"].get("error_type") for entry in ran.tool_execution_results] == [kind]
+        assert len(host.calls) == (kind is None)
+    # An answer that is none of those a person may give.
+    for answer, done in (("sure", []), (1, []), ({"approve": True}, []), (True, ["refund"])):
+        world = World()
+
+        async def says(_: Any, answer: Any = answer) -> Any:
+            return answer
+
+        asks = Agent("a", scripted([calls(REFUND), "done"]), tools=[world.tool(approval=True)])
+        assert (await run(asks, "go", approver=says)).status == "completed" and world.names == done
+    # A context: of a session, of a chat message.
+    with pytest.raises(InvalidConfig):
+        default_policy("somewhere")  # type: ignore[arg-type]
+    assert default_policy("thread").context == "thread"
+    with pytest.raises(InvalidValue):
+        chat_context_of({"kind": "somewhere"})
+    assert chat_context_of({"kind": "thread"}).kind == "thread"

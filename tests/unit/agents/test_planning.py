@@ -1,5 +1,9 @@
 """A planner that looks before the executor does: what it may do, what is left of it, and what the executor sees."""
 
+import inspect
+import sqlite3
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,7 @@ from engine_runs import calls
 from long_runs import PLAN, Asked, Seen, events_of, look
 from wakeful import Agent, Approve, Budget, run, tool
 from wakeful import stream as streamed
+from wakeful.bootstrap import opened_store
 from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.envelope import published
 from wakeful.contracts.errors import InvalidConfig
@@ -23,7 +28,9 @@ from wakeful.contracts.events import (
 from wakeful.decisions.planning import INSTRUCTIONS, MAX_PLAN_BYTES, read_plan
 from wakeful.ports import ModelRequest, Store
 from wakeful.service.replay import replay_turn
+from wakeful.surfaces.library.asking import RunOptions
 from wakeful.testing import scripted
+from wakeful.testing.wrapped_store import WrappedStore
 
 LIST = "Here it is:\n1. look at A\n2. tell the user"
 
@@ -185,14 +192,67 @@ async def test_without_planning_its_fields_are_kept_and_ignored(store: Store) ->
     assert all("Sail" not in seen.instructions for seen in asked)
 
 
-async def test_a_file_that_is_called_plan_is_left_alone(store: Store, tmp_path: Path) -> None:
-    (tmp_path / "plan.md").write_text("mine")
-    asked = Asked()
-    agent = planner(asked, planning(), workspace=tmp_path)
-    await run(agent, "go", store=store)
-    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith("runs.db")] == ["plan.md"]
-    assert (tmp_path / "plan.md").read_text() == "mine"
-    assert all("mine" not in seen.text for seen in asked)
+class Asking(WrappedStore):
+    """Notes what is asked of the store beside the log."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.used: set[str] = set()
+
+    def __getattribute__(self, name: str) -> Any:
+        found = object.__getattribute__(self, name)
+        if inspect.ismethod(found):
+            object.__getattribute__(self, "used").add(name)
+        return found
+
+
+def kept(place: Path) -> dict[str, list[Any]]:
+    """Every table of a store, whatever it is for."""
+    with closing(sqlite3.connect(place)) as opened:
+        names = [name for (name,) in opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: opened.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
+
+
+@pytest.mark.spec("CTL-PLAN-08")
+async def test_a_planner_reads_and_writes_no_plan_that_somebody_keeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever plans people keep: files in the workspace and the home, records of an agent, settings."""
+    home, work, place = tmp_path / "home", tmp_path / "work", tmp_path / "runs.db"
+    monkeypatch.setenv("WAKEFUL_HOME", str(home))
+    mine = [folder / "plan.md" for folder in (work, work / ".wakeful", home / "agents" / "clerk")]
+    for path in mine:
+        path.parent.mkdir(parents=True)
+        path.write_text("the owner's own plan")
+    plans_opened: list[str] = []
+
+    def on_audit(event: str, args: tuple[Any, ...]) -> None:
+        if event == "open" and str(args[0]).endswith("plan.md"):
+            plans_opened.append(str(args[0]))
+
+    sys.addaudithook(on_audit)
+    used, grown, asked = [], [], Asked()
+    async with opened_store(place) as store:
+        await run(planner(Asked(), planning_enabled=False), "earlier", store=store, thread="t")  # what there was before
+        for plans in (False, True):
+            noting, before = Asking(store), kept(place)
+            agent = planner(asked, planning(looks=1), workspace=work, planning_enabled=plans)
+            result = await run(agent, "go", store=noting, thread="t")
+            assert len(events_of(result, PlanningCompleted)) == plans
+            after = kept(place)
+            used.append(noting.used)
+            grown.append({name for name, rows in after.items() if rows != before[name]})
+            others = [row for row in before["events"] if row not in after["events"]]
+            assert others == [], "the log only grew"
+    assert plans_opened == [], "nobody opened one"
+    assert used[1] <= used[0] and grown[1] <= grown[0], (
+        "with a planner nothing more is asked for, and nothing more kept"
+    )
+    assert [path.read_text() for path in mine] == ["the owner's own plan"] * 3
+    assert asked and all("owner's own plan" not in seen.text + seen.instructions for seen in asked)
+    assert sorted(path.name for path in work.rglob("*")) == [".wakeful", "plan.md", "plan.md"]
+    settings = set(inspect.signature(Agent).parameters) | set(RunOptions.__annotations__)
+    assert not [name for name in settings if "autonomy" in name] and {"planning_enabled"} <= settings
 
 
 @pytest.mark.spec("CTL-PLAN-10")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from engine_runs import calls, check_ends, cut, facts_of, kinds, of_kind
+from level_scripts import subtask
 from wakeful import (
     Agent,
     Budget,
@@ -30,9 +31,11 @@ from wakeful.contracts.events import (
     ToolFailed,
     ToolStarted,
     TurnConfigChanged,
+    TurnResumed,
     TurnStarted,
 )
 from wakeful.ports import ModelRequest
+from wakeful.service.replay import replay_turn
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing import scripted
 
@@ -92,6 +95,84 @@ async def test_what_is_irreversible_is_closed_as_unknown_and_everybody_is_told()
     assert '"kind":"outcome_unknown"' in told[0]
     (failed,) = of_kind(result, ToolFailed)
     assert (failed.status, failed.effects, failed.abort_reason) == ("interrupted", "unknown", "runtime_shutdown")
+
+
+@pytest.mark.spec("STD-INT-11")
+@pytest.mark.parametrize("thread", ["t", "u"])
+async def test_after_a_crash_what_nobody_knows_is_closed_before_anything_else_of_the_agent_runs(thread: str) -> None:
+    """Whatever comes first: the thread's next message, which has the turn taken up, or one of another thread."""
+    memory, begun = Memory(), [asyncio.Event(), asyncio.Event()]
+
+    @tool(effect="irreversible", name="act")
+    async def hang() -> str:
+        begun[0].set()
+        await asyncio.sleep(60)
+        return "never"
+
+    def answers(hangs: bool) -> Any:
+        async def answer(request: ModelRequest) -> Any:
+            said = [item.text for item in request.history if item.role == "user"]
+            if said[0] == "one":
+                return "lost" if request.answered else calls("act")
+            if said[0] == "two":
+                if hangs:
+                    begun[1].set()
+                    await asyncio.sleep(60)
+                return "two is done"
+            if said[-1] == "second":
+                return "hello"
+            return "the end" if request.answered else calls(subtask("one"), subtask("two"))
+
+        return answer
+
+    first = agent(hang, script=answers(hangs=True), subtasks=True)
+    killed = asyncio.create_task(run(first, "first", store=MemoryStore(memory), thread="t", key="k"))
+    for each in begun:
+        await each.wait()
+    ended = len(memory.agents["any"].log)
+    memory = cut(memory, "any", ended)  # what a kill at this moment leaves
+    killed.cancel()
+    await asyncio.wait({killed})
+
+    store, done = MemoryStore(memory), list[tuple[str, int]]()
+    later = agent(acting("irreversible", done), script=answers(hangs=False), subtasks=True)
+    row = await store.turn_of_key("k")
+    assert row is not None and row.state == "running" and not await store.unknown()
+    assert (await run(later, "second", store=store, thread=thread)).output == "hello"
+    after = [entry for entry in await store.read("any") if entry.seq > ended]
+    (closed,) = [entry for entry in after if isinstance(entry.fact.event, ToolFailed)]
+    event = closed.fact.event
+    assert isinstance(event, ToolFailed) and closed.fact.turn_id == row.turn_id
+    assert (event.tool_name, event.status, event.effects) == ("act", "interrupted", "unknown")
+    runs = (TurnStarted, ModelRequested, ToolDispatched, ToolStarted)
+    assert closed.seq < min(entry.seq for entry in after if isinstance(entry.fact.event, runs))
+    assert [each.tool_name for each in await store.unknown()] == ["act"]
+    result = await run(later, "first", store=store, thread="t", key="k")
+    assert (result.status, result.output, done) == ("completed", "the end", [])
+    causes = [one.cause for one in of_kind(result, TurnResumed)]
+    assert causes == (["recovery"] if thread == "t" else ["closing", "recovery"])
+    check_ends(result.facts())
+    for each in await store.turns():
+        report = await replay_turn(store, each)
+        assert report.identical, report.divergence
+
+
+async def test_a_turn_that_runs_here_is_not_taken_for_one_that_was_cut_off() -> None:
+    begun, go_on, store = asyncio.Event(), asyncio.Event(), MemoryStore()
+
+    @tool(effect="irreversible", name="act")
+    async def act() -> str:
+        begun.set()
+        async with asyncio.timeout(60):
+            await go_on.wait()
+        return "done once"
+
+    first = asyncio.create_task(run(agent(act), "first", store=store, thread="t"))
+    await begun.wait()
+    assert (await run(agent(act, script=["hello"]), "second", store=store, thread="u")).output == "hello"
+    go_on.set()
+    result = await first
+    assert (result.output, result.unknown, of_kind(result, TurnResumed)) == ("the end", (), [])
 
 
 async def test_the_effect_class_of_the_intent_holds_whatever_the_code_says_today() -> None:

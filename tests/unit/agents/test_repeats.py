@@ -1,5 +1,6 @@
 """The guards of a turn: the same call over and over ends it, the same failure over and over is pointed out."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from engine_runs import calls, check_ends, of_kind
 from wakeful import Agent, Budget, RunResult, run, tool
 from wakeful.contracts.amounts import InvalidBudget
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import LimitChanged, SubagentFailed
 from wakeful.ports import ModelRequest
 from wakeful.service.replay import replay_turn
@@ -24,10 +26,10 @@ def fail(at: str = "a") -> str:
     raise ValueError(f"no {at}")
 
 
-async def of_rounds(*rounds: Any, budget: Budget, **options: Any) -> RunResult[Any]:
+async def of_rounds(*rounds: Any, budget: Budget, more: Sequence[Any] = (), **options: Any) -> RunResult[Any]:
     store = MemoryStore()
     steps = [calls(*each) if isinstance(each, list) else each for each in rounds]
-    agent = Agent("any", scripted(steps, leftover="ignore"), tools=[look, fail], **options)
+    agent = Agent("any", scripted(steps, leftover="ignore"), tools=[look, fail, *more], **options)
     result = await run(agent, "go", store=store, key="k", budget=budget)
     row = await store.turn_of_key("k")
     assert row is not None and (await replay_turn(store, row)).identical
@@ -104,6 +106,17 @@ async def test_other_failures_and_successes_begin_a_new_count() -> None:
     for between in (other, SAME):
         assert nudges(await of_rounds(WRONG, between, WRONG, "done", budget=Budget(failure_repeats=2))) == []
     assert nudges(await of_rounds(WRONG, WRONG, "done", budget=Budget())) == [], "nobody asked for it"
+
+
+async def test_a_call_that_may_be_repeated_neither_counts_nor_begins_a_new_count() -> None:
+    poll = tool(lambda at: "not yet", name="poll", effect="pure", duplicate_policy="repeatable")
+    with pytest.raises(InvalidConfig, match="duplicate_policy='often'"):
+        tool(duplicate_policy="often")  # type: ignore[call-overload]
+    polled = [("poll", {"at": "a"})]
+    result = await of_rounds(*[polled] * 4, "done", budget=Budget(stall_repeats=2), more=[poll])
+    assert result.output == "done"
+    between = await of_rounds(SAME, polled, SAME, "done", budget=Budget(stall_repeats=2), more=[poll])
+    assert (between.stop_reason, between.turn_count) == ("stalled", 3)
 
 
 def test_a_number_of_repeats_is_two_or_more() -> None:

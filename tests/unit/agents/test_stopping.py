@@ -22,7 +22,8 @@ from wakeful.contracts.events import (
     TurnInterruptApplied,
     UnknownResolved,
 )
-from wakeful.decisions.state import TurnState, evolve
+from wakeful.decisions.evolving.one_fact import evolve
+from wakeful.decisions.state import TurnState
 from wakeful.ports import Admitted, Claim, ModelRequest, Store
 from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest

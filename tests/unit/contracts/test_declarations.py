@@ -96,7 +96,9 @@ def test_names_a_call_may_use() -> None:
     assert provider_safe_name("7/up") == "tool_7__up"
 
 
-def test_a_normalised_declaration_is_taken_as_it_is() -> None:
+def test_a_normalised_declaration_stays_what_it_is_and_one_made_by_hand_is_checked() -> None:
     tool = normalize_for_conversation_request(SERVER)
     assert isinstance(tool, RuntimeToolDeclaration)
-    assert normalize_for_conversation_request(tool) is tool
+    assert normalize_for_conversation_request(tool) == tool
+    with pytest.raises(InvalidValue, match="namespace/slug"):
+        normalize_for_conversation_request(tool.model_copy(update={"name": "no namespace"}))

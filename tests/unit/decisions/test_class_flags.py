@@ -21,4 +21,4 @@ def test_whether_a_tool_runs_beside_others_is_one_stored_value(named: Permission
     given = ToolDeclaration(name="t", input_schema={}, effect="pure", permission_class=named, parallel_safe=False)
     assert given.serial
     beside = given.model_copy(update={"parallel_safe": True})
-    assert beside.serial is (named == "secrets"), "secrets are always alone"
+    assert beside.serial is (named in ("secrets", "editor_mutate")), "these are always alone"

@@ -5,7 +5,8 @@ from wakeful.contracts.conversation import AssistantItem, UserItem
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import HistoryImported, MessageAdmitted
 from wakeful.decisions.conversation_export import export
-from wakeful.decisions.state import TurnState, evolve
+from wakeful.decisions.evolving.one_fact import evolve
+from wakeful.decisions.state import TurnState
 
 BEFORE = (UserItem(parts=(Text("one"),)), AssistantItem(parts=(Text("two"),)))
 FACTS = [

@@ -74,6 +74,11 @@ def test_a_limit_is_believed_until_the_moment_that_was_named() -> None:
     assert known_limits(told, MS + 30_000) == {}
 
 
+def test_that_little_is_left_holds_after_an_answer_too() -> None:
+    low = QuotaLow(model_ref="a:m", attempt=1, resets_at="2027-01-15T08:00:10Z")
+    assert known_limits(facts(low, answered("a:m")), MS) == {"a:m": KnownLimit("low", MS + 10_000)}
+
+
 def test_without_a_moment_and_after_an_answer_nothing_is_believed() -> None:
     assert known_limits(facts(RateLimitHit(model_ref="a:m", attempt=1)), MS) == {}
     assert known_limits(facts(QuotaBlocked(model_ref="a:m", attempt=1, resets_at="soon")), MS) == {}

@@ -43,6 +43,12 @@ ENDINGS: tuple[Ending, ...] = ("text", "text", "unavailable", "no_key", "never")
 FREE = Limits(depth=3, width=4, max_steps=6, result_bytes=50_000, subtasks=50)
 
 
+def may_step(level: Level) -> bool:
+    if level.phase == "acting":
+        return level.untaken > 0 or level.calls_off or level.stop_error is not None
+    return level.phase in ("ready", "lost", "closing", "answered")
+
+
 def drifts(state: TurnState) -> list[str]:
     """Where what is counted is not what is there."""
     levels: list[Level] = [state, *state.levels.values()]
@@ -55,7 +61,7 @@ def drifts(state: TurnState) -> list[str]:
         "in_flight": (state.in_flight, asking + sum(not call.children for call in running)),
         "waiting": (sorted(state.waiting), sorted(call.call_id for call in calls if call.is_waiting)),
         "calls": (sorted(state.calls), sorted(call.call_id for call in calls)),
-        "able": (set(state.able), {level.id for level in levels if level.can_step}),
+        "able": (set(state.able), {level.id for level in levels if may_step(level)}),
         "same levels": (all(state.able[each] is state.level(each) for each in state.able), True),
         "held_input": (state.ledger.held_input, sum(asked.held_input for asked in held)),
         "held_output": (state.ledger.held_output, sum(asked.held_output for asked in held)),
@@ -185,14 +191,20 @@ class Steered(Simulation):
     st.booleans(),
     st.none() | st.integers(0, 30),
     st.booleans(),
+    st.sampled_from([1, 2, 4]),
 )
 def test_counters_hold_whatever_happens_to_a_tree(
-    root: Node, luck: Random, asks: bool, window: int | None, planned: bool, stop_after: int | None, cut: bool
+    root: Node,
+    luck: Random,
+    asks: bool,
+    window: int | None,
+    planned: bool,
+    stop_after: int | None,
+    cut: bool,
+    width: int,
 ) -> None:
     async def play() -> None:
-        # A replay sees a person's word when a decision needs it. Where places are scarce, the turn may have seen it
-        # earlier and given a place to another step of the same pass.
-        limits = FREE.model_copy(update={"width": 50}) if asks else FREE
+        limits = FREE.model_copy(update={"width": width})
         played = Steered(root, limits, luck, asks=asks, window=window, planned=planned)
         played.steered(stop_after)
         check_tree(played.facts, played.state, limits)
@@ -288,3 +300,34 @@ async def test_a_turn_of_a_single_round_ends_with_it_whether_a_word_comes_before
         played.play()
         assert [item.text for item in played.state.items] == ["go", "done 0", "wait"], "the next turn reads it"
         assert played.replayed() is None
+
+
+def _two_children_of_which_one_waits(width: int) -> Steered:
+    """A person's word on the first child's call is in the log before the second child's call is known."""
+    children = [Node([[("look",)]]), Node([[("look",), ("look",)]])]
+    limits = FREE.model_copy(update={"width": width})
+    played = Steered(Node([[("many", children)]]), limits, Random(2), asks=True, window=None, planned=False)
+    while not played.state.waiting:
+        played._decided()
+        if not played.state.waiting:
+            played._write(played._end_of(played._under_way()[0]))
+    played._allowed()
+    played._write(played._end_of(played._under_way()[0]))
+    return played
+
+
+async def test_a_word_that_comes_while_every_place_is_taken_is_replayed_the_same() -> None:
+    played = _two_children_of_which_one_waits(1)
+    played.steered()
+    assert played.replayed() is None
+
+
+async def test_a_replay_sees_more_under_way_than_there_are_places_for_whatever_was_said_meanwhile() -> None:
+    played = _two_children_of_which_one_waits(2)
+    played.steered()
+    assert played.replayed() is None
+    started = next(entry.fact for entry in played.facts if isinstance(entry.fact.event, TurnStarted))
+    narrow = FREE.model_copy(update={"width": 1})
+    assert isinstance(started.event, TurnStarted)
+    started.event = started.event.model_copy(update={"limits": narrow})
+    assert played.replayed() is not None

@@ -4,9 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from engine_runs import calls
+from wakeful import Agent, run
+from wakeful.bootstrap import runtime
 from wakeful.contracts.prompts import ExecutionRoots
 from wakeful.guidance import LoadedGuidance, load_guidance
 from wakeful.guidance.loading import MAX_BYTES, MAX_FILE_BYTES
+from wakeful.service.prompt_reports import prompt_of_agent
+from wakeful.store.memory import MemoryStore
+from wakeful.testing import scripted
 from wakeful.tools.context import RunContext
 from wakeful.tools.local.source import LocalTools
 
@@ -148,3 +154,35 @@ def test_empty_and_odd_files_say_nothing(tmp_path: Path) -> None:
     assert said(found) == (None, None) and [each.reason for each in found.omissions] == ["custom"]
     (folder(tmp_path / "c") / "AGENTS.md").write_bytes(b"a\x00b \xff")
     assert said(loaded(None, tmp_path / "c")) == (None, "ab \ufffd")
+
+
+@pytest.mark.spec("HOL-GUIDE-05")
+async def test_each_root_decides_about_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = folder(tmp_path / "here", AGENTS="of the shell")
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("WAKEFUL_HOME", str(tmp_path / "wakeful"))
+    home = folder(tmp_path / "wakeful" / "agents" / "coder", AGENTS="of the agent")
+    anchor = folder(tmp_path / "repo", AGENTS="of the project")
+    folder(anchor / "sub", AGENTS="of the folder")
+    read = ("wakeful/read_file", {"path": "AGENTS.md", "numbered": False})
+    shell = [("wakeful/exec_command", {"cmd": "cat AGENTS.md", **more}) for more in ({}, {"workdir": "sub"})]
+    agent = Agent("coder", scripted([calls(read, *shell), "done"]), workspace=anchor, profile="coding")
+    report = await prompt_of_agent(runtime(MemoryStore()), agent)
+    assert (report.agent_home, report.workspace_anchor) == (str(home), str(anchor))
+    assert (report.execution_root, report.cwd) == (str(anchor), str(anchor))
+    sources = report.loaded_agents_md
+    assert sources.agent_source is not None and sources.workspace_source is not None
+    assert sources.agent_source.path == str(home / "AGENTS.md")
+    assert sources.workspace_source.path == str(anchor / "AGENTS.md")
+    result = await run(agent, "go", store=MemoryStore())
+    file, at_root, below = (item.text for item in result.history() if item.role == "tool")
+    assert file == "of the project" and "of the project" in at_root and "of the folder" in below
+    # Roots that are not one folder: guidance stays, files and commands follow the execution root and the folder in it.
+    worktree = folder(tmp_path / "worktree", AGENTS="of the branch")
+    folder(worktree / "sub")
+    assert said(loaded(home, anchor, worktree)) == ("of the agent", "of the project")
+    tools = {tool.name: tool for tool in (await LocalTools(worktree, "coding").offer()).tools}
+    assert await tools["wakeful/read_file"].invoke(RunContext(None), read[1]) == "of the branch"
+    shell_tool = tools["wakeful/exec_command"]
+    assert shell_tool.working_directory({}) == str(worktree.resolve())
+    assert shell_tool.working_directory({"workdir": "sub"}) == str((worktree / "sub").resolve())

@@ -170,3 +170,11 @@ def test_the_property_above_would_notice_a_careless_check() -> None:
     assert careless(True) and not Draft202012Validator({"type": "integer"}).is_valid(True)
     check = quick_check({"type": "integer"})
     assert check is not None and not check(True)
+
+
+@pytest.mark.parametrize("huge", [10**400, float("inf")])
+def test_what_cannot_be_checked_is_refused(huge: float) -> None:
+    half: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "number", "multipleOf": 0.5}}}
+    (violation,) = validation.compile(half).check({"n": huge})
+    assert "cannot be checked" in violation.message
+    assert validation.compile(half).check({"n": 1.5}) == []

@@ -13,12 +13,21 @@ import pytest
 
 from chat_server import BUILDING, EDITOR, Client, Server, designing, place, played
 from engine_runs import Died, Dying, calls, check_ends, kinds, of_kind
+from level_scripts import subtask
 from wakeful import Agent, Budget, TextFiles, tool
 from wakeful.contracts.budgets import INTERACTIVE
 from wakeful.contracts.chat_messages import ChatMessage
 from wakeful.contracts.costs import CostSummary
 from wakeful.contracts.errors import InvalidConfig, InvalidValue, NotBuiltYet, NotEntitled, WorkflowNotFound
-from wakeful.contracts.events import MessageAdmitted, ModelRequested, Terminal, ToolFailed, ToolResult, TurnStarted
+from wakeful.contracts.events import (
+    MessageAdmitted,
+    ModelRequested,
+    Terminal,
+    ToolFailed,
+    ToolResult,
+    TurnStarted,
+    WorkflowStarted,
+)
 from wakeful.contracts.wire import (
     Chunk,
     PlanningPhase,
@@ -30,6 +39,7 @@ from wakeful.contracts.wire import (
     TurnTerminal,
 )
 from wakeful.contracts.workflows import WorkflowGraph
+from wakeful.ports import ModelRequest
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.chat import run_chat_agent
 from wakeful.service.interrupting import cancel_turn
@@ -492,3 +502,61 @@ async def test_each_turn_has_notes_and_a_budget_of_its_own_and_what_is_found_for
         first.execution_tree,
         second.execution_tree,
     ]
+
+
+# --- what is not part of it ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("LOOP-OUT-03")
+async def test_words_streamed_inside_a_subtask_are_for_whoever_was_there(store: SqliteStore) -> None:
+    def reply(request: ModelRequest) -> object:
+        if request.depth:
+            return "gold" if request.answered else {"text": "I turn over every stone here.", **calls("look_around")}
+        return "Found it." if request.answered else calls(subtask("dig"))
+
+    @tool(effect="pure", permission_class="safe")
+    def look_around() -> str:
+        """Look."""
+        return "stones"
+
+    agent: Agent[Any, Any] = Agent("shop", "scripted:demo", tools=[look_around], subtasks=True)
+    server = Server(store, agent, reply)
+    client, later = Client(server), Client(server)
+    done = await client.say("Dig")
+    streamed = [one for one in client.sent if isinstance(one, Chunk) and one.depth == 1 and one.event_seq is None]
+    assert len(streamed) > 2 and "".join(one.content for one in streamed).startswith("I turn over every stone here.")
+    # A reload shows the tree: the subtask's title and what came of it, and none of its words on the way.
+    (_, answer) = await thread_messages(store, "shop", "t1")
+    assert answer.execution_tree is not None
+    assert [(node.name, node.result_preview) for node in answer.execution_tree.nodes] == [
+        ("run_subtask", "gold"),
+        ("look_around", "stones"),
+    ]
+    assert "stone here" not in answer.model_dump_json()
+    # Whoever comes back is told each stored reply once, and never the stream it came in.
+    await later.come_back(done.turn_id)
+    again = [one for one in later.sent if isinstance(one, Chunk) and one.depth == 1]
+    assert [(one.content, one.done) for one in again] == [("I turn over every stone here.", True), ("gold", True)]
+
+
+@pytest.mark.spec("LOOP-OUT-04")
+async def test_media_are_not_made_and_a_saved_workflow_runs_on_its_own_route_alone(store: SqliteStore) -> None:
+    server = Server(store, shop(subtasks=True), played("The chat agent speaks."))
+    workflow_id = await saved(server)
+    client = Client(server)
+    for mode in ("image", "video", "audio"):
+        with pytest.raises(InvalidValue, match="media are not generated") as refused:
+            await client.say("a cat", media_generation={"mode": mode})
+        assert refused.value.code == "unsupported_route"
+    assert (server.asked, client.sent, await store.turns()) == ([], [], []), "nothing ran and nothing was stored"
+    # No chat has a tool that makes media or runs what is saved, in a thread or in an editor.
+    own = {"run_subtask", "spawn_self", "scratch_list", "scratch_read", "scratch_write"}
+    thread = await client.say("hi", workflow_id=workflow_id)
+    editor = await client.say("hi", chat_context={"kind": "editor", "workflow_id": workflow_id})
+    assert await server.offered(thread) == {"weigh", "tell", *own}
+    assert await server.offered(editor) == {"weigh", "tell", "build_workflow", *own}
+    for chat in (thread, editor):
+        assert chat.output == "The chat agent speaks." and of_kind(chat, WorkflowStarted) == []
+    asked = len(server.asked)
+    run = await client.say("A", workflow_id=workflow_id, **ROUTE_1)
+    assert len(of_kind(run, WorkflowStarted)) == 1 and len(server.asked) == asked, "and that route asks no chat agent"

@@ -103,6 +103,13 @@ async def facts_of_turn(place: str, turn_id: str) -> list[Any]:
         return await facts_of(store, turn_id)
 
 
+async def test_an_approver_beside_the_run_is_not_waited_for_in_the_clients_place(place: str) -> None:
+    async def approver(approval: Any) -> bool:
+        raise AssertionError("nothing is to be approved")
+
+    assert (await run(agent(), "go", store=place, approver=approver)).status == "runtime_tool_pending"
+
+
 async def test_its_siblings_have_run_while_it_waits(place: str) -> None:
     @tool(effect="pure")
     def look() -> str:
@@ -368,7 +375,7 @@ async def test_a_request_counts_as_a_tool_call_once(place: str) -> None:
     assert decide(state) == [TakeUp("call_1_1", "serial")]
     assert state.batch[0].pending is not None
     state.batch[0].pending = None  # had it not been asked for, it would be one too many
-    assert decide(state) == [HitLimit("tool_calls", 1, 2)]
+    assert decide(state) == [TakeUp("call_1_1", "serial", beyond=HitLimit("tool_calls", 1, 2))]
 
 
 # --- hooks and scans -------------------------------------------------------------------------------------------------

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from engine_runs import cut, kinds, of_kind
+from chat_server import EDITOR, Client, Server, played
+from engine_runs import calls, cut, kinds, of_kind
+from level_scripts import SCHEMA, LevelModel, ends, finish, subtask, told
 from wakeful import Agent, Budget, run, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.content import Image, Prompt, Text
@@ -18,6 +20,7 @@ from wakeful.contracts.events import (
     CostEstimated,
     CostRecorded,
     LimitChanged,
+    ModelFailed,
     ModelRequested,
     QuotaBlocked,
     QuotaLow,
@@ -30,6 +33,7 @@ from wakeful.contracts.events import (
     TurnFailed,
 )
 from wakeful.contracts.models import ModelGlimpse, ProviderLimit, Reply, TokenUsage
+from wakeful.contracts.wire import TurnTerminal
 from wakeful.ports import Model, ModelRequest
 from wakeful.providers.prices import IN_CODE, Listed, Price
 from wakeful.providers.profiles import ModelProfile
@@ -348,6 +352,49 @@ async def test_a_request_that_needs_tools_is_a_capability_gap_for_a_model_withou
         assert [(each.reason, each.detail) for each in refused.excluded] == [("capability_gap", "it has no tools")]
         assert (result.stop_reason, model.seen) == ("routing_not_possible", [])
     assert (await run(Agent("a", Answers("one:m", profile=mute), tools=[look]), "go")).output == "from one:m"
+
+
+class Mute(LevelModel):
+    """A model that is known to call no tools."""
+
+    profile = ModelProfile(tools=False)
+
+
+@pytest.mark.spec("LOOP-PROV-07")
+async def test_what_needs_tools_is_told_to_be_a_gap_and_not_left_to_a_model_without_them() -> None:
+    # The editor's `build_workflow`: nobody is asked, and the client is told why.
+    agent: Agent[Any, Any] = Agent("a", "scripted:demo")
+    server = await Server(MemoryStore(), agent, played("I would build it.")).with_registry()
+    server.model = mute = Mute({"go": ["I would build it."]})
+    client = Client(server)
+    refused = await client.say("go", chat_context=EDITOR)
+    assert (refused.stop_reason, mute.seen) == ("routing_not_possible", [])
+    (end,) = (one for one in client.sent if isinstance(one, TurnTerminal))
+    assert end.message is not None and "capability_gap (it has no tools)" in end.message
+    assert (await client.say("go")).output == "I would build it.", "in a thread nothing needs them"
+
+    # A subtask with an output schema, when the model that can call fails and the next in the chain cannot.
+    down = {"fail": {"kind": "overloaded", "message": "busy", "retryable": False}}
+    asking = {"go": [calls(subtask("fit", output_schema=SCHEMA)), "done"], "fit": [down]}
+    for last in ([], [LevelModel({"fit": [calls(finish(n=7))]})]):
+        store, mute = MemoryStore(), Mute({"fit": ["it is seven"]})
+        chain = [mute, *last]
+        result = await run(Agent("a", LevelModel(asking), fallbacks=chain, subtasks=True), "go", store=store)
+        assert (result.output, mute.seen) == ("done", []), "it is not asked"
+        (lost,) = (one for one in of_kind(result, ModelFailed) if one.model_ref == mute.ref and one.candidate == 1)
+        assert lost.message.startswith("capability_gap: it has no tools")
+        if last:
+            assert ends(result, "run_subtask")[0].item.text == '{"n":7}', "whoever can is asked in its place"
+        else:
+            (said,) = told(result)
+            assert said["error"] == "subtask_failed" and "capability_gap: it has no tools" in said["message"]
+        assert await identical(store)
+
+    # Without a schema the same model answers the subtask in words.
+    plain = {"go": [calls(subtask("dig")), "done"], "dig": [down]}
+    worded = Mute({"dig": ["gold"]})
+    result = await run(Agent("a", LevelModel(plain), fallbacks=[worded], subtasks=True), "go")
+    assert ends(result, "run_subtask")[0].item.text == "gold"
 
 
 async def test_what_the_caller_requires_is_heeded_and_never_sent() -> None:

@@ -1,5 +1,6 @@
 """Runs under spend windows: they pause when a window is used up, say so, and go on when it turns or somebody grants."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,8 +30,9 @@ from wakeful.contracts.spending import WindowRef, nanodollars
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.decisions.spend_windows import OwnerWindows
-from wakeful.ports import Claim, ModelRequest, Store
+from wakeful.ports import Claim, ModelRequest, Store, TurnRow
 from wakeful.providers.prices import IN_CODE, Listed, Price
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest, Runtime
 from wakeful.service.spending import STREAM, grant, spending
@@ -146,6 +148,40 @@ async def test_a_run_pauses_when_its_agents_day_is_used_up_and_goes_on_in_the_ne
         (1_799_971_200_000_000, nanodollars("0.2")),
         (1_800_057_600_000_000, nanodollars("0.2")),
     ]
+
+
+async def test_a_window_that_turns_in_a_moment_is_waited_for_by_whoever_waits_for_the_run(
+    system: Runtime, clock: FixedClock
+) -> None:
+    clock.advance(MIDNIGHT - 10)
+    model = Paid(rounds=4)
+    running = asyncio.create_task(run_turn(system, RunRequest(agent(model, day("0.35")), "go")))
+    async with asyncio.timeout(30):
+        await at_rest(system.store)
+        assert model.asked == 2 and not running.done()
+        clock.advance(10)
+        done = await running
+    assert (done.status, model.asked) == ("completed", 4)
+    assert [event.cause for event in of_kind(done, TurnResumed)] == ["window"]
+    await agrees(system.store, done.turn_id)
+
+
+async def test_a_run_that_waits_for_its_window_can_be_cancelled(system: Runtime, clock: FixedClock) -> None:
+    clock.advance(MIDNIGHT - 10)
+    running = asyncio.create_task(run_turn(system, RunRequest(agent(Paid(rounds=4), day("0.35")), "go")))
+    async with asyncio.timeout(30):
+        row = await at_rest(system.store)
+        assert await cancel_turn(system, row.turn_id) is True
+        assert (await running).status == "cancelled"
+
+
+async def at_rest(store: Store) -> TurnRow:
+    """The one turn there is, once it rests."""
+    while True:
+        rows = await store.turns()
+        if rows and rows[0].state == "suspended":
+            return rows[0]
+        await asyncio.sleep(0.01)
 
 
 async def test_without_the_window_the_same_run_spends_all_of_it(system: Runtime) -> None:

@@ -12,9 +12,11 @@ from wakeful.contracts.events import AnswerRejected, ToolFailed, ToolResult
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.ports import ModelRequest, Store
 from wakeful.providers.scripted import ScriptedModel
+from wakeful.service.interrupting import cancel_turn
 from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest
 from wakeful.service.results import RunResult
+from wakeful.service.steering import pause_turn
 from wakeful.service.turns import resume_turn, run_turn
 from wakeful.service.workflows import editor_tools, workflow_registry
 from wakeful.store.memory import Memory, MemoryStore
@@ -136,3 +138,27 @@ async def test_killed_at_any_commit_it_is_built_and_saved_once() -> None:
         assert result.completed
         assert [(each.name, each.revision) for each in await store.workflows()] == [("weigh it", 1)]
     assert at > 5
+
+
+async def test_a_turn_that_rests_on_a_draft_is_cancelled_and_saves_nothing() -> None:
+    store = MemoryStore()
+
+    async def reply(request: ModelRequest) -> Any:
+        if "You design a workflow" not in request.instructions:
+            return calls(("build_workflow", {"objective": "Weigh order A."}))
+        (row,) = await store.turns(open_only=True)
+        await pause_turn(runtime(store), row.turn_id)
+        return GOOD
+
+    agent = Agent("designer", ScriptedModel(reply), tools=[weigh], policy=POLICY)
+    paused = await asked(store, agent)
+    row = await store.turn(paused.turn_id)
+    assert row is not None and row.state == "suspended"
+    assert await cancel_turn(runtime(store), paused.turn_id) is True
+    row = await store.turn(paused.turn_id)
+    assert row is not None and not row.is_open
+    result: RunResult[str] = await resume_turn(runtime(store), paused.turn_id, [agent])
+    assert (result.status, await store.workflows()) == ("cancelled", [])
+    assert [(event.tool_name, event.status) for event in of(result, ToolFailed)] == [("build_workflow", "cancelled")]
+    replayed = await replay_turn(store, row)
+    assert replayed.identical, replayed.divergence

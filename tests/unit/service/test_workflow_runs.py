@@ -9,18 +9,27 @@ from pydantic import BaseModel
 
 from asked_runs import say
 from engine_runs import Died, Dying, calls
-from wakeful import Agent, Budget, tool
+from wakeful import Agent, Budget, HookInput, HookVerdict, RunContext, hook, tool
 from wakeful.bootstrap import runtime
-from wakeful.contracts.approvals import Answer, Reject
+from wakeful.contracts.approvals import Answer, Approve, Reject
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import AgentMissing, InvalidValue, InvalidWorkflow, NotBuiltYet, TurnNotFound
-from wakeful.contracts.events import SubagentStarted, ToolStarted, TurnCompleted, TurnFailed, TurnInterjected
+from wakeful.contracts.errors import AgentMissing, DepsMissing, InvalidValue, InvalidWorkflow, NotBuiltYet, TurnNotFound
+from wakeful.contracts.events import (
+    SubagentStarted,
+    ToolFailed,
+    ToolResult,
+    ToolStarted,
+    TurnCompleted,
+    TurnFailed,
+    TurnInterjected,
+)
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.ports import Store
 from wakeful.providers.scripted import ScriptedModel
+from wakeful.service.approvals import approvals
 from wakeful.service.interrupting import cancel_turn
 from wakeful.service.replay import replay_turn
 from wakeful.service.requests import RunRequest
@@ -29,6 +38,7 @@ from wakeful.service.workflow_runs import WorkflowOutcome, run_workflow, workflo
 from wakeful.service.workflows import workflow_registry
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore
+from wakeful.tools.proposal import ProposedCall
 
 NO_MONEY = GatePolicy(
     tools=ToolPolicy(context="library", classes=frozenset({"safe", "external_write", "subagent"})),
@@ -215,6 +225,28 @@ async def test_an_approval_waits_over_a_restart_and_its_answer_goes_on(tmp_path:
     await store.close()
 
 
+@pytest.mark.spec("CTL-APPR-01")
+async def test_calls_of_workflows_and_of_agents_wait_in_one_record_each_with_its_own_run() -> None:
+    shop, store = Shop(), MemoryStore()
+    model = ScriptedModel([calls(("refund", {"order": "B2", "cents": 5})), "done"])
+    talker = shop.agent(hitl_tools=["refund"]).changed(name="talker", model=model)
+    spoken = await run_turn(runtime(store), RunRequest(talker, "go", key="said"))
+    flow = shop.agent(hitl_tools=["refund"])
+    drawn_run = await ran(store, pay_back(), flow, inputs={"order": "A17"}, key="drawn")
+    (said,), (paid,) = spoken.approvals, drawn_run.run.approvals
+    assert (said.run_kind, paid.run_kind) == ("agent", "workflow")
+    assert (said.run_id, paid.run_id) == (spoken.turn_id, drawn_run.run.turn_id), "each of its run, as a turn is one"
+    assert type(said) is type(paid) and not any("workflow" in name for name in type(paid).model_fields)
+    waiting = await approvals(runtime(store))
+    assert {each.id for each in waiting} == {said.id, paid.id}
+    for each in waiting:
+        await say(store, each, Approve())
+    assert await approvals(runtime(store)) == []
+    assert (await run_turn(runtime(store), RunRequest(talker, "go", key="said"))).status == "completed"
+    assert (await ran(store, pay_back(), flow, inputs={"order": "A17"}, key="drawn")).run.status == "completed"
+    assert shop.did == ["refund B2 5", "refund A17 4200"]
+
+
 async def test_an_approval_that_is_rejected_fails_its_node(tmp_path: Path) -> None:
     shop = Shop()
     store = await SqliteStore.open(tmp_path / "runs.db")
@@ -361,6 +393,72 @@ async def test_an_agent_node_is_a_child_of_the_run_with_its_own_model_tools_and_
     ]
 
 
+async def test_whoever_looks_at_a_call_is_told_the_agent_whose_call_it_is() -> None:
+    told: list[tuple[str, str]] = []
+
+    def asks(call: ProposedCall) -> bool:
+        told.append(("predicate", call.agent))
+        return False
+
+    @tool(effect="pure", approval=asks)
+    def weigh(ctx: RunContext[None]) -> int:
+        """What it weighs."""
+        told.append(("tool", ctx.agent))
+        return 7
+
+    def before(call: HookInput) -> None:
+        told.append(("before", call.agent))
+
+    @hook("post_tool_use")
+    def after(call: HookInput) -> None:
+        told.append(("after", call.agent))
+
+    clerk = Agent("clerk", ScriptedModel([calls("weigh"), "7"]), tools=[weigh])
+    boss = Agent("boss", ScriptedModel(["nobody asks"]), hooks=[before, after])
+    graph = drawn([node("ask", "clerk", "agent", input="Weigh it.")])
+    assert (await ran(MemoryStore(), graph, boss, (clerk,))).run.completed
+    own = [each for each in told if each[1] != "boss"]
+    assert own == [("predicate", "clerk"), ("before", "clerk"), ("tool", "clerk"), ("after", "clerk")]
+    assert all(who != "tool" for who, agent in told if agent == "boss")
+
+
+async def test_an_agent_node_keeps_its_hooks_its_deps_and_instructions_that_are_a_function() -> None:
+    heard: list[str] = []
+
+    @tool(effect="pure")
+    def weigh(ctx: RunContext[str]) -> str:
+        """What it weighs."""
+        return ctx.deps
+
+    def forbids(call: HookInput) -> HookVerdict:
+        heard.append(call.tool)
+        return HookVerdict("deny", "not today") if len(heard) > 1 else HookVerdict("continue")
+
+    def says(request: Any) -> Any:
+        return calls("weigh") if request.answered < 2 else request.instructions
+
+    clerk: Agent[Any, str] = Agent(
+        "clerk",
+        ScriptedModel(says),
+        lambda ctx: f"You are {ctx.agent}, with {ctx.deps}.",
+        tools=[weigh],
+        hooks=[forbids],
+        deps=lambda context: "scales",
+    )
+    graph = drawn(
+        [node("ask", "clerk", "agent", input="Weigh it."), node("other", "look_up", order="A")],
+        outputs={"words": {"node": "ask"}},
+    )
+    done = await ran(MemoryStore(), graph, Shop().agent(), (clerk,))
+    assert done.result is not None and done.result.outputs == {"words": "You are clerk, with scales."}
+    assert heard == ["weigh", "weigh"], "it is heard about its own calls, and no others"
+    ends = [e.fact.event for e in done.run.facts() if isinstance(e.fact.event, ToolResult | ToolFailed)]
+    assert [(end.status, "scales" in end.item.text) for end in ends if end.tool_name == "weigh"] == [
+        ("succeeded", True),
+        ("denied", False),
+    ]
+
+
 async def test_an_agent_is_not_handed_more_than_a_fact_can_hold() -> None:
     shop = Shop()
     graph = drawn([node("long", "long", order="A1"), node("read", "clerk", "agent")], [edge("long", "read", "input")])
@@ -388,9 +486,12 @@ async def test_an_agent_node_is_held_to_the_sessions_policy_and_to_its_own(stric
 async def test_what_an_agent_would_lose_as_a_node_is_refused_before_anything_runs() -> None:
     shop, store = Shop(), MemoryStore()
     graph = drawn([node("letter", "writer", "agent", input="x")])
-    told = Agent("writer", ScriptedModel(["x"]), lambda ctx: "made")
-    with pytest.raises(NotBuiltYet, match="instructions that are a function"):
-        await ran(store, graph, shop.agent(), (told,))
+    plans = Agent("writer", ScriptedModel(["x"]), planning_enabled=True)
+    with pytest.raises(NotBuiltYet, match="the graph is the plan"):
+        await ran(store, graph, shop.agent(), (plans,))
+    needs = Agent("writer", ScriptedModel(["x"]), deps_type=Shop)
+    with pytest.raises(DepsMissing, match="agent 'writer' needs deps"):
+        await ran(store, graph, shop.agent(), (needs,))
     with pytest.raises(AgentMissing, match="needs the agent 'writer'"):
         system, agent = runtime(store), shop.agent()
         registry = await workflow_registry(system, agent, (Agent("writer", ScriptedModel(["x"])),))

@@ -7,18 +7,21 @@ import pytest
 
 from asked_runs import agent
 from wakeful import Tool, run, tool
+from wakeful.bootstrap import runtime
 from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import ToolResult, ToolStarted
 from wakeful.contracts.policies import GatePolicy
+from wakeful.contracts.tool_catalog import CatalogEntry
 from wakeful.contracts.tools import PermissionClass, ToolDeclaration
 from wakeful.decisions.policy.permissions import class_of, default_policy
+from wakeful.service.inventory import tool_inventory
 from wakeful.store.memory import MemoryStore
 from wakeful.tools.client import ClientTool
 from wakeful.tools.local.source import LocalTools
 from wakeful.tools.person import ask_person
 
-SECRETS = GatePolicy(tools=default_policy("library", secrets=True))
+SECRETS = GatePolicy(tools=default_policy("editor", secrets=True))
 NAMED = {"safe", "knowledge", "network", "workspace_write", "editor_mutate", "subagent", "secrets"}
 
 
@@ -62,6 +65,14 @@ async def test_every_tool_is_of_exactly_one_class_which_it_declares_or_its_flags
         made(permission_class="safe", effect="pure", leaves_machine=True)
 
 
+def reading(name: str, **options: Any) -> Tool[Any]:
+    async def look() -> str:
+        """Looks."""
+        return name
+
+    return tool(look, name=name, effect="pure", **options)
+
+
 async def together(*tools: Tool[Any]) -> bool:
     """Did the second call of a batch begin before the first had ended?"""
     names = tuple(each.name for each in tools)
@@ -76,14 +87,8 @@ async def together(*tools: Tool[Any]) -> bool:
 
 
 async def test_what_touches_secrets_runs_alone_even_when_it_only_reads() -> None:
-    def read(name: str, **options: Any) -> Tool[Any]:
-        async def look() -> str:
-            return name
-
-        return tool(look, name=name, effect="pure", **options)
-
-    assert not await together(read("a", permission_class="secrets"), read("b", permission_class="secrets"))
-    assert await together(read("a"), read("b")), "the same two, without the class"
+    assert not await together(reading("a", permission_class="secrets"), reading("b", permission_class="secrets"))
+    assert await together(reading("a"), reading("b")), "the same two, without the class"
 
 
 @pytest.mark.spec("LOOP-PERM-02")
@@ -110,16 +115,48 @@ async def test_every_tool_says_whether_it_runs_beside_others_and_which_lock_it_n
     ).to_declaration()
     assert (host.requires_exclusive_lock, host.parallel_safe) == ("workspace_fs", True)
 
-    def read(name: str, **options: Any) -> Tool[Any]:
-        async def look() -> str:
-            """Looks."""
-            return name
+    assert await together(reading("a"), reading("b"))
+    assert not await together(reading("a", locks=["workspace_fs"]), reading("b", locks=["workspace_fs"]))
+    assert await together(reading("a", locks=["workspace_fs"]), reading("b", locks=["other"]))
 
-        return tool(look, name=name, effect="pure", **options)
 
-    assert await together(read("a"), read("b"))
-    assert not await together(read("a", locks=["workspace_fs"]), read("b", locks=["workspace_fs"]))
-    assert await together(read("a", locks=["workspace_fs"]), read("b", locks=["other"]))
+@pytest.mark.spec("STD-MAP-05")
+async def test_the_class_of_a_tool_gives_the_flags_it_has_in_the_catalogue(tmp_path: Path) -> None:
+    named = ("safe", "knowledge", "network", "editor_mutate", "secrets")
+    tools = [made(name=f"{each}_tool", permission_class=each, effect="pure") for each in named]
+    desk = agent(tools, workspace=tmp_path, subtasks=True)
+
+    async def catalogue(**options: Any) -> dict[str, CatalogEntry]:
+        found = await tool_inventory(runtime(MemoryStore()), agent=desk.changed(**options))
+        return {entry.tool_name.rpartition("/")[2]: entry for entry in found.catalog.entries}
+
+    entries = await catalogue()
+    alone = {name: (entry.is_read_only, entry.is_concurrency_safe) for name, entry in entries.items()}
+    for name in ("safe_tool", "knowledge_tool", "network_tool", "scratch_write", "read_file"):
+        assert alone[name] == (True, True), name
+    assert "network" in entries["network_tool"].capabilities and "network" not in entries["safe_tool"].capabilities
+    for name in ("read_file", "write_file", "edit_file", "apply_patch"):
+        assert "filesystem" in entries[name].capabilities
+        assert alone[name] == ((True, True) if name == "read_file" else (False, False)), "only a pure reader only reads"
+    assert (alone["editor_mutate_tool"], entries["editor_mutate_tool"].capabilities) == ((False, False), ("write",))
+    for name in ("run_subtask", "spawn_self"):
+        assert (alone[name], entries[name].runtime_owner) == ((True, True), "subagent")
+    assert (alone["secrets_tool"], entries["secrets_tool"].policy) == ((True, False), "ask")
+    assert (await catalogue(policy=SECRETS))["secrets_tool"].policy == "allowed", "opted in"
+    # Whether it runs beside others is one value: what is declared, shown, on record with the call, and done.
+    for name, beside in {
+        "safe": True,
+        "knowledge": True,
+        "network": True,
+        "editor_mutate": False,
+        "secrets": False,
+    }.items():
+        pair = [reading(each, permission_class=name) for each in "ab"]
+        assert {each.declaration.serial for each in pair} == {not beside}
+        assert entries[f"{name}_tool"].is_concurrency_safe is beside is await together(*pair), name
+    for wrong in ("safe", "network"):
+        with pytest.raises(InvalidConfig, match="only reads"):
+            made(permission_class=wrong, effect="keyed")
 
 
 def test_a_clients_tool_is_safe_beside_others_only_when_it_says_so() -> None:

@@ -1,7 +1,7 @@
 """Every event there is: one closed union of typed payloads, past tense, and their names.
 
 Here live the payloads. The envelope (ids, sequence, time) is in `contracts.envelope`, old shapes are brought up to date
-in `contracts.history`, and what an event means for a turn is in `decisions.state`.
+in `contracts.history`, and what an event means for a turn is in `decisions.evolving`.
 """
 
 from typing import TypeAlias

@@ -201,7 +201,7 @@ class CostRecorded(Event):
     currency: str = "USD"
     priced: bool = True
     price_list: str
-    """Which list, and its version: `settings` and `code` are prices of the owner's."""
+    """Which list, and its version: `settings` and `code` are prices of the owner's, `free` is a script's."""
     price_date: str | None = None
     """The day of the list, where it is known."""
     attempt: int = 1

@@ -100,6 +100,10 @@ class MessageAdmitted(Event):
     """The workflow that is open in the editor this was said in; None: it was said elsewhere."""
     collections: tuple[str, ...] | None = None
     """Which of the agent's collections are searched for it; None: all of them."""
+    notes: dict[str, Any] = {}
+    """What the turn's memory holds when it begins; a turn of its own begins with none."""
+    depth: int = 0
+    """How deep in a tree of its host's the turn is; what it splits off is deeper."""
     policy_context: PolicyContext = "library"
     """Where it was said. An agent without a policy of its own is held to what is the default there, whoever runs it."""
 
@@ -253,7 +257,8 @@ class TurnResumed(Event):
 
     kind: ClassVar[str] = "turn.resumed"
 
-    cause: Literal["recovery", "supplied", "decision", "window"] = "recovery"
+    cause: Literal["recovery", "supplied", "decision", "window", "closing"] = "recovery"
+    """closing: it goes on later; what died with its process is closed, because another turn of the agent is to run."""
 
 
 class Terminal(Event):

@@ -10,16 +10,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, Protocol, TypeAlias
 
-from wakeful.contracts.tool_catalog import CAPABILITIES, CatalogEntry, CatalogOwner, CatalogPolicy
-from wakeful.contracts.tools import PREVIEW_CHARS, Confinement, ToolDeclaration
+from wakeful.contracts.tool_catalog import CatalogEntry, CatalogOwner, CatalogPolicy
+from wakeful.contracts.tools import PREVIEW_CHARS, WRITING_FLAGS, Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict, combined
 from wakeful.decisions.policy.judging import CompiledPolicy, ToolPlan, standing_verdict
-from wakeful.decisions.policy.permissions import confinement_verdict
+from wakeful.decisions.policy.permissions import capabilities_of, confinement_verdict
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 Asks: TypeAlias = Literal["always", "sometimes"]
 """Which of its calls a tool wants a person for, of its own accord."""
-_WRITING = frozenset({"write", "shell"})
+_OURS = frozenset({"local", "subagent", "workflow"})
+"""Who runs these tools is this program."""
 MAX_INLINE_SCHEMA = 8_000
 """Bytes; a larger schema is kept apart, and its entry refers to it."""
 
@@ -92,9 +93,8 @@ def entry_of(declaration: ToolDeclaration, verdict: Verdict, confinement: Confin
     """One tool as people are shown it."""
     capabilities = capabilities_of(declaration)
     said = declaration.model_fields_set
-    writes = bool(_WRITING & set(capabilities))
-    outside = declaration.runtime_owner != "local"
-    read_only = declaration.is_read_only and not writes
+    writes = not WRITING_FLAGS.isdisjoint(capabilities)
+    outside = declaration.runtime_owner not in _OURS
     return CatalogEntry(
         tool_name=declaration.name,
         description=summary(declaration.description),
@@ -104,9 +104,9 @@ def entry_of(declaration: ToolDeclaration, verdict: Verdict, confinement: Confin
         policy_reason=_reason(verdict, confinement),
         runtime_owner=_owner(declaration),
         sandbox=confinement,
-        is_read_only=read_only,
+        is_read_only=declaration.is_read_only,
         # Our own tools are safe beside others unless they say otherwise; what runs elsewhere only when it says so.
-        is_concurrency_safe=read_only and not declaration.serial and not (outside and "parallel_safe" not in said),
+        is_concurrency_safe=not declaration.serial and not (outside and "parallel_safe" not in said),
         is_destructive=declaration.is_destructive or (writes and "effect" not in said),
         interrupt_behavior=declaration.interrupt_behavior if "interrupt_behavior" in said else "block",
     )
@@ -136,17 +136,6 @@ def referring(entry: CatalogEntry, refs: Mapping[str, str]) -> CatalogEntry:
 
 def _encoded(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8", "replace")
-
-
-def capabilities_of(declaration: ToolDeclaration) -> tuple[str, ...]:
-    """Known flags as they are, any other as `custom:<name>`; a client's tool is marked as one."""
-    flags = [
-        flag if flag in CAPABILITIES or flag.startswith("custom:") else f"custom:{flag}"
-        for flag in declaration.capabilities
-    ]
-    if declaration.runtime_owner == "client":
-        flags.append("custom:client")
-    return tuple(dict.fromkeys(flags))
 
 
 def summary(text: str) -> str:

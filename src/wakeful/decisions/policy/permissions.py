@@ -4,10 +4,12 @@ The rule: what is not on is off. A policy is built from the owner's settings alo
 it afterwards is to narrow it. A tool that the policy leaves out is answered like one that does not exist.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.policies import PolicyContext, ToolPolicy
+from wakeful.contracts.tool_catalog import CAPABILITIES
 from wakeful.contracts.tools import Confinement, PermissionClass, ToolDeclaration
 from wakeful.contracts.verdicts import Decision, Verdict, combined
 
@@ -16,6 +18,10 @@ SHELL_PROFILES = frozenset({"coding", "shell_first"})
 """Profiles whose agents run commands, sandboxed."""
 OUTSIDE_OWNERS = frozenset({"mcp_server", "client", "hosted_connector"})
 """Whoever runs these tools is not the caller's own program."""
+CLASS_FLAGS: Mapping[PermissionClass, str] = MappingProxyType(
+    {"network": "network", "workspace_write": "filesystem", "editor_mutate": "write"}
+)
+"""The capability that a class is about: every tool of the class has it."""
 NOT_FOUND = "tool_not_found"
 """A tool that policy leaves out is told to the model as one there is not."""
 
@@ -31,8 +37,9 @@ def default_policy(
 ) -> ToolPolicy:
     """The classes a session has unless its owner says otherwise.
 
-    `secrets` is opt-in everywhere. `execute` is on for profiles that run commands, and in a library run, where the
-    caller hands such a tool over by name. `external_write` is on and asks.
+    `secrets` is opt-in: in a chat it is off without it, in a library run, where the caller hands such a tool over by
+    name, it asks. `execute` is on for profiles that run commands, and in a library run.
+    `external_write` is on and asks.
     """
     if context not in ("thread", "editor", "library"):
         raise InvalidConfig(f"no tool policy for context {context!r}", "give thread, editor or library")
@@ -41,12 +48,15 @@ def default_policy(
         classes.add("editor_mutate")
     if context == "library" or profile in SHELL_PROFILES:
         classes.add("execute")
-    if secrets:
+    ask: set[PermissionClass] = {"external_write"}
+    if secrets or context == "library":
         classes.add("secrets")
+    if not secrets:
+        ask.add("secrets")
     return ToolPolicy(
         context=context,
         classes=frozenset(classes),
-        ask=frozenset({"external_write"}),
+        ask=frozenset(ask & classes),
         workspace_root=workspace_root,
         allowed_mcp_servers=tuple(dict.fromkeys(allowed_mcp_servers)),
         unconfined=unconfined,
@@ -74,6 +84,18 @@ def class_of(declaration: ToolDeclaration) -> PermissionClass:
     if declaration.runtime_owner == "client" and declared in ("safe", "knowledge", "subagent", "network"):
         return "network" if declaration.is_read_only else "external_write"
     return declared
+
+
+def capabilities_of(declaration: ToolDeclaration) -> tuple[str, ...]:
+    """What it was declared with and what its class is about; flags nobody knows as `custom:<name>`."""
+    flags = [
+        flag if flag in CAPABILITIES or flag.startswith("custom:") else f"custom:{flag}"
+        for flag in declaration.capabilities
+    ]
+    flags += [CLASS_FLAGS[kind] for kind in (class_of(declaration),) if kind in CLASS_FLAGS]
+    if declaration.runtime_owner == "client":
+        flags.append("custom:client")
+    return tuple(dict.fromkeys(flags))
 
 
 def server_of(declaration: ToolDeclaration) -> str | None:

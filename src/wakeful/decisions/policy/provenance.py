@@ -72,7 +72,7 @@ _worked_out: dict[int, tuple[ToolDeclaration, ToolDoes]] = {}
 
 def _what_it_does(declaration: ToolDeclaration) -> ToolDoes:
     owner, kind = declaration.runtime_owner, class_of(declaration)
-    leaves = declaration.leaves_machine or kind == "network" or owner in _LEAVES
+    leaves = declaration.reaches_out or kind == "network" or owner in _LEAVES
     return ToolDoes(
         reads_private=declaration.reads_private or kind == "secrets",
         changes_state=not declaration.is_read_only,

@@ -18,7 +18,7 @@ from wakeful.contracts.policies import Rule
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.verdicts import STRICTNESS, Verdict
 from wakeful.decisions.policy.patterns import Test, name_test, text_test
-from wakeful.decisions.policy.permissions import OUTSIDE_OWNERS, class_of, server_of
+from wakeful.decisions.policy.permissions import OUTSIDE_OWNERS, capabilities_of, class_of, server_of
 
 _MISSING = object()
 
@@ -91,11 +91,32 @@ def compile_rules(rules: Sequence[Rule]) -> tuple[CompiledRule, ...]:
     return tuple(sorted(compiled, key=lambda one: -STRICTNESS[one.rule.decision]))
 
 
+def forbidden(name: str, rules: Sequence[Rule]) -> Verdict | None:
+    """What forbids every call of a tool of this name, for as long as the turn lasts: such a tool is not even there.
+
+    A rule that expires is left out: it may have been over when the call came. So is one about flags: those of a tool
+    that is not there are not known here.
+    """
+    for one in compile_rules(rules):
+        rule = one.rule
+        always = not (one.conditions or rule.call_hash or rule.expires is not None or rule.capabilities)
+        if rule.decision == "deny" and always and one.means(name):
+            return one.verdict
+    return None
+
+
 def rules_for(declaration: ToolDeclaration, rules: Iterable[CompiledRule]) -> ToolRules:
     """What of the rules can concern this tool."""
     name = declaration.name
     outside = declaration.runtime_owner in OUTSIDE_OWNERS or server_of(declaration) is not None
-    meant = [one for one in rules if one.means(name) and not (outside and one.lenient and "/" not in one.rule.match)]
+    flags = frozenset(capabilities_of(declaration))
+    meant = [
+        one
+        for one in rules
+        if one.means(name)
+        and (not one.rule.capabilities or not flags.isdisjoint(one.rule.capabilities))
+        and not (outside and one.lenient and "/" not in one.rule.match)
+    ]
     return ToolRules(
         tuple(one for one in meant if not one.answers),
         tuple(one for one in meant if one.answers),

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, Recorded, once
 from wakeful.contracts.events import (
     AssistantRecorded,
     MessageAdmitted,
@@ -137,7 +137,7 @@ def execution_tree(
 
     At most `most` calls are listed, the first ones; `omitted` counts the rest.
     """
-    facts = [entry for entry in facts if turn_id is None or entry.fact.turn_id == turn_id]
+    facts = [entry for entry in once(facts) if turn_id is None or entry.fact.turn_id == turn_id]
     secrets = secrets if secrets is not None else RunSecrets()
     secrets.learn(facts)
     tree = _Tree(secrets, most)
@@ -148,7 +148,7 @@ def execution_tree(
 
 def thread_messages(facts: Iterable[Recorded], secrets: RunSecrets | None = None) -> list[ThreadMessage]:
     """The messages of a thread, oldest first; each answer with the tree of its turn, however the turn ended."""
-    facts = list(facts)
+    facts = list(once(facts))
     secrets = secrets if secrets is not None else RunSecrets()
     secrets.learn(facts)
     turns: dict[str, _Answer] = {}

@@ -37,6 +37,7 @@ def agent_declaration(name: str) -> ToolDeclaration:
         effect="pure",
         permission_class="subagent",
         runtime_owner="subagent",
+        interrupt_behavior="cancel",
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import apsw
 
 from wakeful.contracts.errors import StoreDamaged, StoreFull, StoreLocked, StoreProblem
+from wakeful.store.sqlite.new_file import prepare
 
 BUSY_MS = 2
 """How long SQLite itself waits for a lock, blocking the caller; longer waits are the writer's, and do not block."""
@@ -20,8 +21,7 @@ def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
         connection.set_busy_timeout(BUSY_MS)
         connection.execute("PRAGMA synchronous = NORMAL")
         if connection.pragma("page_count") == 0:
-            # Counts only before the first write, and is one itself: half a millisecond that no later connection pays.
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            prepare(connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # the helper alone does it
         connection.execute("PRAGMA trusted_schema = OFF")

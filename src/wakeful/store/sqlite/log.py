@@ -51,6 +51,9 @@ class Log:
         self._windows = Windows(sql)
         self._turns: dict[str, tuple[int, int]] = {}
         """Turn id to the numbers of its agent and of itself: both are for life."""
+        self._unheld: dict[str, int] = {}
+        """Turns that hold nothing in a spend window, and the epoch of the claim under which that was seen: only their
+        owner changes it, and most never do."""
 
     def admit(self, agent_id: str, facts: Sequence[Fact], stored: Sequence[Stored]) -> Admitted | None:
         message, event = message_of(facts)
@@ -86,7 +89,7 @@ class Log:
                 raise RestRefused(f"turn {claim.turn_id} has not seen event {heard}", "Fold what arrived, then decide.")
             others = self._others(agent, claim, heard)
         if facts:
-            made = changes(facts, OWNER, seq, _Known(self, claim.agent_id, agent, claim.turn_id))
+            made = changes(facts, OWNER, seq, _Known(self, claim.agent_id, agent, claim.turn_id, turn_epoch))
             self._write(Place(agent, seq, digest), stored, made)
         return others, seq + len(facts)
 
@@ -200,8 +203,17 @@ class Log:
     def window(self, key: WindowKey) -> Move | None:
         return self._windows.one(key)
 
-    def hold(self, key: HoldKey) -> Hold | None:
-        return self._windows.hold(key)
+    def hold(self, key: HoldKey, epoch: int | None) -> Hold | None:
+        """What the turn holds there. With the epoch of its owner's claim, nothing is looked for twice in vain."""
+        turn_id, _ = key
+        if epoch is None:
+            return self._windows.hold(key)
+        if self._unheld.get(turn_id) == epoch:
+            return None
+        held = self._windows.holds_of(turn_id)
+        if not held:
+            self._unheld[turn_id] = epoch
+        return held.get(key)
 
     def holds_of(self, turn_id: str) -> dict[HoldKey, Hold]:
         return self._windows.holds_of(turn_id)
@@ -241,6 +253,7 @@ class Log:
     def forget(self, turn_id: str) -> None:
         """A turn that nobody here owns needs no place in memory."""
         self._turns.pop(turn_id, None)
+        self._unheld.pop(turn_id, None)
 
     def _others(self, agent: int, claim: Claim, heard: int) -> list[Recorded]:
         base = agent << SHIFT
@@ -270,6 +283,8 @@ class Log:
             rows.append((number, header, body, digest))
         self._sql.many("INSERT INTO events (id, header, body, hash) VALUES (?, ?, ?, ?)", rows)
         self._views.write(agent, seq + len(rows), digest, made)
+        for turn_id, _ in made.spending.holds:
+            self._unheld.pop(turn_id, None)
         self._windows.write(agent, made.spending)
 
     def _row(self, fact: Fact) -> TurnRow:
@@ -289,8 +304,12 @@ class Log:
 class _Known:
     """What is stored, for the rules of `store.rows`; looked up only when a rule asks."""
 
-    def __init__(self, log: Log, agent_id: str, agent: int | None, turn_id: str | None = None) -> None:
+    def __init__(
+        self, log: Log, agent_id: str, agent: int | None, turn_id: str | None = None, epoch: int | None = None
+    ) -> None:
         self._log = log
+        self._epoch = epoch
+        """Of the owner's claim of that turn."""
         self._agent = agent
         self._turn_id = turn_id
         self.agent_id = agent_id
@@ -323,7 +342,7 @@ class _Known:
         return self._log.window(key)
 
     def hold(self, key: HoldKey) -> Hold | None:
-        return self._log.hold(key)
+        return self._log.hold(key, self._epoch if key[0] == self._turn_id else None)
 
     def holds_of(self, turn_id: str) -> dict[HoldKey, Hold]:
         return self._log.holds_of(turn_id)

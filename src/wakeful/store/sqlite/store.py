@@ -25,6 +25,7 @@ from wakeful.store.sqlite.connection import Statements, connect, locked, transla
 from wakeful.store.sqlite.helper import Helper, Sync, sync_data, sync_folder
 from wakeful.store.sqlite.log import Log
 from wakeful.store.sqlite.migrations import migrate, shipped
+from wakeful.store.sqlite.new_file import put_new
 from wakeful.store.sqlite.owners import Owners
 from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.task_runs import SqliteImportedAgents, SqliteTaskRuns
@@ -216,8 +217,10 @@ class SqliteStore:
     async def turn_of_key(self, key: str) -> TurnRow | None:
         return await self._read(lambda: self._views.turn_of_key(key))
 
-    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
-        return await self._read(lambda: self._views.turns(open_only, limit))
+    async def turns(
+        self, *, open_only: bool = False, limit: int | None = None, agent_id: str | None = None
+    ) -> list[TurnRow]:
+        return await self._read(lambda: self._views.turns(open_only, limit, agent_id))
 
     async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
         return await self._read(lambda: self._views.turns_of_thread(agent_id, thread_id), agent_id)
@@ -413,6 +416,8 @@ def _integrity(sql: Statements) -> list[str]:
 
 
 def _ready(path: Path, vfs: str | None) -> apsw.Connection:
+    if vfs is None:
+        put_new(path)
     connection = connect(path, vfs)
     try:
         migrate(connection, path, shipped())

@@ -63,10 +63,15 @@ class Views:
     def turn_of_key(self, key: str) -> TurnRow | None:
         return self._one(f"{_TURN} WHERE t.key = ?", key)
 
-    def turns(self, open_only: bool, limit: int | None) -> list[TurnRow]:
-        which = "WHERE t.ended_at IS NULL" if open_only else ""
+    def turns(self, open_only: bool, limit: int | None, agent_id: str | None) -> list[TurnRow]:
+        which = "t.ended_at IS NULL" if open_only else "TRUE"
+        # The plus keeps the index of open turns in use: an agent has few of those, and any number that ended.
+        one = "+t.agent = (SELECT id FROM agents WHERE agent_id = ?)"
+        of, given = (one, (agent_id,)) if agent_id is not None else ("TRUE", ())
         order = "ORDER BY t.created_at DESC, t.agent DESC, t.first_seq DESC"
-        found = self._sql.all(f"{_TURN} {which} {order} LIMIT ?", (-1 if limit is None else limit,))
+        found = self._sql.all(
+            f"{_TURN} WHERE {which} AND {of} {order} LIMIT ?", (*given, -1 if limit is None else limit)
+        )
         return [_turn_row(row) for row in found]
 
     def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:

@@ -44,11 +44,10 @@ def commands(approval: Approval, place: Place) -> list[tuple[str, str]]:
     end = f"{who}{place.flag}"
     if approval.kind == "question":
         answer = shlex.quote(plain(approval.choices[0])) if approval.choices else '"your answer"'
-        return [("answer:", f"wakeful approvals answer {approval.id} {answer}{end}")]
-    return [
-        ("approve:", f"wakeful approvals approve {approval.id}{end}"),
-        ("reject:", f'wakeful approvals reject {approval.id} "why not"{end}'),
-    ]
+        first = ("answer:", f"wakeful approvals answer {approval.id} {answer}{end}")
+    else:
+        first = ("approve:", f"wakeful approvals approve {approval.id}{end}")
+    return [first, ("reject:", f'wakeful approvals reject {approval.id} "why not"{end}')]
 
 
 def details(approval: Approval, place: Place) -> list[str]:

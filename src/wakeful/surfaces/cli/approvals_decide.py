@@ -23,7 +23,7 @@ from wakeful.surfaces.cli.approval_words import DAY, HOUR, MINUTE, call_text, de
 from wakeful.surfaces.cli.options import StoreOption
 from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.places import Place, store_to_read
-from wakeful.surfaces.cli.problems import WrongRequest, complain
+from wakeful.surfaces.cli.problems import WrongRequest, complain, unreadable
 from wakeful.surfaces.cli.shown import one_line, out
 
 Id: TypeAlias = Annotated[str, typer.Argument(metavar="ID", help="The id, or as much of it as means one record.")]
@@ -51,7 +51,7 @@ def reject(
     approval: Id,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[WORDS]...", help="Why not, or what to do instead: the model reads it."),
+        typer.Argument(metavar="WORDS", help="Why not, or what to do instead: the model reads it."),
     ] = None,
     by: As = OPERATOR,
     store: StoreOption = None,
@@ -63,7 +63,7 @@ def reject(
 def edit(
     approval: Id,
     changes: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Single arguments; the others stay.")
+        list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Single arguments; the others stay.")
     ] = None,
     arguments: Annotated[
         str | None, typer.Option("--arguments", metavar="JSON|@FILE", help="All arguments, as a JSON object.")
@@ -86,7 +86,7 @@ def edit(
 
 def answer(
     approval: Id,
-    text: Annotated[list[str], typer.Argument(metavar="TEXT...", help="The answer; of a call, its result.")],
+    text: Annotated[list[str], typer.Argument(metavar="TEXT", help="The answer; of a call, its result.")],
     note: Note = "",
     by: As = OPERATOR,
     store: StoreOption = None,
@@ -150,7 +150,7 @@ def _object(text: str) -> dict[str, Any]:
         try:
             text = Path(text[1:]).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise WrongRequest(f"{text[1:]} cannot be read: {error}", "give a file with a JSON object") from None
+            raise unreadable(text[1:], error, "give a file with a JSON object") from None
     try:
         value = json.loads(text)
     except ValueError as error:

@@ -15,7 +15,7 @@ from wakeful.surfaces.cli.shown import arguments_text, columns, json_text, one_l
 
 
 def command(
-    turn: Annotated[str | None, typer.Argument(metavar="[TURN]", help="Left out: the newest turn.")] = None,
+    turn: Annotated[str | None, typer.Argument(metavar="TURN", help="Left out: the newest turn.")] = None,
     step: Annotated[int | None, typer.Option("--step", metavar="N", help="The messages of this request.")] = None,
     json: JsonOption = False,
     store: StoreOption = None,

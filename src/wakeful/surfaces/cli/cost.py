@@ -18,6 +18,8 @@ from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.shown import columns, json_text, moment, out
 
 GROUPINGS = get_args(Grouping)
+DAYS = 30
+"""What is looked through when nobody says: a store that is years old is not read for a question about now."""
 
 
 def command(
@@ -25,29 +27,33 @@ def command(
     since: Annotated[
         str | None, typer.Option("--since", metavar="DAY", help="Only requests since then: 2026-11-01, or with a time.")
     ] = None,
+    all_: Annotated[bool, typer.Option("--all", help=f"Also what is older than {DAYS} days.")] = False,
     agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only this agent's turns.")] = None,
     turn: Annotated[str | None, typer.Option("--turn", metavar="TURN", help="Only this turn.")] = None,
     by: Annotated[str, typer.Option("--by", metavar="|".join(GROUPINGS), help="What is added up together.")] = "model",
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say what requests to models cost, by model, agent, day or depth.
+    """Say what requests to models cost, by model, agent, day or depth, in the last 30 days or since you say.
 
     Lost attempts count, and so do requests of child agents, planners and summaries. The prices are those of the list
     that held when a request was made. A request to a model that no list has is of unknown cost.
     """
     if by not in GROUPINGS:
         raise WrongRequest(f"costs cannot be added up by {by!r}", f"by one of: {', '.join(GROUPINGS)}")
-    if today and since is not None:
-        raise WrongRequest("--today and --since say two different things", "give one of them")
+    if today + all_ + (since is not None) > 1:
+        raise WrongRequest("--today, --since and --all say different things", "give one of them")
     if turn is not None and agent is not None:
         raise WrongRequest("--turn names a turn, and with it its agent", "leave --agent out")
     start = _midnight() if today else _moment(since) if since is not None else None
+    recent = start is None and not all_ and turn is None
+    if recent:
+        start = _midnight() - DAYS * 86_400_000_000
     report = asyncio.run(_costs(store_to_read(store), cast(Grouping, by), start, agent, turn))
     if json:
         out(json_text(report.model_dump(mode="json"), indent=2))
     else:
-        _tell(report, start)
+        _tell(report, start, "; older ones with --all" if recent else "")
 
 
 async def _costs(place: Place, by: Grouping, since: int | None, agent: str | None, turn: str | None) -> CostReport:
@@ -74,8 +80,8 @@ def _micros(when: datetime) -> int:
 # --- for people -------------------------------------------------------------------------------------------------------
 
 
-def _tell(report: CostReport, since: int | None) -> None:
-    when = f" since {moment(since)}" if since is not None else ""
+def _tell(report: CostReport, since: int | None, older: str) -> None:
+    when = f" since {moment(since)}{older}" if since is not None else ""
     if not report.total.calls:
         out(f"no model was asked{when}")
         return

@@ -15,7 +15,7 @@ LATER = {
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="crash, approve or budget.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="crash, approve or budget.")] = None,
 ) -> None:
     """List the demos. Each runs offline, without a key, in a few seconds."""
     if name in LATER:

@@ -5,6 +5,7 @@ says stops it.
 """
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -34,8 +35,8 @@ KeepOption: TypeAlias = Annotated[
 class Stage:
     """One demo's folder and screen."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, keep: bool) -> None:
+        self.folder, self._keep = folder, keep
         self._console = Console(highlight=False, soft_wrap=True)
 
     def program(self, name: str) -> str:
@@ -87,9 +88,20 @@ class Stage:
         self._console.print(Text(words, style))
 
     def what_next(self, lines: Sequence[str]) -> None:
+        """Lines for a person to type in the demo's folder, as long as it is there."""
+        if not self._keep:
+            return
         self.title("What to try next")
-        for words in (f"cd {self.folder}", *lines):
+        for words in (f"cd {self.folder}", *_path_lines(), *lines):
             self._console.print(Text(f"  {words}"))
+
+
+def _path_lines() -> Iterator[str]:
+    """What makes `python` and `wakeful` mean those of this installation, where they do not yet."""
+    here = Path(sys.executable).parent
+    found = shutil.which("wakeful")
+    if (found is None or Path(found).parent != here) and (here / "activate").exists():
+        yield f". {shlex.quote(str(here / 'activate'))}"
 
 
 @contextmanager
@@ -97,7 +109,7 @@ def staged(*, keep: bool) -> Iterator[Stage]:
     """A stage in a folder of its own."""
     folder = Path(tempfile.mkdtemp(prefix="wakeful-demo-"))
     try:
-        yield Stage(folder)
+        yield Stage(folder, keep=keep)
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)

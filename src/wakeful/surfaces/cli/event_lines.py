@@ -24,9 +24,16 @@ STYLES = {
     "subagent": "green",
     "planning": "green",
 }
-KIND_WIDTH = 24
+KIND_WIDTH = 29
+"""As long as the names in a turn of an agent."""
 INDENT = "  "
 """What happened in a child stands to the right of what happened around it."""
+_RESUMED = {
+    "recovery": "it had been cut off",
+    "supplied": "what was missing is there",
+    "decision": "somebody decided",
+    "window": "there is money again",
+}
 FAILURE_WIDTH = 200
 """A provider's own words often end with what to do."""
 
@@ -55,7 +62,8 @@ def _about(event: RuntimeEvent) -> str:
             return f"{'about ' if has.get('tokens_are_estimate') else ''}{has.get('tokens_used')} tokens"
         case "model.requested":
             again = f", attempt {has.get('attempt')}" if has.get("attempt", 1) != 1 else ""
-            return one_line(f"{has.get('model_ref')}, {has.get('items')} items{again}")
+            items = f"{has.get('items')} item{'' if has.get('items') == 1 else 's'}"
+            return one_line(f"{has.get('model_ref')}, {items}{again}")
         case "model.completed":
             return one_line(f"{has.get('stop_reason')}, {duration(has.get('provider_round_ms', 0.0))}{_tokens(has)}")
         case "model.failed":
@@ -87,6 +95,16 @@ def _about(event: RuntimeEvent) -> str:
             )
         case "tool.result":
             return one_line(f"{has.get('tool_name')}  {has.get('preview', '')}")
+        case "tool.catalog.resolved":
+            return f"{has.get('offered')} offered, {has.get('withheld')} withheld"
+        case "tool.dispatched":
+            return one_line(f"{event.tool_call_id} runs now: {has.get('cause')}, attempt {has.get('attempt')}")
+        case "action.required":
+            asked = has.get("tool_name") if has.get("action_type") == "approval" else has.get("prompt")
+            return one_line(f"{has.get('action_id')}: {asked}, because {has.get('reason')}")
+        case "action.resolved":
+            why = f": {has['reason']}" if has.get("reason") else ""
+            return one_line(f"{has.get('action_id')}: {has.get('decision')} by {has.get('resolver')}{why}")
         case "permission.evaluated":
             return one_line(f"{has.get('decision')}: {has.get('decision_reason')}")
         case "subagent.started":
@@ -115,6 +133,10 @@ def _about(event: RuntimeEvent) -> str:
         case "unknown.resolved":
             said = "happened" if has.get("happened") else "did not happen"
             return one_line(f"{has.get('call_id')} {said} {has.get('result', '')} ({has.get('source')})")
+        case "turn.resumed":
+            return _RESUMED.get(str(has.get("cause")), str(has.get("cause")))
+        case "answer.accepted":
+            return one_line(arguments_text(value) if isinstance(value := has.get("value"), dict) else str(value or ""))
         case "turn.suspended":
             return one_line(f"{has.get('reason')}: {', '.join(map(str, has.get('waiting_for', ())))}", FAILURE_WIDTH)
         case "budget.noticed":

@@ -30,7 +30,7 @@ NEWEST = 20
 
 
 def command(
-    turn: Annotated[str | None, typer.Argument(metavar="[TURN]", help="Left out: the newest turns are listed.")] = None,
+    turn: Annotated[str | None, typer.Argument(metavar="TURN", help="Left out: the newest turns are listed.")] = None,
     store: StoreOption = None,
     follow_it: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the turn is over.")] = False,
     json: JsonOption = False,

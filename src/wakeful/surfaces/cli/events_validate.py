@@ -11,7 +11,7 @@ from wakeful.service.log_checks import Checked, check_lines, check_store
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.places import Place, store_to_read
-from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.problems import unreadable
 from wakeful.surfaces.cli.shown import json_text, out, plain
 
 STDIN = "-"
@@ -20,7 +20,7 @@ STDIN = "-"
 def command(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="JSON lines, as wakeful events TURN --json prints them; - is stdin."),
+        typer.Argument(metavar="FILE", help="JSON lines, as wakeful events TURN --json prints them; - is stdin."),
     ] = None,
     store: StoreOption = None,
     json: JsonOption = False,
@@ -50,7 +50,7 @@ def _of_file(file: Path) -> list[Checked]:
         with file.open(encoding="utf-8") as lines:
             return list(check_lines(lines))
     except (OSError, UnicodeDecodeError) as error:
-        raise WrongRequest(f"{file} cannot be read: {error}", "wakeful events TURN --json > FILE makes one") from None
+        raise unreadable(file, error, "wakeful events TURN --json > FILE makes one") from None
 
 
 async def _of_store(place: Place) -> list[Checked]:

@@ -8,11 +8,16 @@ from typing import Any
 from wakeful.agents.definition import Agent
 from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.principals import CapabilityCeiling, ExecutionPrincipal
+from wakeful.service.agent_registry import AgentRegistry
 from wakeful.service.host import Host
+from wakeful.service.package_workflows import PackageWorkflows
+from wakeful.service.packages import FindHandler
+from wakeful.service.requests import RunRequest
 from wakeful.service.run_access import MANAGE
 from wakeful.surfaces.cli.loading import load
 from wakeful.surfaces.cli.places import Place
 from wakeful.surfaces.cli.problems import note
+from wakeful.surfaces.cli.workflow_code import WorkflowCode
 from wakeful.tools.function import Tool
 
 OPERATOR = ExecutionPrincipal.user_session(
@@ -32,9 +37,23 @@ class HostCode:
         if file is not None:
             self.agents.append(Agent.from_file(file, loaded.tools))
 
+    @classmethod
+    def of(cls, code: WorkflowCode) -> "HostCode":
+        """What was loaded for a workflow, as a host's."""
+        given = cls()
+        given.tools, given.agents = list(code.agent.tools), list(code.agents)
+        return given
+
 
 @asynccontextmanager
-async def opened_host(place: Place, code: HostCode) -> AsyncIterator[Host]:
-    """A host on a store, asked by the operator."""
+async def opened_host(place: Place, code: HostCode, packages: RunRequest | None = None) -> AsyncIterator[Host]:
+    """A host on a store, asked by the operator. Packages that were imported are run as `packages` says."""
     async with opened_store(place.path) as opened:
-        yield Host(runtime(opened), OPERATOR, agents=code.agents, tools=code.tools)
+        system = runtime(opened)
+
+        def runs(agents: AgentRegistry) -> FindHandler:
+            assert packages is not None
+            return PackageWorkflows(system, agents, packages).find
+
+        runs_packages = runs if packages is not None else None
+        yield Host(system, OPERATOR, agents=code.agents, tools=code.tools, runs_packages=runs_packages)

@@ -66,6 +66,7 @@ COMMANDS = {
     "requests submit": Command("requests_end", "requests submit ID JSON", "give the client's answer", "submit"),
     "requests timeout": Command("requests_end", "requests timeout ID", "no client will answer it", "timeout"),
     "requests cancel": Command("requests_end", "requests cancel ID", "nobody wants the answer any more", "cancel"),
+    "status": Command("status", "status [AGENT]", "how agents stand, and the tokens they have used"),
     "events": Command("events", "events [TURN]", "the newest turns, or the log of one (--follow)"),
     "events validate": Command("events_validate", "events validate [FILE]", "hold a log to the published schema"),
     "tree": Command("tree", "tree [TURN]", "what a turn did, call inside call"),
@@ -110,13 +111,13 @@ GROUPS = {
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (
-        "events", "events validate", "tree", "tools", "why", "context", "replay", "cost", "budget", "budget grant",
-        "debug prompt",
-        "debug latency", "doctor", "schema",
+        "status", "events", "events validate", "tree", "tools", "why", "context", "replay", "cost", "budget",
+        "budget grant", "debug prompt", "debug latency", "doctor", "schema",
     ),
 }  # fmt: skip
 FAMILIES = ("debug", "package")
 """First words that are no command by themselves."""
+HELP = ("--help", "-h")
 USAGE, INTERRUPTED = 2, 130
 
 
@@ -154,7 +155,7 @@ def help_text() -> str:
 
 
 def _answer(given: list[str]) -> int:
-    if not given or given[0] in ("--help", "-h", "help"):
+    if not given or given[0] in (*HELP, "help"):
         sys.stdout.write(help_text())
         return 0
     if given[0] in ("--version", "-V", "version"):
@@ -162,9 +163,24 @@ def _answer(given: list[str]) -> int:
         return 0
     two = " ".join(given[:2])
     name = two if two in COMMANDS else given[0]
+    asks_help = len(given) > 1 and given[1] in HELP
+    if asks_help and name in FAMILIES:
+        sys.stdout.write(f"Usage: wakeful {name} COMMAND [OPTIONS]\n{_family(name)}")
+        return 0
     if name not in COMMANDS or _is_mistyped(name, given):
         return _no_such_command(given)
-    return _invoke(name, given[len(name.split()) :])
+    code = _invoke(name, given[len(name.split()) :])
+    if asks_help:
+        sys.stdout.write(_family(name))
+    return code
+
+
+def _family(name: str) -> str:
+    """The commands whose first word it is, as its help ends with them."""
+    members = [each for key, each in COMMANDS.items() if key.startswith(f"{name} ")]
+    width = max((len(each.usage) for each in members), default=0) + 3
+    lines = [f"  wakeful {each.usage:<{width}}{each.says}" for each in members]
+    return "\n".join(["", "Commands:", *lines, ""]) if lines else ""
 
 
 def _is_mistyped(name: str, given: list[str]) -> bool:

@@ -12,7 +12,7 @@ from wakeful.surfaces.cli.shown import json_text, one_line, out, plain
 def command(
     server: McpServerArgument,
     tools: Annotated[
-        list[str] | None, typer.Argument(metavar="[TOOL]...", help="Only these, as the server names them.")
+        list[str] | None, typer.Argument(metavar="TOOL", help="Only these, as the server names them.")
     ] = None,
     json: JsonOption = False,
 ) -> None:

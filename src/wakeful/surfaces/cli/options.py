@@ -56,7 +56,7 @@ ModelArgument: TypeAlias = Annotated[
 TimeoutOption: TypeAlias = Annotated[
     float | None, typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer. Left out: 30.")
 ]
-TurnArgument: TypeAlias = Annotated[str | None, typer.Argument(metavar="[TURN]", help="Left out: the newest turn.")]
+TurnArgument: TypeAlias = Annotated[str | None, typer.Argument(metavar="TURN", help="Left out: the newest turn.")]
 RequestArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="ID", help="The request's id, or as much of it as means one request.")
 ]

@@ -1,24 +1,40 @@
 """`wakeful package import` and `run`: agents from bundles, and runs of packages for whoever handles them here."""
 
 import asyncio
+import contextlib
 import json as json_module
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from wakeful.service.package_abilities import RUN
+from wakeful.service.requests import RunRequest
 from wakeful.surfaces.cli.hosting import HostCode, opened_host
-from wakeful.surfaces.cli.options import JsonOption, StoreOption, ToolsOption
+from wakeful.surfaces.cli.loading import code_options
+from wakeful.surfaces.cli.options import (
+    AgentOption,
+    ApproveOption,
+    JsonOption,
+    NoInputOption,
+    ProfileOption,
+    StoreOption,
+    ToolsOption,
+    WorkspaceOption,
+)
 from wakeful.surfaces.cli.places import Place, store_to_write
-from wakeful.surfaces.cli.problems import WrongRequest, complain, note
+from wakeful.surfaces.cli.problems import NeedsPerson, WrongRequest, complain, note, unreadable
 from wakeful.surfaces.cli.shown import json_text, out, plain
+from wakeful.surfaces.cli.terminal_approver import approver_for
+from wakeful.surfaces.cli.watching import somebody_or_nobody
+from wakeful.surfaces.cli.workflow_code import workflow_code
 
 FAILED = 1
 
 
 def import_(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Bundles, as JSON.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Bundles, as JSON.")],
     on_conflict: Annotated[
         str, typer.Option("--on-conflict", metavar="error|skip|upgrade", help="When an agent of that name is there.")
     ] = "upgrade",
@@ -44,15 +60,38 @@ def import_(
 
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The request, as JSON: package, workflow, input, ...")],
+    tools: ToolsOption = None,
+    agent: AgentOption = None,
+    workspace: WorkspaceOption = None,
+    profile: ProfileOption = None,
+    approve: ApproveOption = None,
+    no_input: NoInputOption = False,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Run a workflow of a package. An installed package has to bring the handler (hook runtime_package_run_handler)."""
+    """Run a workflow of a package: one that was saved here, or the one in the request.
+
+    Its nodes may name the agents that wakeful package import registered for the package; tools come from --tools. An
+    installed package that brings a handler of its own (hook runtime_package_run_handler) is asked first.
+    """
     place = store_to_write(store)
-    result = asyncio.run(_run(place, _read(file)))
+    asked = _read(file)
+    code = workflow_code(tools, agent, workspace, profile)
+    progress = somebody_or_nobody(quiet=json)
+    approver = approver_for(progress, approve, no_input=no_input)
+    request = RunRequest(code.agent, "", surface="cli_prompt", agents=code.agents, approver=approver, watcher=progress)
+    request.on_turn = progress.begun
+    with progress:
+        result = asyncio.run(_run(place, asked, HostCode.of(code), request))
     out(json_text(result if json else result["result"], indent=2))
     note(f"{result['run_id']} {result['status']}")
+    turn = result["metadata"].get("turn_id")
+    if result["status"] == "pending" and turn:
+        again = f"wakeful resume {turn}{place.flag}{code_options(tools, agent)}"
+        note(f"{result['result']['waits_for']}\nto go on: {again}")
+        raise typer.Exit(NeedsPerson.exit_code)
     if result["status"] in ("failed", "cancelled"):
+        complain(f"{result['error'].get('code', result['status'])}: {result['error'].get('message', '')}")
         raise typer.Exit(FAILED)
 
 
@@ -63,9 +102,10 @@ async def _import(
         return await host.bundles.import_all(specs, given)
 
 
-async def _run(place: Place, request: dict[str, Any]) -> dict[str, Any]:
-    async with opened_host(place, HostCode()) as host:
-        answer: dict[str, Any] = await host.abilities.call(RUN, request)
+async def _run(place: Place, asked: dict[str, Any], code: HostCode, request: RunRequest) -> dict[str, Any]:
+    async with opened_host(place, code, packages=request) as host:
+        with contextlib.redirect_stdout(sys.stderr):
+            answer: dict[str, Any] = await host.abilities.call(RUN, asked)
         return answer
 
 
@@ -73,7 +113,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         request = json_module.loads(file.read_text("utf-8"))
     except OSError as error:
-        raise WrongRequest(f"{file} cannot be read: {error.strerror}") from None
+        raise unreadable(file, error, "name a JSON file") from None
     except ValueError as error:
         raise WrongRequest(f"{file} is no JSON: {error}") from None
     if not isinstance(request, dict):

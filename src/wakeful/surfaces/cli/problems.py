@@ -18,6 +18,11 @@ class WrongRequest(WakefulError):
     exit_code = 2
 
 
+def unreadable(file: object, error: Exception, hint: str) -> WrongRequest:
+    """A file that could not be read, and why: the system's words, without its numbers."""
+    return WrongRequest(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}", hint)
+
+
 def exit_code_of(error: Exception) -> int:
     """Show an error and give the code to end with. What is no error of ours is raised again."""
     if not isinstance(error, WakefulError):

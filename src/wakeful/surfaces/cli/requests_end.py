@@ -29,7 +29,7 @@ End = Callable[[Runtime], Awaitable[Ended]]
 def submit(
     request: RequestArgument,
     result: Annotated[
-        str | None, typer.Argument(metavar="[JSON]", help="What the client gave, as JSON; - reads it from stdin.")
+        str | None, typer.Argument(metavar="JSON", help="What the client gave, as JSON; - reads it from stdin.")
     ] = None,
     error: Annotated[str | None, typer.Option("--error", metavar="TEXT", help="The client could not: why.")] = None,
     store: StoreOption = None,

@@ -12,8 +12,10 @@ from wakeful.agents.definition import Agent
 from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing, WakefulError
 from wakeful.ports import TurnRow, UnknownRow
+from wakeful.service.agent_registry import AgentRegistry
+from wakeful.service.package_workflows import settle_package
 from wakeful.service.queries import find_turn, open_turns
-from wakeful.service.rebuilding import ToolsNotSupplied, rebuilt_agent
+from wakeful.service.rebuilding import NeverBegan, ToolsNotSupplied, rebuilt_agent
 from wakeful.service.requests import Runtime
 from wakeful.service.results import RunResult
 from wakeful.service.turns import recall, resume_turn
@@ -54,7 +56,7 @@ class Supplied(NamedTuple):
 
 
 def command(
-    turn: Annotated[str | None, typer.Argument(metavar="[TURN]", help="Left out: every unfinished turn.")] = None,
+    turn: Annotated[str | None, typer.Argument(metavar="TURN", help="Left out: every unfinished turn.")] = None,
     store: StoreOption = None,
     tools: ToolsOption = None,
     agent: AgentOption = None,
@@ -155,25 +157,44 @@ async def _one(system: Runtime, row: TurnRow, place: Place, supplied: Supplied, 
     progress.begun(row.turn_id, row.agent_id)
     try:
         agents = supplied.agents
-        if row.is_open and not any(agent.name == row.agent_name for agent in agents):
-            agents = [
-                *agents,  # a workflow's nodes may name them
-                await rebuilt_agent(
-                    system,
-                    row,
-                    supplied.loaded.tools,
-                    supplied.model,
-                    workspace=supplied.workspace,
-                    profile=supplied.profile,
-                ),
-            ]
+        if row.is_open:
+            agents = await _with_own(system, row, supplied)
         approver = approver_for(progress, supplied.approve, no_input=supplied.no_input)
         with contextlib.redirect_stdout(sys.stderr), progress:
-            return await resume_turn(
+            result: RunResult[Any] = await resume_turn(
                 system, row.turn_id, agents, watcher=progress, approver=approver, lift_pause=supplied.lift_pause
             )
+        await settle_package(system, row, result)
+        return result
     except (AgentMissing, ToolMissing) as missing:
         raise _with_command(missing, row, place) from missing
+
+
+async def _with_own(system: Runtime, row: TurnRow, supplied: Supplied) -> list[Agent[Any, Any]]:
+    """What was supplied, the turn's own agent, and those that came in packages: a workflow's nodes may name them.
+
+    The turn's own is made from what it wrote down. One that never began wrote nothing: then it is the imported one.
+    """
+    agents = list(supplied.agents)
+    imported, not_made = await AgentRegistry(system, tools=supplied.loaded.tools).imported()
+    if not any(agent.name == row.agent_name for agent in agents):
+        try:
+            own = await rebuilt_agent(
+                system,
+                row,
+                supplied.loaded.tools,
+                supplied.model,
+                workspace=supplied.workspace,
+                profile=supplied.profile,
+            )
+        except NeverBegan as never:
+            found = next((agent for agent in imported if agent.name == row.agent_name), None)
+            if found is None:
+                raise not_made.get(row.agent_name, never) from None
+            own = found
+        agents.append(own)
+    there = {agent.name for agent in agents}
+    return [*agents, *(agent for agent in imported if agent.name not in there)]
 
 
 def _with_command(missing: WakefulError, row: TurnRow, place: Place) -> NeedsPerson:

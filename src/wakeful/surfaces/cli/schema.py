@@ -21,7 +21,7 @@ SCHEMAS: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help=f"One of {', '.join(SCHEMAS)}.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help=f"One of {', '.join(SCHEMAS)}.")] = None,
 ) -> None:
     """Print a JSON Schema (2020-12); without a name, say which there are."""
     if name is None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json as json_module
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ import typer
 from wakeful.contracts.tasks import ExecutorTarget, TaskResult
 from wakeful.surfaces.cli.hosting import OPERATOR, HostCode, opened_host
 from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, ToolsOption
-from wakeful.surfaces.cli.places import Place, store_to_read, store_to_write
+from wakeful.surfaces.cli.places import Place, any_place, store_to_read, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.shown import columns, json_text, one_line, out, plain
 from wakeful.surfaces.cli.task_show import RunArgument, how_to_go_on
@@ -78,8 +79,9 @@ def targets(
     tools: ToolsOption = None, agent: AgentOption = None, json: JsonOption = False, store: StoreOption = None
 ) -> None:
     """List who takes tasks here: the runtime itself, where it has an agent, and what installed packages bring."""
-    place = store_to_write(store)
-    listed = asyncio.run(_targets(place, HostCode(tools, agent)))
+    place = any_place(store)
+    there = place if Path(place.path).exists() else place._replace(path=":memory:")  # looking makes no store
+    listed = asyncio.run(_targets(there, HostCode(tools, agent)))
     if json:
         out(json_text([target.to_wire() for target in listed], indent=2))
     elif listed:

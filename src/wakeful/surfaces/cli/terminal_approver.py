@@ -21,6 +21,8 @@ from wakeful.surfaces.cli.watching import Silent
 Approver = Callable[[Approval], Awaitable[Decided | None]]
 ReadLine = Callable[[], Awaitable[str | None]]
 """A line without its end; None when there will be none."""
+REFUSED = "-"
+"""What refuses a question: no words of an answer."""
 
 
 def is_attended() -> bool:
@@ -133,10 +135,12 @@ class TerminalApprover:
         for number, choice in enumerate(approval.choices, start=1):
             _say(f"  {number}  {one_line(choice, 200)}")
         while True:
-            typed = await self._asked("answer, or Enter for later> ")
+            typed = await self._asked("answer, - to refuse, or Enter for later> ")
             words = (typed or "").strip()
             if not words:
                 return None
+            if words == REFUSED:
+                return Reject()
             if not approval.choices or words in approval.choices:
                 return Answer(words)
             if words.isdigit() and 0 < int(words) <= len(approval.choices):

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wakeful.agents.definition import Agent
+from wakeful.service.agent_registry import AgentRegistry
+from wakeful.service.requests import Runtime
 from wakeful.surfaces.cli.agents import agent_for
 from wakeful.surfaces.cli.loading import Loaded, load
 from wakeful.surfaces.cli.problems import note
@@ -16,6 +18,13 @@ class WorkflowCode(NamedTuple):
     agent: Agent[Any, Any]
     """Whose tools and policy hold."""
     agents: tuple[Agent[Any, Any], ...]
+
+
+async def with_imported(system: Runtime, code: WorkflowCode) -> WorkflowCode:
+    """The same, with the agents that came in packages and can be made with the tools that were named."""
+    made, _ = await AgentRegistry(system, tools=code.agent.tools).imported()
+    named = {agent.name for agent in code.agents}
+    return code._replace(agents=(*code.agents, *(agent for agent in made if agent.name not in named)))
 
 
 def workflow_code(

@@ -64,7 +64,8 @@ def show(
 def delete(name: WorkflowArgument, store: StoreOption = None) -> None:
     """Forget a workflow with all its revisions. What runs has its own copy and goes on."""
     saved = asyncio.run(_delete(store_to_read(store), name))
-    out(f"{plain(saved.name)} ({saved.workflow_id}) is deleted, with {saved.revision} revisions")
+    many = "1 revision" if saved.revision == 1 else f"{saved.revision} revisions"
+    out(f"{plain(saved.name)} ({saved.workflow_id}) is deleted, with {many}")
 
 
 async def _all(place: Place) -> list[SavedWorkflow]:

@@ -33,7 +33,7 @@ from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.shown import json_text, one_line, out, plain
 from wakeful.surfaces.cli.terminal_approver import approver_for
 from wakeful.surfaces.cli.watching import Silent, somebody_or_nobody
-from wakeful.surfaces.cli.workflow_code import WorkflowCode, workflow_code
+from wakeful.surfaces.cli.workflow_code import WorkflowCode, with_imported, workflow_code
 
 
 def command(
@@ -59,9 +59,9 @@ def command(
 ) -> None:
     """Run a saved workflow, in this process, and print its outputs.
 
-    Tools of its nodes come from --tools and the built-in ones, agents from --tools and --agent. Calls go through the
-    same gate as those of a conversation. What needs a person is asked here, at a terminal; elsewhere the run rests,
-    says which command decides, and ends with 3.
+    Tools of its nodes come from --tools and the built-in ones, agents from --tools, --agent and imported packages.
+    Calls go through the same gate as those of a conversation. What needs a person is asked here, at a terminal;
+    elsewhere the run rests, says which command decides, and ends with 3.
 
     If the run is cut off, wakeful resume goes on with it; it has its own copy of the graph.
     """
@@ -101,6 +101,8 @@ async def _run(
 ) -> tuple[WorkflowOutcome, list[UnknownRow]]:
     async with opened_store(place.path) as opened:
         system = runtime(opened)
+        code = await with_imported(system, code)
+        request.agents = code.agents
         registry = await workflow_registry(system, code.agent, code.agents)
         saved = await registry.find(name, revision)
         given = _inputs(saved, inputs)

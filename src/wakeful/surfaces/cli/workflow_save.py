@@ -10,6 +10,7 @@ from wakeful.contracts.errors import InvalidWorkflow
 from wakeful.contracts.workflows import GraphProblem, SavedWorkflow, WorkflowGraph
 from wakeful.decisions.workflows.reading import read_graph
 from wakeful.service.workflows import workflow_registry
+from wakeful.surfaces.cli.loading import code_options
 from wakeful.surfaces.cli.options import (
     AgentOption,
     GraphFileArgument,
@@ -20,9 +21,9 @@ from wakeful.surfaces.cli.options import (
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.places import store_to_write
-from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.problems import WrongRequest, unreadable
 from wakeful.surfaces.cli.shown import json_text, out, plain
-from wakeful.surfaces.cli.workflow_code import WorkflowCode, workflow_code
+from wakeful.surfaces.cli.workflow_code import WorkflowCode, with_imported, workflow_code
 
 
 def validate(
@@ -73,13 +74,14 @@ def save(
     else:
         out(f"{plain(saved.name)} is saved as {saved.workflow_id}, revision {saved.revision}")
         out(f"look at it: wakeful workflow show {saved.workflow_id}{place.flag}")
+        out(f"run it: wakeful workflow run {saved.workflow_id}{place.flag}{code_options(tools, agent)}")
 
 
 def _text(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except OSError as error:
-        raise WrongRequest(f"{file} cannot be read: {error.strerror or error}", "name a JSON file") from None
+        raise unreadable(file, error, "name a JSON file") from None
     except UnicodeDecodeError:
         raise WrongRequest(f"{file} is no text", "name a JSON file, in UTF-8") from None
 
@@ -91,4 +93,6 @@ async def _problems(graph: WorkflowGraph, code: WorkflowCode) -> tuple[GraphProb
 
 async def _save(graph: WorkflowGraph, code: WorkflowCode, path: str) -> SavedWorkflow:
     async with opened_store(path) as opened:
-        return await (await workflow_registry(runtime(opened), code.agent, code.agents)).keep(graph)
+        system = runtime(opened)
+        code = await with_imported(system, code)
+        return await (await workflow_registry(system, code.agent, code.agents)).keep(graph)

@@ -30,6 +30,7 @@ from wakeful.surfaces.loop.conversation_loop import ConversationLoop
 from wakeful.surfaces.loop.execution import ToolExecutionCore
 from wakeful.surfaces.loop.locks import MemoryConversationLock
 from wakeful.surfaces.loop.mediating import mediate_turn
+from wakeful.surfaces.loop.tool_sources import ToolSourceRegistry
 
 __all__ = [
     "ActionPolicy",
@@ -57,6 +58,7 @@ __all__ = [
     "ToolPolicy",
     "ToolPolicyFilter",
     "ToolResultTruncator",
+    "ToolSourceRegistry",
     "TranscriptPersister",
     "compact",
     "mediate_turn",

@@ -31,6 +31,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.iteration_budgets import IterationBudget
 from wakeful.contracts.jsonable import plain
 from wakeful.contracts.requests import ConversationRequest
+from wakeful.contracts.runtime_metadata import is_repeatable
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.validation import validated
 from wakeful.decisions.guards import CallSeen, IdenticalFailureTracker, RepeatedFailure, SpinDetector
@@ -177,8 +178,8 @@ class BetweenTurns:
         """Take the calls into the guards; what they would say to the model. A stall stays: the run ends with it."""
         nudges = []
         for each in new:
-            if each.skipped:
-                continue  # nobody tried it
+            if each.skipped or self._may_repeat(each.tool_name):
+                continue  # nobody tried it, or it may be tried as often as one likes
             call = self._call(each)
             if self._spin is not None and self._spin.repeated is None:
                 self._spin = self._spin.saw(call)
@@ -187,6 +188,10 @@ class BetweenTurns:
                 if self._failures.repeated is not None:
                     nudges.append(self._failures.repeated)
         return nudges
+
+    def _may_repeat(self, tool_name: str) -> bool:
+        declared = self._find(tool_name)
+        return declared is not None and is_repeatable(declared.runtime)
 
     def _call(self, each: _Result) -> CallSeen:
         failed = each.result.get("success") is False

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import opened_store, own_price, runtime
 from wakeful.contracts.conversation_result import ConversationResult
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.transcript import Message, check_pairing, normalise_all
@@ -20,6 +20,9 @@ class ConversationLoop:
 
     A run that names its `run_id` and its session is run once: by this object, and by everybody who shares its store.
     `mediator_timeout` is how many seconds a `pre_tool_mediator` has; one that takes longer has denied.
+    `private_audit` hears of every call that an executor carried out what audits need and nobody else may see.
+    `price` says what the host's turn runner costs, in dollars for a million tokens, like a price in `wakeful.toml`:
+    `{"input": "3", "output": "15"}`. An owner who limits what is spent over time lets no model run that has none.
     `executor_targets` are executors by name: a tool whose `runtime.executor_target` names one goes there, nowhere else.
     """
 
@@ -32,6 +35,8 @@ class ConversationLoop:
         ids: Ids | None = None,
         executor_targets: Mapping[str, ToolExecutor] | None = None,
         mediator_timeout: float = MEDIATOR_SECONDS,
+        private_audit: Callable[[dict[str, Any]], Any] | None = None,
+        price: Mapping[str, Any] | None = None,
     ) -> None:
         self._store = store
         self._hooks = hooks
@@ -39,6 +44,8 @@ class ConversationLoop:
         self._ids = ids
         self._claimed: set[str] = set()
         self._mediator_seconds = mediator_timeout
+        self._private_audit = private_audit
+        self._price = own_price(price, "ConversationLoop: price") if price is not None else None
         self._targets = dict(executor_targets or {})
         for name, executor in self._targets.items():
             if not callable(getattr(executor, "execute", None)):
@@ -76,4 +83,6 @@ class ConversationLoop:
                 self._claimed,
                 self._targets,
                 self._mediator_seconds,
+                self._private_audit,
+                self._price,
             ).carry_out()

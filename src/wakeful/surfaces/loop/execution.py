@@ -12,7 +12,7 @@
 Whatever goes wrong is a failed result with its `metadata.error_type`. Nothing is raised.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from wakeful.contracts.citations import with_safe_citations
@@ -49,8 +49,11 @@ class ToolExecutionCore:
         declarations: Iterable[RuntimeToolDeclaration],
         executor: ToolExecutor | None,
         targets: Mapping[str, ToolExecutor] | None = None,
+        heard: Callable[[ToolCall, Any], Awaitable[None]] | None = None,
     ) -> None:
         self._executor = executor
+        self._heard = heard
+        """Told what an executor returned, as it returned it."""
         self._targets = dict(targets or {})
         self._tools = {tool.name: tool for tool in declarations}
         self._contracts: dict[str, ToolDeclaration] = {
@@ -139,6 +142,8 @@ class ToolExecutionCore:
             returned = await in_its_place(executor.execute, call, tool, context)
         except Exception as error:
             return failed(tool.name, f"{type(error).__name__}: {error}", "executor_exception", runtime=tool.runtime)
+        if self._heard is not None:
+            await self._heard(call, returned)
         return normalised(returned, tool)
 
 

@@ -37,6 +37,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.outcomes import RunFailure
 from wakeful.contracts.requests import ConversationRequest
+from wakeful.contracts.tool_calls import ToolCall
 from wakeful.contracts.transcript import Message
 from wakeful.ports import ToolExecutor
 from wakeful.service.hooks import HookRegistry
@@ -59,6 +60,7 @@ from wakeful.surfaces.loop.locks import HeldLock, acquire
 from wakeful.surfaces.loop.loop_events import HostIds
 from wakeful.surfaces.loop.options import LoopOptions
 from wakeful.surfaces.loop.preparing import Preparer
+from wakeful.surfaces.loop.private_audit import PrivateAudit
 from wakeful.surfaces.loop.provider_turns import ProviderTurns
 from wakeful.surfaces.loop.results import (
     Stop,
@@ -91,6 +93,8 @@ class OneRun:
         claimed: set[str],
         targets: Mapping[str, ToolExecutor],
         mediator_seconds: float = MEDIATOR_SECONDS,
+        private_audit: Callable[[dict[str, Any]], Any] | None = None,
+        price: object | None = None,
     ) -> None:
         self._runtime = runtime
         self._hooks = hooks
@@ -100,7 +104,7 @@ class OneRun:
         """Runs that were claimed here: what a store that is gone after its run cannot remember."""
         self._agent_id = runtime.ids.new("conversation")
         self._core = (
-            ToolExecutionCore(options.declarations.accepted, options.tool_executor, targets)
+            ToolExecutionCore(options.declarations.accepted, options.tool_executor, targets, self._keep_private)
             if options.tool_executor is not None or options.mediates
             else None
         )
@@ -117,11 +121,15 @@ class OneRun:
             self._sources.taken,
             self._used_ids(),
             self._at_natural_end,
+            price,
         )
         truncator = options.tool_result_truncator
         self._bounded = ResultBounds(truncator, self._teller, lambda: self._view.turn, runtime.keys).bound
         self._compactor = Compactor(
             options.compaction_policy, options.summarizer, self._view, self._sources, self._teller
+        )
+        self._private = PrivateAudit(
+            private_audit, self._teller, lambda: self._view.turn, lambda: self._tools.principal
         )
         self._auditor = Auditor(hooks, self._view, self._sources, self._teller, self._context)
         around = Around(
@@ -204,6 +212,8 @@ class OneRun:
             result = await run_turn(self._runtime, request)
         except KeyReused:  # every run has an agent of its own, so the key of another run never fits
             return self._claimed_before()
+        if result.stop_reason == "cost":  # one at rest would wait for ever: nobody else can go on with it
+            await cancel_turn(self._runtime, result.turn_id, requested_by=BUDGET, reason="budget")
         waiting = await self._client_calls().ask(result, request)
         await self._teller.catch_up()
         self._view.pause(waiting)
@@ -381,6 +391,9 @@ class OneRun:
         if self._tools.principal is not None:
             context.setdefault("principal", self._tools.principal)
         return context
+
+    async def _keep_private(self, call: ToolCall, returned: Any) -> None:
+        await self._private.keep(call, returned)
 
     async def _call_context(self, ctx: RunContext[Any]) -> dict[str, Any]:
         await self._teller.catch_up()

@@ -178,8 +178,11 @@ def read_options(options: Mapping[str, Any] | None) -> LoopOptions:
     )
 
 
-def read_declarations(given: Any) -> Declarations:
-    """Every declaration checked by itself: one that is not fit is left out and named."""
+def read_declarations(given: Any, *, aliased: bool = True) -> Declarations:
+    """Every declaration checked by itself: one that is not fit is left out and named.
+
+    `aliased`: a model may call a tool by the key it stands under.
+    """
     if not isinstance(given, Mapping):
         raise InvalidValue(INVALID, "tool_declarations", f"is an object by name, not a {type(given).__name__}")
     accepted: dict[str, RuntimeToolDeclaration] = {}
@@ -195,7 +198,7 @@ def read_declarations(given: Any) -> Declarations:
         except InvalidConfig as error:
             rejected.append(RejectedDeclaration(name=_name_of(key, raw), reason=f"parameters are {error.message}"))
         else:
-            if key not in tool.names:
+            if aliased and key not in tool.names:
                 tool = tool.model_copy(update={"provider_aliases": (*tool.provider_aliases, str(key))})
             accepted[tool.name] = tool
     return Declarations(tuple(accepted.values()), tuple(rejected))

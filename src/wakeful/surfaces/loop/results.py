@@ -103,6 +103,8 @@ def conversation_result(
     messages = tuple(safe_message(message, declarations) for message in view.messages)
     if len(view.approvals) > (stop.status == "approval_required") and stop.status in PENDING:
         metadata = {**metadata, "approvals_required": [each.envelope.to_wire() for each in view.approvals]}
+    if view.window_words:
+        metadata = {**metadata, "spend_window": view.window_words}
     if view.completed_by is not None:
         metadata = {**metadata, "completed_by": view.completed_by}
     if len(view.waiting) > 1:

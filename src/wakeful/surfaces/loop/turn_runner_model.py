@@ -14,6 +14,10 @@ from wakeful.surfaces.loop.conversation_items import items_of
 from wakeful.surfaces.loop.turn_results import TurnTaken, failed_turn, read_turn
 
 RAISED = "turn_runner_exception"
+UNPRICED_HINT = (
+    "say what your turn runner costs, in dollars for a million tokens: "
+    'ConversationLoop(price={"input": "3", "output": "15"})'
+)
 
 
 class TurnRunnerModel:
@@ -28,6 +32,7 @@ class TurnRunnerModel:
         taken: dict[int, TurnTaken],
         used_ids: set[str],
         at_natural_end: Callable[[], Awaitable[tuple[Message, ...]]],
+        price: object | None = None,
     ) -> None:
         self._turn_runner = turn_runner
         self._transcript = transcript
@@ -39,6 +44,9 @@ class TurnRunnerModel:
         self._used_ids = used_ids
         self._at_natural_end = at_natural_end
         """What is said to a model that would end here, when it may not."""
+        self.price = price
+        """What its host says it costs, as any model carries it."""
+        self.unpriced_hint = UNPRICED_HINT
 
     @property
     def ref(self) -> str:

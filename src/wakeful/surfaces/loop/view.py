@@ -147,6 +147,8 @@ class LoopView:
         self.waiting: tuple[RuntimeToolRequest, ...] = ()
         """What clients have to run before the run goes on."""
         self.exceeded: str | None = None
+        self.window_words = ""
+        """Of the spend window that had no room, with when it turns."""
         """The budget that was passed."""
         self.stalled: dict[str, Any] | None = None
         self.interrupted: dict[str, Any] | None = None
@@ -215,6 +217,7 @@ class LoopView:
             case LimitChanged() as event:
                 told = loop_events.budget_exceeded(event, self._budgets)
                 self.exceeded = self.exceeded or told.payload["budget"]
+                self.window_words = event.what if event.window is not None else self.window_words
                 return [told]
             case LoopFact() as event:
                 return self._of_loop(event)

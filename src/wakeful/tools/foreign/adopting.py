@@ -14,6 +14,7 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import DeclaredTool, checked_name
 from wakeful.tools.options import CheckedOptions
+from wakeful.tools.proposal import ProposedCall
 from wakeful.tools.running import Running, begin
 
 Call: TypeAlias = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
@@ -40,7 +41,14 @@ class ForeignTool(DeclaredTool):
     """A tool of another framework."""
 
     def __init__(self, adopted: Adopted, options: CheckedOptions) -> None:
+        for lost, option in ((options.bind, "bind=..."), (options.external, "external=True")):
+            if lost:
+                raise InvalidConfig(
+                    f"{adopted.name} is a tool of another framework, which cannot be held to {option}",
+                    "give tool() the function behind it instead",
+                )
         self._call = adopted.call
+        self._approval = options.approval
         self._declaration = ToolDeclaration(
             name=checked_name(options.name if options.name is not None else adopted.name),
             description=options.description if options.description is not None else adopted.description,
@@ -56,7 +64,13 @@ class ForeignTool(DeclaredTool):
             child_safe=options.child_safe,
             on_failure=options.on_failure,
             interrupt_behavior=options.interrupt_behavior,
+            permission_class=options.permission_class,
+            duplicate_policy=options.duplicate_policy,
         )
+
+    @property
+    def approval(self) -> bool | Callable[[ProposedCall], bool | str]:
+        return self._approval
 
     def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Running:
         return begin(self._call, True, (ctx, arguments), {})

@@ -29,6 +29,8 @@ def source(config: "str | PathLike[str] | None", name: str) -> McpSource:
     if name not in found:
         near = get_close_matches(name, found, n=2, cutoff=0.5)
         where = config if config is not None else home() / "mcp.json"
+        if not Path(where).exists():
+            raise InvalidConfig(f"there is no file {where} to name an MCP server {name!r}", "docs/mcp.md has its form")
         hint = f"did you mean {' or '.join(near)}?" if near else f"it has: {', '.join(found) or 'none'}"
         raise InvalidConfig(f"{where} names no MCP server {name!r}", hint)
     return found[name]
@@ -63,8 +65,14 @@ async def tools_of(given: McpSource) -> tuple[McpToolState, ...]:
 
 
 def approve(name: str, tools: tuple[str, ...] = ()) -> tuple[McpParkedTool, ...]:
-    """Accept what changed; says what was accepted. Needs no configuration: it is about what was seen."""
-    return tuple(map(_parked, Pins(places.pins_file()).approve(name, tools or None)))
+    """Accept what changed; says what was accepted. Needs no configuration: it is about what was seen.
+
+    Raises InvalidConfig for a server of which nothing was ever seen.
+    """
+    pins = Pins(places.pins_file())
+    if not pins.known(name) and not pins.parked(name):
+        raise InvalidConfig(f"no tool of an MCP server {name!r} was ever seen", "which there are: wakeful mcp list")
+    return tuple(map(_parked, pins.approve(name, tools or None)))
 
 
 def _state(given: McpSource) -> McpServerState:

@@ -19,6 +19,8 @@ MAX_BINARY_BYTES = 10 * 1024 * 1024
 MAX_TEXT_CHARS = 4 * 1024 * 1024
 MAX_STRUCTURED_BYTES = 1024 * 1024
 MAX_ERROR_CHARS = 4_000
+MAX_SHOWN_BYTES = 20_000
+"""Of the text of one result. Pages and search results come from servers: they get less than any result may show."""
 
 
 def output_of(result: types.CallToolResult) -> Any:
@@ -34,10 +36,14 @@ def output_of(result: types.CallToolResult) -> Any:
     if not parts and structured is not None:
         parts = [Text(to_json(structured, inf_nan_mode="strings").decode())]
     content: Any = parts[0].text if len(parts) == 1 and isinstance(parts[0], Text) else parts or None
-    if structured is None and not left_out:
+    is_long = (
+        sum(len(part.text.encode("utf-8", "replace")) for part in parts if isinstance(part, Text)) > MAX_SHOWN_BYTES
+    )
+    if structured is None and not left_out and not is_long:
         return content
     metadata = {} if structured is None else {"structured_content": structured}
-    return ToolOutput(content, truncated=bool(left_out), metadata=metadata)
+    most = MAX_SHOWN_BYTES if is_long else None
+    return ToolOutput(content, truncated=bool(left_out), metadata=metadata, most_bytes=most)
 
 
 def _parts(blocks: list[Any]) -> tuple[list[ResultPart], list[str]]:

@@ -68,7 +68,8 @@ def test_commands_are_on_in_the_profiles_that_run_them(profile: str, decision: s
 
 def test_in_a_library_run_the_callers_own_functions_need_nobodys_leave() -> None:
     policy = default_policy("library", workspace_root="shop", allowed_mcp_servers=["github"])
-    assert decisions(policy) == {**THREAD, "execute": "allow", "external_write": "allow"}
+    assert decisions(policy) == {**THREAD, "execute": "allow", "external_write": "allow", "secrets": "ask"}
+    assert decisions(default_policy("library", secrets=True))["secrets"] == "allow"
     for owner, name in (("mcp_server", "mcp.github/merge"), ("client", "client/merge"), ("hosted_connector", "merge")):
         assert class_verdict(policy, a_tool("external_write", name, runtime_owner=owner)).decision == "ask"
     # Also when a server's tool does not say whose it is: its name does.

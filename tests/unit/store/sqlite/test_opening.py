@@ -1,5 +1,6 @@
 """Opening: settings, migrations and their backups, and files that are something else."""
 
+import asyncio
 from pathlib import Path
 
 import apsw
@@ -10,6 +11,7 @@ from wakeful.contracts.errors import StoreDamaged, StoreProblem, StoreTooNew
 from wakeful.store.sqlite import SqliteStore
 from wakeful.store.sqlite.connection import connect
 from wakeful.store.sqlite.migrations import Migration, backup_path, migrate, shipped
+from wakeful.store.sqlite.new_file import PAGE_BYTES
 
 
 async def made(path: Path) -> Path:
@@ -139,4 +141,43 @@ async def test_a_damaged_page_is_found_and_named(tmp_path: Path) -> None:
         await store.read(AGENT)
     assert damaged.value.agent_id == AGENT
     assert {found.agent_id for found in await store.verify()} == {"", AGENT}
+    await store.close()
+
+
+@pytest.mark.parametrize("there", [False, True])
+async def test_a_new_database_is_the_same_however_it_is_made(tmp_path: Path, there: bool) -> None:
+    path = tmp_path / "runs.db"
+    if there:
+        path.touch()  # empty, and somebody's: SQLite makes the database in it
+    await made(path)
+    connection = connect(path)
+    assert {name: connection.pragma(name) for name in ("page_size", "auto_vacuum", "journal_mode", "user_version")} == {
+        "page_size": PAGE_BYTES,
+        "auto_vacuum": 2,
+        "journal_mode": "wal",
+        "user_version": shipped()[-1].version,
+    }
+    assert connection.pragma("integrity_check") == "ok"
+    connection.close()
+
+
+async def test_two_who_make_a_database_at_once_get_the_same_one(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    stores = await asyncio.gather(*(SqliteStore.open(path) for _ in range(4)))
+    assert len({store.runtime_id for store in stores}) == 1
+    for store in stores:
+        await store.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["runs.db"]
+
+
+async def test_what_is_left_of_a_database_that_was_deleted_is_not_taken_for_the_new_ones(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    store = await SqliteStore.open(path)
+    await admitted(store)
+    left = (tmp_path / "runs.db-wal").read_bytes()
+    await store.close()
+    path.unlink()
+    (tmp_path / "runs.db-wal").write_bytes(left)
+    store = await SqliteStore.open(path)
+    assert (await store.agents(), await store.verify()) == ([], [])
     await store.close()

@@ -1,4 +1,4 @@
-"""Lines of the log about routing and limits, as people read them."""
+"""Lines of the log about routing, limits and decisions, as people read them."""
 
 import pytest
 
@@ -15,12 +15,17 @@ LINES = {
     "quota.low": "openai:gpt-5.5: 950 of 1000 tokens",
     "quota.blocked": "openai:gpt-5.5",
     "budget.noticed": "agent:support, day: 80 %, 1.5 dollars",
+    "tool.catalog.resolved": "2 offered, 1 withheld",
+    "action.required": "appr_1: refund, because refund asks before this call",
+    "action.resolved": "appr_1: approve by operator",
+    "turn.resumed": "it had been cut off",
+    "answer.accepted": 'order="A17"',
     "budget.granted": "agent:support, day: 5 dollars more, by operator (a launch)",
 }
 
 
 @pytest.mark.parametrize("kind", LINES)
-def test_a_fact_about_routing_or_limits_says_who_and_why(kind: str) -> None:
+def test_a_fact_says_in_words_who_did_what_and_why(kind: str) -> None:
     event = next(each for each in ONE_OF_EACH if each.kind == kind)
     line = event_line(published(Recorded("agent_1", 1, Fact(event, NOON, THREAD, TURN, 1)), "rt_1")).plain
     assert line.endswith(f"  {LINES[kind]}")

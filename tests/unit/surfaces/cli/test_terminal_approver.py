@@ -58,7 +58,13 @@ async def test_what_is_typed_about_a_call(typed: Sequence[str | None], decided: 
 
 @pytest.mark.parametrize(
     ("typed", "decided"),
-    [(["red"], Answer("red")), (["2"], Answer("green")), (["3", "blue", "red"], Answer("red")), ([""], None)],
+    [
+        (["red"], Answer("red")),
+        (["2"], Answer("green")),
+        (["3", "blue", "red"], Answer("red")),
+        ([""], None),
+        (["-"], Reject()),
+    ],
 )
 async def test_what_is_typed_about_a_question(typed: Sequence[str | None], decided: Decided | None) -> None:
     assert await approver(*typed)(QUESTION) == decided

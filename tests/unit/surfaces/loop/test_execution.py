@@ -57,7 +57,7 @@ async def test_results_are_normalised() -> None:
         "status": "warm",
         "metadata": {"k": 1},
         "result": [1],
-        "runtime": {"duplicate_policy": "repeatable"},
+        "runtime": {"completion_signal": "progress"},
     }
     moved = await outcome({"success": False, "error": "no", "error_type": "quota"})
     assert (moved["error"], moved["metadata"], "result" in moved) == ("no", {"error_type": "quota"}, False)

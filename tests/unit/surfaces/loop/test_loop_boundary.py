@@ -16,7 +16,7 @@ MECHANICS = {
     "optional transcript compaction": {"compact", "Compaction", "CompactionItem", "TranscriptCompactionPolicy"},
     "multi-turn loop sequencing": {"ConversationLoop"},
     "tool-call validation and mediation": {
-        *("ToolExecutionCore", "ToolExecutor", "ToolResultTruncator", "mediate_turn"),
+        *("ToolExecutionCore", "ToolExecutor", "ToolResultTruncator", "ToolSourceRegistry", "mediate_turn"),
         *("ToolPolicy", "ToolPolicyFilter", "ToolAccessPolicy", "Tiers", "tiered"),
         *("runtime_tool_policy", "runtime_local_declarations", "resolve_principal"),
         *("ActionPolicy", "ActionPolicyProvider", "ActionPolicyResolver"),

@@ -114,11 +114,11 @@ async def test_runtime_hints_are_copied_and_what_the_executor_says_goes_over_the
     first, second = result.tool_execution_results
     assert (
         first["runtime"]
-        == {"duplicate_policy": "repeatable", "environment": "control_plane"}
+        == {"completion_signal": "progress", "environment": "control_plane"}
         == first["result"]["runtime"]
     )
-    assert second["runtime"] == {"duplicate_policy": "repeatable"} == second["result"]["runtime"]
-    assert host.declared[0].runtime == {"duplicate_policy": "repeatable"}
+    assert second["runtime"] == {"completion_signal": "progress"} == second["result"]["runtime"]
+    assert host.declared[0].runtime == {"completion_signal": "progress"}
 
 
 @pytest.mark.spec("API-MED-07")

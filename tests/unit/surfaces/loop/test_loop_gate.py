@@ -1,14 +1,17 @@
 """What a host says about each call before it runs: mediator, rules, policies. Every call passes the one gate."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from loop_host import CLOCK, SEARCH, Host, calling, search
+from tool_starters import check_one_door
 from wakeful.bootstrap import runtime
 from wakeful.contracts.conversation_result import ConversationResult
-from wakeful.contracts.events import PermissionEvaluated, ToolMediationFailed
+from wakeful.contracts.events import PermissionEvaluated, ToolMediationFailed, ToolResult
+from wakeful.contracts.iteration_budgets import IterationBudget
 from wakeful.service.abilities import Abilities, Ability, AbilityRefused
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.interrupting import cancel_turn
@@ -169,20 +172,49 @@ async def test_complete_ends_the_turn_after_this_call_and_the_rest_are_passed_ov
     await replayed(host)
 
 
-async def test_calls_left_over_when_the_run_is_interrupted_are_passed_over_and_say_so() -> None:
-    host = Host(calling(search("a", id="c1"), search("b", id="c2"), search("c", id="c3")))
+async def left_over(stop: str) -> tuple[Host, ConversationResult]:
+    """A batch of four calls that stops after, or at, its second."""
+    host = Host(calling(*(search(name, id=name) for name in "abcd")), DONE)
     execute = host.execute
 
     async def executed(call: Any, declaration: Any, context: dict[str, Any]) -> Any:
-        (row,) = await host.store.turns()
-        await cancel_turn(runtime(host.store), row.turn_id)
+        if stop == "interrupt" and call.parameters["q"] == "b":
+            (row,) = await host.store.turns()
+            await cancel_turn(runtime(host.store), row.turn_id)
         return execute(call, declaration, context)
 
     host.execute = executed  # type: ignore[method-assign, assignment]
-    result = await host.mediated()
-    assert (result.status, len(host.calls)) == ("interrupted", 1)
-    assert errors(result)[1:] == ["sibling_skipped", "sibling_skipped"]
-    assert result.tool_execution_results[1]["result"]["metadata"]["reason"] == "interrupt"
+    options: dict[str, Any] = {}
+    if stop == "complete":
+        ends = {"action": "reject", "error": "enough", "complete": True}
+        options["pre_tool_mediator"] = Mediator({"action": "proceed"}, ends)
+    if stop == "budget":
+        options["budgets"] = [IterationBudget("tool_calls", 1)]
+    if stop == "approval":
+        host.answers = {"b": ENVELOPE}
+    if stop == "pending tool":
+        options["pre_tool_mediator"] = Mediator({"action": "proceed"}, {"action": "pending"})
+    return host, await host.mediated(**options)
+
+
+@pytest.mark.spec("API-MED-05")
+@pytest.mark.parametrize("stop", ["complete", "budget", "interrupt", "approval", "pending tool", None])
+async def test_calls_left_over_when_a_batch_stops_are_not_run_and_say_why(stop: str | None) -> None:
+    host, result = await left_over(stop or "")
+    ran = [call.parameters["q"] for call in host.calls]
+    skipped = [
+        (entry["tool_call_id"], entry["result"]["success"], entry["result"]["metadata"]["reason"])
+        for entry in result.tool_execution_results
+        if entry["result"]["metadata"].get("error_type") == "sibling_skipped"
+    ]
+    if stop in ("complete", "budget", "interrupt"):
+        assert skipped == [("c", False, stop), ("d", False, stop)]
+        assert not {"c", "d"} & set(ran)
+    else:
+        # A pause holds nobody up: whoever waits is waited for when the others have run. Without a stop, all run.
+        assert skipped == [] and {"a", "c", "d"} <= set(ran)
+        waits = {"approval": "approval_required", "pending tool": "runtime_tool_pending"}
+        assert result.status == waits.get(stop or "")
     await replayed(host)
 
 
@@ -656,7 +688,38 @@ async def test_observers_and_exports_get_hashes_and_not_results() -> None:
     assert "very private" in str(result.tool_execution_results)  # the caller's own, and nobody else's
 
 
-async def test_the_steps_of_a_call_come_in_their_order_and_none_is_passed_by() -> None:
+async def check_nested(inner: str) -> None:
+    """A call whose executor makes another one, by itself or in a loop of its own: both go through every step."""
+    order: list[str] = []
+    host = Host(calling(search("outer")), DONE)
+    host.hooks.register("tool_action_policy", lambda policy, *_: (order.append("action policy"), policy)[1])
+
+    def mediator(context: dict[str, Any]) -> Any:
+        order.append("mediator")
+        return {"action": "proceed"}
+
+    async def begins(call: Any, declaration: Any, context: dict[str, Any]) -> Any:
+        order.append(f"executed {call.parameters['q']}")
+        if call.parameters["q"] == "inner":
+            return {"success": True, "result": {"text": "x" * 60_000}}
+        if inner == "nested tool":
+            return await mediate_turn([], calling(search("inner")), options, loop=host.loop)
+        below = iter([calling(search("inner")), DONE])
+        return (await host.loop.run([], lambda *_: next(below), options)).to_wire()
+
+    host.execute = begins  # type: ignore[method-assign, assignment]
+    options: dict[str, Any] = {"tool_executor": host, "tool_declarations": {"ability/search": SEARCH}}
+    options |= {"pre_tool_mediator": mediator, "max_turns": 2}
+    await host.run(**options)
+    assert order == [step for q in ("outer", "inner") for step in ("action policy", "mediator", f"executed {q}")]
+    facts = [each.fact.event for agent_id in await host.store.agents() for each in await host.store.read(agent_id)]
+    assert sum(isinstance(event, PermissionEvaluated) for event in facts) == 2
+    results = [event for event in facts if isinstance(event, ToolResult)]
+    assert len(results) == 2 and all(len(event.item.text) < 40_000 for event in results)
+
+
+@pytest.mark.spec("API-MED-11")
+async def test_the_steps_of_a_call_come_in_their_order_and_none_is_passed_by(root: Path) -> None:
     order: list[str] = []
     tools = {"ability/search": SEARCH}
     host = Host(calling({"name": "ability/search", "parameters": {}}, search("a"), search("b")), DONE)
@@ -688,13 +751,19 @@ async def test_the_steps_of_a_call_come_in_their_order_and_none_is_passed_by() -
     assert long["success"]
     answers = [message["content"] for message in host.wire if message["type"] == "tool_result"]
     assert len(answers[2]) < 40_000
-    # A tool that calls another one goes through a gate of its own: the executor has no way round it.
-    inner = await mediate_turn(
-        [],
-        calling(search("inner")),
-        {"tool_executor": host, "tool_declarations": {"ability/search": {**SEARCH, "action_policy": "forbidden"}}},
-    )
-    assert inner["tool_execution_results"][0]["result"]["metadata"]["error_type"] == "action_forbidden"
+    recorded = [type(entry.fact.event).__name__ for entry in await host.log()]
+    assert [name for name in recorded if name in ("ToolStarted", "ToolFailed", "ToolResult")] == [
+        *("ToolStarted", "ToolFailed"),
+        *("ToolStarted", "ToolResult") * 2,
+    ]
+    # A tool or a sub-agent that an executor begins is begun as any other: nothing else of the runtime begins one.
+    check_one_door(root)
+    for inner in ("nested tool", "sub-agent"):
+        await check_nested(inner)
+    # The inversion: a step that says no stops what comes after it, inside as well as outside.
+    forbidden = {"ability/search": {**SEARCH, "action_policy": "forbidden"}}
+    stopped = await mediate_turn([], calling(search("inner")), {"tool_executor": host, "tool_declarations": forbidden})
+    assert stopped["tool_execution_results"][0]["result"]["metadata"]["error_type"] == "action_forbidden"
     permissions = [e for e in await host.log() if isinstance(e.fact.event, PermissionEvaluated)]
     assert len(permissions) == 2
 

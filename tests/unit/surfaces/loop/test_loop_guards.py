@@ -6,9 +6,13 @@ from typing import Any
 import pytest
 
 from loop_host import SEARCH, Host, calling, search
+from wakeful import Agent, Budget, run, tool
+from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.errors import InvalidValue
 from wakeful.decisions.redaction import call_envelope, stable_hash
+from wakeful.store.memory import MemoryStore
 from wakeful.surfaces.loop import IdenticalFailureTracker, SpinDetector, ToolResultTruncator
+from wakeful.testing import scripted
 
 BROKEN = {"success": False, "error": "no route", "metadata": {"error_type": "unreachable"}}
 
@@ -72,6 +76,30 @@ async def test_a_call_that_fails_the_same_way_again_earns_a_word_to_the_model() 
     assert not different.payloads("identical_failure_nudged")
     with pytest.raises(InvalidValue, match="threshold: is a whole number, at least 2"):
         await Host().mediated(identical_failure_tracker={"threshold": 1})
+
+
+@pytest.mark.parametrize(
+    ("runtime", "status", "told", "nudged"),
+    [({"duplicate_policy": "repeatable"}, "completed", 4, 0), ({}, "stalled", 3, 1)],
+    ids=["repeatable", "not"],
+)
+@pytest.mark.spec("API-RTM-08")
+async def test_a_tool_that_may_be_repeated_is_no_matter_for_the_guards(
+    runtime: Any, status: str, told: int, nudged: int
+) -> None:
+    tools = {"ability/search": {**SEARCH, "runtime": runtime}}
+    host = Host(*[calling(search("x"))] * 4, {"content": "done"})
+    result = await host.mediated(max_turns=9, tool_declarations=tools, spin_detector=True)
+    assert (result.status or "completed", len(host.calls)) == (status, told)
+    failing = Host(*[calling(search("x"))] * 2, {"content": "done"})
+    failing.answers["x"] = BROKEN
+    await failing.mediated(tool_declarations=tools, identical_failure_tracker=True)
+    assert len(failing.payloads("identical_failure_nudged")) == nudged
+    engine = RuntimeToolDeclaration.model_validate({**SEARCH, "executor": "host", "runtime": runtime}).to_declaration()
+    asked = scripted([{"calls": [{"name": "poll", "arguments": {}}]}] * 4 + ["done"], leftover="ignore")
+    poll = tool(lambda: "not yet", name="poll", effect="pure", duplicate_policy=engine.duplicate_policy)
+    ended = await run(Agent("any", asked, tools=[poll]), "go", store=MemoryStore(), budget=Budget(stall_repeats=3))
+    assert (ended.stop_reason, ended.turn_count) == ("natural", 5) if runtime else ("stalled", 3)
 
 
 @pytest.mark.spec("API-GRD-03")

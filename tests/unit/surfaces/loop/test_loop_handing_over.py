@@ -58,7 +58,7 @@ async def test_pending_pauses_the_run_as_a_pending_runtime_tool(as_hook: bool) -
     assert (pending["tool_name"], pending["tool_call_id"], pending["run_id"]) == ("ability/search", "c1", "r1")
     assert pending["parameters"] == {"q": "a"} and pending["timeout_at"]
     # What the declaration says about the tool, and over it what the mediator said about this call.
-    assert pending["runtime"] == {"duplicate_policy": "repeatable", "environment": "runtime_local"}
+    assert pending["runtime"] == {"completion_signal": "progress", "environment": "runtime_local"}
     assert pending["metadata"] == {"turn_count": 1, "queue": "slow"}
     assert host.payloads("runtime_tool_pending") == [
         {"turn": 1, "tool_name": "ability/search", "tool_call_id": "c1", "request_id": pending["request_id"]}

@@ -244,7 +244,7 @@ async def test_what_an_executor_says_about_its_runtime_is_cleaned_like_a_declara
     host.answers = {"x": {"success": True, "result": 1, "runtime": {"api_key": "s", "worker": 3, "handle": object()}}}
     result = await host.mediated()
     assert result.tool_execution_results[0]["runtime"] == {
-        "duplicate_policy": "repeatable",
+        "completion_signal": "progress",
         "api_key": "[redacted]",
         "worker": 3,
     }

@@ -78,9 +78,9 @@ async def test_an_execution_has_its_fields_with_redacted_parameters_and_their_ha
                 "tool_name": "ability/search",
                 "metadata": {"k": 1},
                 "result": {"n": 1},
-                "runtime": {"duplicate_policy": "repeatable"},
+                "runtime": {"completion_signal": "progress"},
             },
-            "runtime": {"duplicate_policy": "repeatable"},
+            "runtime": {"completion_signal": "progress"},
             "turn_count": 1,
         },
     )

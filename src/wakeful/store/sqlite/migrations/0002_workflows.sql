@@ -8,4 +8,4 @@ CREATE TABLE workflows (
     created_at  INTEGER NOT NULL,
     key         TEXT UNIQUE,
     PRIMARY KEY (workflow_id, revision)
-) STRICT;
+) STRICT, WITHOUT ROWID;

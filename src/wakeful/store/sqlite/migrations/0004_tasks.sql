@@ -20,10 +20,10 @@ CREATE TABLE task_run_events (
     name        TEXT NOT NULL,
     payload     TEXT NOT NULL,
     PRIMARY KEY (run_id, seq)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE imported_agents (
     slug        TEXT NOT NULL PRIMARY KEY,
     definition  TEXT NOT NULL,
     imported_at INTEGER NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,61 @@
+"""An agent as another agent's tool: a call of it is a child that works in the same turn.
+
+The child is the agent itself, with its own model, instructions, tools, policy and hooks; of the turn it has the budget
+and the deps, and the caller's policy holds for it besides its own. It sees its task and nothing of the conversation.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypeVar
+
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.workflows import AGENT_CALL
+from wakeful.tools.context import RunContext
+from wakeful.tools.function import Tool
+from wakeful.tools.running import Running
+
+if TYPE_CHECKING:
+    from wakeful.agents.definition import Agent
+
+Deps_contra = TypeVar("Deps_contra", contravariant=True, default=object)
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "input": {"type": "string", "description": "The task, in full: it sees nothing of this conversation."}
+    },
+    "required": ["input"],
+    "additionalProperties": False,
+}
+
+
+class AgentTool(Tool[Deps_contra]):
+    """What `Agent.as_tool()` gives. The loop takes its calls: there is nothing to start."""
+
+    def __init__(self, agent: "Agent[Any, Any]", name: str | None, description: str | None) -> None:
+        self.agent = agent
+        self._declaration = ToolDeclaration(
+            name=name or AGENT_CALL + agent.name,
+            description=description or f"Have the agent {agent.name} do something, and get its answer.",
+            input_schema=SCHEMA,
+            effect="pure",  # as far as the call goes: what the child does has effects of its own
+            permission_class="subagent",
+            runtime_owner="subagent",
+        )
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name} agent={self.agent.name}>"
+
+    @property
+    def declaration(self) -> ToolDeclaration:
+        return self._declaration
+
+    @property
+    def name(self) -> str:
+        return self._declaration.name
+
+    @property
+    def needs_deps(self) -> bool:
+        return self.agent.deps is None and self.agent.needs_deps
+
+    def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> Running:
+        raise AssertionError(f"{self.name} is a child of the turn and is never run by itself")

@@ -1,0 +1,16 @@
+"""How an agent stands, from what is kept about it: no log is read for it."""
+
+from wakeful.contracts.models import AgentTokenUsageSummary
+from wakeful.contracts.values import Value
+
+
+class AgentStatus(Value):
+    """One agent."""
+
+    agent: str
+    open_turns: int = 0
+    """Turns that are not over: under way, waiting, or cut off."""
+    pending_actions: int = 0
+    """What waits for somebody outside: a person, or a client."""
+    unknown_outcomes: int = 0
+    token_usage: AgentTokenUsageSummary = AgentTokenUsageSummary()

@@ -1,0 +1,103 @@
+"""Levels below the root, as facts begin and end them: children that calls make, and the planner."""
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import (
+    PlanningCompleted,
+    PlanningFailed,
+    PlanningStarted,
+    SubagentCompleted,
+    SubagentFailed,
+    SubagentStarted,
+)
+from wakeful.decisions.delegation import TASK_KEY, child_config
+from wakeful.decisions.levels import ChildEnd, Level
+from wakeful.decisions.planning import planner_config
+from wakeful.decisions.state import Stop, TurnState
+
+
+def child_started(state: TurnState, level: Level, fact: Fact, event: SubagentStarted) -> None:
+    call = state.calls[fact.call_id or ""]
+    if not call.children:
+        state.in_flight -= 1  # from here on others work for it
+    call.children.append(ChildEnd(event, fact.at))
+    state.ledger.subtasks += 1
+    assert level.config is not None
+    own = state.configs.get(event.config_ref.digest) if event.config_ref is not None else None
+    child = Level(
+        id=event.level_id,
+        kind="child",
+        parent=level,
+        depth=event.depth,
+        made_by=call,
+        started=event,
+        config=own or child_config(level.config, event, state.limits),
+        items=[event.task],
+        phase="ready",
+        output_schema=event.output_schema,
+        scratch=dict(level.snapshot),
+    )
+    opened(state, child)
+
+
+def child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentCompleted | SubagentFailed) -> None:
+    call, parent = level.made_by, level.parent
+    assert call is not None and parent is not None and level.id is not None
+    close(state, level)
+    job = next(job for job in call.children if job.started.level_id == level.id)
+    job.end, job.ended_at = event, fact.at
+    job.noted = level.written
+    if isinstance(event, SubagentCompleted):
+        noted = event.output if event.output is not None else level.final_text
+        if event.output_ref is not None:
+            noted = {"beginning": level.final_text, "whole": event.output_ref.digest}
+        job.noted[TASK_KEY + level.id] = noted
+    elif event.details.get("fatal") and state.stop is None:
+        state.stop = Stop("failed", "provider_error", event.message, requested_at=fact.at)
+
+
+def opened(state: TurnState, level: Level) -> None:
+    assert level.id is not None
+    state.levels_opened += 1
+    level.rank = state.levels_opened
+    state.levels[level.id] = state.able[level.id] = level
+
+
+def close(state: TurnState, level: Level) -> None:
+    assert level.id is not None
+    level.phase = "ended"
+    for call in level.batch:
+        state.calls.pop(call.call_id, None)
+    state.levels.pop(level.id, None)
+    state.able.pop(level.id, None)
+    state.to_call_off.pop(level.id, None)
+
+
+def planning_started(state: TurnState, event: PlanningStarted) -> None:
+    assert state.config is not None
+    state.phase = "apart"
+    state.planned = True
+    planner = Level(
+        id=event.level_id,
+        kind="planner",
+        parent=state,
+        config=planner_config(state.config),
+        items=list(state.items),
+        phase="ready",
+        scratch=dict(state.scratch),
+        heard=list(state.heard),
+        references=dict(state.references),
+        conserved=state.conserved,
+        advised=dict(state.advised),
+    )
+    opened(state, planner)
+
+
+def planning_ended(state: TurnState, event: PlanningCompleted | PlanningFailed) -> None:
+    planner = state.levels.get(event.level_id)
+    if planner is not None:
+        close(state, planner)
+    if isinstance(event, PlanningCompleted):
+        state.plan = event.plan
+    if state.phase == "apart":
+        state.phase = "ready"
+    state.touched(state)

@@ -1,0 +1,74 @@
+"""The end of a round: what goes into the conversation then, and what its level does next."""
+
+from wakeful.contracts.budgets import Limits
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import UserItem
+from wakeful.decisions.delegation import REMINDER
+from wakeful.decisions.guards import CallSeen, IdenticalFailureTracker, SpinDetector
+from wakeful.decisions.levels import Call, Level
+from wakeful.decisions.state import TurnState
+from wakeful.decisions.workflows.calls import workflow_words
+
+
+def round_complete(state: TurnState, level: Level) -> None:
+    """Every call of the round is answered: what waited for that goes into the conversation."""
+    goes_on = bool(level.batch or level.continuation)
+    if level.continuation:
+        level.items.extend(level.continuation)
+        level.continuation = ()
+    for call in level.batch:
+        if call.wrote or call.children:  # visible when all of the round have settled; the later call wins
+            noted = call.noted
+            level.scratch.update(noted)
+            level.written.update(noted)
+    if level.nudge:
+        level.items.append(UserItem(parts=(Text(level.nudge),), origin="runtime"))
+        level.nudge = ""
+    if level is not state:
+        _child_round_complete(level, goes_on)
+    elif level.config is not None and level.config.workflow is not None:
+        level.phase = "answered"
+        level.final_text = level.last_text = workflow_words(level)
+    elif is_last_round(state):
+        level.phase = "answered"
+    elif state.stop_rule == "caller":
+        level.phase = "closing"
+    else:
+        goes_on = goes_on or any(note.origin == "person" for note in level.notes)
+        level.phase = "ready" if goes_on else "answered"
+
+
+def is_last_round(state: TurnState) -> bool:
+    """The turn ends with this round, whatever is said to it. Of a workflow's run no model is asked at all."""
+    if state.stop_rule == "single" or (state.config is not None and state.config.workflow is not None):
+        return True
+    completed = state.completed_by
+    return completed is not None and any(call.call_id == completed for call in state.batch)
+
+
+def _child_round_complete(level: Level, goes_on: bool) -> None:
+    if level.has_finished or (level.output_schema is None and not goes_on):
+        level.phase = "answered"
+        return
+    if not goes_on:
+        level.items.append(UserItem(parts=(Text(REMINDER),), origin="runtime"))
+    level.phase = "ready"
+
+
+def watch_repeats(limits: Limits, level: Level, call: Call) -> None:
+    """Whether the model makes the same call time and again; the calls of a round in the model's order."""
+    part = call.part
+    declared = level.config.tool(part.name) if level.config is not None else None
+    if declared is not None and declared.duplicate_policy == "repeatable":
+        return
+    arguments = part.arguments
+    if arguments is None:
+        arguments = {"": part.arguments_ref.digest if part.arguments_ref is not None else ""}
+    kind, words = call.failure
+    seen = CallSeen(part.name, arguments, {}, kind, words)
+    if limits.stall_repeats is not None:
+        level.spinning = (level.spinning or SpinDetector(limits.stall_repeats)).saw(seen)
+    if limits.failure_repeats is not None:
+        level.failing = (level.failing or IdenticalFailureTracker(limits.failure_repeats)).saw(seen)
+        if (repeated := level.failing.repeated) is not None:
+            level.nudge = repeated.message

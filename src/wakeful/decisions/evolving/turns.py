@@ -1,0 +1,127 @@
+"""What facts about a turn as a whole do to it: its beginnings and rests, its stops and limits, its end."""
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import (
+    AnswerRejected,
+    LimitChanged,
+    StopCause,
+    TurnCompleted,
+    TurnFailed,
+    TurnInterjected,
+    TurnInterruptRequested,
+    TurnStarted,
+    TurnSuspended,
+)
+from wakeful.decisions.evolving.rounds import is_last_round
+from wakeful.decisions.levels import Level
+from wakeful.decisions.state import Stop, TurnState
+
+
+def turn_started(state: TurnState, fact: Fact, event: TurnStarted) -> None:
+    state.phase = "ready"
+    state.config = state.configs.get(event.config_ref.digest)
+    state.limits = event.limits
+    state.stop_rule = event.stop_rule
+    state.structured = event.structured
+    state.turn_index = event.turn_index
+    state.started_at = state.stretch_from = fact.at
+
+
+def turn_suspended(state: TurnState, fact: Fact, event: TurnSuspended) -> None:
+    if state.phase != "suspended":
+        state.rested_from = state.phase
+    state.phase = "suspended"
+    state.suspended_for = event
+    state.active_us += max(0, fact.at - state.stretch_from)
+    state.stretch_from = fact.at
+
+
+def turn_resumed(state: TurnState, fact: Fact) -> None:
+    """A new stretch of work: what lay between the last fact and this one was downtime."""
+    state.full_window = None
+    if state.phase == "suspended":
+        state.suspended_for = None
+        state.phase = state.rested_from
+    elif not state.idle:
+        state.active_us += max(0, state.worked_until - state.stretch_from)
+    state.stretch_from = fact.at
+    for call in state.all_open_calls():
+        if not call.dispatches and not call.is_waiting and call.taken_up:
+            call.taken_up = False  # nothing of it has begun: through the gate again
+            call.level.untaken += 1
+            state.touched(call.level)
+
+
+def turn_ended(state: TurnState, event: TurnCompleted | TurnFailed) -> None:
+    state.phase = "ended"
+    state.terminal = event
+    # What a person said and no request took along stays in the conversation: the thread's next turn reads it.
+    state.items.extend(note for note in state.notes if note.origin == "person")
+
+
+def interrupted(state: TurnState, fact: Fact, event: TurnInterruptRequested) -> None:
+    """The first request holds; of any other one it is told that it changes nothing."""
+    if state.phase == "ended":
+        return
+    if state.stop is not None and state.stop.interrupt_id is not None:
+        state.unheeded.append(event.interrupt_id)
+        return
+    cause: StopCause = "cancelled"
+    message = f"{event.requested_by} asked the turn to stop"
+    if event.reason == "superseded":
+        cause, message = "superseded", f"a newer message of {event.requested_by} took its place"
+    elif event.reason == "runtime_shutdown":
+        cause = "interrupted"
+    state.stop = Stop("cancelled", cause, message, event.interrupt_id, fact.at, abort=event.reason)
+
+
+def limited(state: TurnState, fact: Fact, event: LimitChanged) -> None:
+    stop = state.stop
+    if stop is not None and stop.interrupt_id is not None and event.limit_name == "wall_clock":
+        stop.is_overdue, stop.applied = True, False
+    if event.window is not None and not event.window.is_hopeless:
+        state.full_window = event.window
+    elif stop is None:
+        if event.limit_name == "context_budget":
+            state.final_text = state.last_text = event.what  # a stop like this is a result, and says so in words
+        state.stop = Stop(
+            "incomplete",
+            event.limit_name,
+            _limit_words(event),
+            applied=event.limit_name != "wall_clock" and not state.levels,
+            requested_at=fact.at,
+        )
+
+
+def _limit_words(event: LimitChanged) -> str:
+    if event.limit_name == "context_budget":
+        return event.what
+    of = f" ({event.what})" if event.what else ""
+    return f"the limit {event.limit_name}={event.limit:g} was reached{of}"
+
+
+def interjected(state: TurnState, event: TurnInterjected) -> None:
+    """The next request takes it along; a turn that was about to end with its answer makes that request."""
+    if state.phase == "ended":
+        return
+    state.notes.append(event.item)
+    if is_last_round(state):
+        return  # whichever of the two came first; the thread's next turn reads it
+    if state.phase == "answered":
+        state.phase = "ready"
+        state.answer_checked = False
+    elif state.phase == "suspended" and state.rested_from == "answered":
+        state.rested_from = "ready"
+        state.answer_checked = False
+
+
+def answer_rejected(state: TurnState, level: Level, event: AnswerRejected) -> None:
+    level.answer_rejections += 1
+    level.answer_checked = False
+    if event.final:
+        state.stop = Stop(
+            "failed", "invalid_output", "; ".join(event.errors) or "the answer does not fit", applied=True
+        )
+        return
+    level.items.append(event.item)
+    level.phase = "ready"

@@ -1,0 +1,49 @@
+"""One door to the tools: what begins them is called from one place, with what only the gate makes."""
+
+from pathlib import Path
+
+import pytest
+
+from tool_starters import check_one_door
+
+
+def test_tools_are_begun_at_one_door(root: Path) -> None:
+    check_one_door(root)
+
+
+@pytest.mark.parametrize(
+    "offence",
+    [
+        "async def go(tool, ctx):\n    return await tool.start(ctx, {}).result",
+        "async def go(tool, ctx):\n    return await tool.invoke(ctx, {})",
+        "def go(tool, given):\n    return tool.start(*given)",
+        "def go(tool, given):\n    return tool.start(**given)",
+        "def go(tool):\n    return spawn(tool.start)",
+        "def go(tool, ctx):\n    return Tool.start(tool, ctx, {})",
+        "def go(tool):\n    begin = tool.start\n    return begin",
+        "def go(tool):\n    return getattr(tool, 'start')",
+        "def go(tool, ctx):\n    return tool.start(ctx=ctx, arguments={})",
+        "def go(call, tool):\n    return gate.Dispatch(call, tool)",
+        "def go(dispatch):\n    return RunningCall(dispatch, None, None)",
+        "from wakeful.tools.running import begin",
+        "def go(executor, call):\n    return in_its_place(executor.execute, call)",
+    ],
+)
+def test_a_second_door_is_found(tmp_path: Path, offence: str) -> None:
+    """The inversion: each way round the gate, in a module of its own."""
+    for package in ("mediation", "agents", "tools", "surfaces/loop", "service"):
+        (tmp_path / "src" / "wakeful" / package).mkdir(parents=True)
+    package = tmp_path / "src" / "wakeful"
+    (package / "mediation/running.py").write_text("def launch(dispatch, ctx):\n    dispatch.tool.start(ctx, {})\n")
+    (package / "mediation/mediator.py").write_text("Dispatch()\n")
+    (package / "agents/calls.py").write_text("RunningCall()\n")
+    (package / "tools/function.py").write_text(
+        "from wakeful.tools.running import begin\n\nclass Tool:\n    def invoke(self, c, a):\n"
+        "        self.start(c, a)\n"
+    )
+    (package / "surfaces/loop/execution.py").write_text("ask(executor.execute)\n")
+    (package / "service/quiet.py").write_text("thread.start()\nfor hunk in hunks:\n    assert hunk.start < 3\n")
+    check_one_door(tmp_path)
+    (package / "service/loud.py").write_text(offence)
+    with pytest.raises(AssertionError):
+        check_one_door(tmp_path)
