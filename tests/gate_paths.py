@@ -39,7 +39,7 @@ CHILDREN = {
 }
 LOOPS = ("conversation loop", "one mediated turn")
 PATHS = (
-    *("root", "planner", *CHILDREN, "grandchild", "workflow node", "a tool's own code", "command"),
+    *("root", "planner", *CHILDREN, "grandchild", "agent as a tool", "workflow node", "a tool's own code", "command"),
     *("client tool", "MCP tool", "chat", *LOOPS),
 )
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -169,6 +169,11 @@ class Way:
         if self.way == "grandchild":
             deep = {"go": [calls(subtask("1")), "done"], "1": [calls(subtask("2")), "one"]}
             return Agent("boss", LevelModel({**deep, "2": [calls(REFUND), "two"]}), tools=tools, subtasks=True, **given)
+        if self.way == "agent as a tool":  # the caller's policy holds for it besides its own
+            hitl = given.pop("hitl_tools")
+            inner = Agent("inner", scripted([calls(REFUND), "inner done"]), tools=tools, hitl_tools=hitl)
+            lead = scripted([calls(("agent/inner", {"input": "pay"})), "done"])
+            return Agent("a", lead, tools=[inner.as_tool()], **given)
         if self.way == "client tool":
             return Agent("a", scripted([calls((self.name, self.arguments)), "done"]), tools=[pick_file], **given)
         if self.way == "command":

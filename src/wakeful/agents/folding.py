@@ -11,11 +11,12 @@ what lies before is there by its length alone (`UNREAD`), so that places and cou
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.conversation import ITEM, AssistantItem, UserItem
+from wakeful.contracts.conversation import ITEM, AssistantItem, ToolItem, UserItem
 from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.errors import StoreDamaged, TurnUnreadable
 from wakeful.contracts.events import (
     AssistantRecorded,
     CompactionCompleted,
@@ -30,6 +31,7 @@ from wakeful.decisions.evolving.one_fact import evolve
 from wakeful.decisions.state import TurnState, after
 from wakeful.ports import Store, TurnRow
 
+ReadT = TypeVar("ReadT")
 UNREAD = UserItem(parts=(), origin="runtime")
 """An item that is not read any more: a summary will take its place before anybody looks at it."""
 
@@ -46,17 +48,31 @@ class Folded(NamedTuple):
 
 
 async def load_config(store: Store, digest: str) -> TurnConfig:
-    return TurnConfig.model_validate_json(await store.get_blob(digest))
+    return await loaded(store, digest, TurnConfig.model_validate_json)
+
+
+async def loaded(store: Store, digest: str, read: Callable[[bytes], ReadT]) -> ReadT:
+    """What a turn rests on beside the log. Raises TurnUnreadable when it is gone, not when the store fails just now."""
+    try:
+        return read(await store.get_blob(digest))
+    except StoreDamaged as gone:
+        raise TurnUnreadable(gone.message, gone.hint) from gone
+    except ValueError as strange:
+        words = str(strange).splitlines()[0]
+        raise TurnUnreadable(f"blob {digest} is not what a turn can be read from: {words}") from strange
 
 
 async def hydrated(store: Store, fact: Fact) -> Fact:
     """A fact with what it brings along from a blob."""
     event = fact.event
     if isinstance(event, HistoryImported) and event.items_ref is not None:
-        loaded = json.loads(await store.get_blob(event.items_ref.digest))
-        items = tuple(ITEM.validate_python(item) for item in loaded)
+        items = await loaded(store, event.items_ref.digest, _items)
         return replace(fact, event=event.model_copy(update={"items": items}))
     return fact
+
+
+def _items(data: bytes) -> tuple[UserItem | AssistantItem | ToolItem, ...]:
+    return tuple(ITEM.validate_python(item) for item in json.loads(data))
 
 
 def turn_after_turn(recorded: Iterable[Recorded]) -> list[Recorded]:
@@ -106,9 +122,32 @@ async def fold(
     row: TurnRow,
     recorded: list[Recorded],
     before: Callable[[Recorded, TurnState], None] | None = None,
+    *,
+    lost: bool = False,
 ) -> Folded:
-    """Fold a thread's events up to and including this turn's. `before` is shown each of them with the state before."""
+    """Fold a thread's events up to and including this turn's. `before` is shown each of them with the state before.
+
+    Raises TurnUnreadable when something that the events refer to is gone. With `lost` it is done without: enough to
+    show a turn or to end it, and never to run it.
+    """
     configs: dict[str, TurnConfig] = {}
+
+    async def learn(digest: str) -> None:
+        try:
+            configs[digest] = await load_config(store, digest)
+        except TurnUnreadable:
+            if not lost:
+                raise
+            configs[digest] = TurnConfig(agent_name=row.agent_name, model_ref="")
+
+    async def whole(fact: Fact) -> Fact:
+        try:
+            return await hydrated(store, fact)
+        except TurnUnreadable:
+            if not lost:
+                raise
+            return fact
+
     states: dict[str, TurnState] = {}
     ordered = turn_after_turn(recorded)
     newest = begun_unread(ordered, configs)
@@ -128,17 +167,17 @@ async def fold(
             # Of earlier turns, too: what their tools do is what the conversation has seen. Most share one.
             digest = event.config_ref.digest
             if digest not in configs:
-                configs[digest] = await load_config(store, digest)
+                await learn(digest)
             if isinstance(event, TurnStarted) and fact.turn_id == row.turn_id:
                 started = event
         elif isinstance(event, SubagentStarted) and event.config_ref is not None:
             if event.config_ref.digest not in configs:
-                configs[event.config_ref.digest] = await load_config(store, event.config_ref.digest)
+                await learn(event.config_ref.digest)
         elif isinstance(event, AssistantRecorded):
             spoken.update(asked.call_id for asked in event.calls)  # of rounds that a summary stands for, too
         if before is not None:
             before(entry, state)
-        evolve(state, await hydrated(store, fact))
+        evolve(state, await whole(fact))
     ids = {part.call_id for item in newest.items if isinstance(item, AssistantItem) for part in item.calls}
     ids |= spoken
     return Folded(states.get(row.turn_id, newest), started, last, ids)

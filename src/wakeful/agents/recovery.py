@@ -19,6 +19,7 @@ from wakeful.contracts.events import (
     ToolFailed,
     TurnResumed,
 )
+from wakeful.contracts.tools import ToolError
 from wakeful.decisions.approving import expired
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.recovery import (
@@ -71,6 +72,33 @@ async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
         if call.is_waiting and call.pending is not None and call.pending.expires_at <= now
     )
     return facts
+
+
+def given_up(work: TurnWork) -> list[Fact]:
+    """The facts that take a turn up only to end it: what is open is closed, and none of its code is needed."""
+    facts = [work.fact(TurnResumed(cause=resume_cause(work.state)))]
+    for settlement in settle(work.state):
+        if isinstance(settlement, LoseAttempt | Reattach):
+            facts.append(_lost_attempt(work, work.state.level(settlement.level)))
+        else:
+            call = work.state.calls[settlement.call_id]
+            closed = _closed(work, call, "interrupted") if call.effect != "pure" else _not_again(work, call)
+            facts.append(work.fact(closed, call.step, call.call_id, call.level))
+    return facts
+
+
+def _not_again(work: TurnWork, call: Call) -> ToolFailed:
+    """It changed nothing, whether it happened or not."""
+    told = f"The process ended while {call.part.name} ran, and it is not run again."
+    return failed(
+        _record(work, call),
+        ToolError(kind="cancelled", message=told),
+        now=work.now(),
+        status="interrupted",
+        category="canceled",
+        effects="none",
+        abort_reason="runtime_shutdown",
+    )
 
 
 def closed_beforehand(work: TurnWork) -> list[Fact]:

@@ -25,6 +25,7 @@ WakefulError
 │       ├── StoreLocked            another process holds it
 │       ├── AgentBusy              another process runs this agent
 │       ├── StoreDamaged           stored bytes are not what was written
+│       │   └── TurnUnreadable         what a turn rests on beside the log is gone
 │       ├── StoreFull              the disk is full
 │       └── StoreTooNew            a newer wakeful wrote it
 ├── ModelFailure           an attempt at a provider was lost; retried, sent elsewhere or given up
@@ -229,6 +230,10 @@ class StoreDamaged(StoreProblem):
         super().__init__(message, hint)
         self.agent_id = agent_id
         self.sequence = sequence
+
+
+class TurnUnreadable(StoreDamaged):
+    """The log of a turn is whole, and what it refers to (its configuration, a history) cannot be read."""
 
 
 class StoreFull(StoreProblem):

@@ -15,6 +15,7 @@ from wakeful.agents.folding import fold
 from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.recovery import closed_beforehand
 from wakeful.agents.work import TurnWork
+from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.errors import AgentBusy, StoreProblem
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.mediation.gate import GateParts
@@ -79,25 +80,23 @@ async def _close_others(runtime: Runtime, row: TurnRow) -> None:
 
 async def _close(runtime: Runtime, row: TurnRow, claim: Claim) -> None:
     work = await work_without_code(runtime, row, claim)
-    if work is not None and (facts := closed_beforehand(work)):
+    if work.state.config is not None and (facts := closed_beforehand(work)):
         await runtime.store.append(claim, facts, barrier=True)
 
 
-async def work_without_code(runtime: Runtime, row: TurnRow, claim: Claim) -> TurnWork | None:
-    """A turn that was begun, as its log knows it: without models and without tools."""
+async def work_without_code(runtime: Runtime, row: TurnRow, claim: Claim) -> TurnWork:
+    """A turn as its log knows it: without models and without tools, and without what cannot be read any more."""
     store = runtime.store
     recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
-    folded = await fold(store, row, recorded)
+    folded = await fold(store, row, recorded, lost=True)
     state = folded.state
-    if state.config is None:
-        return None
     claim.seen = max(claim.seen, folded.last_seq)
     return TurnWork(
         store=store,
         claim=claim,
         row=row,
         state=state,
-        config=state.config,
+        config=state.config or TurnConfig(agent_name=row.agent_name, model_ref=""),
         models=(),
         tools={},
         clock=runtime.clock,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_jsonable_python
 
 from wakeful.agents.definition import Agent
-from wakeful.agents.folding import Folded, fold, predecessor, start_of_window
+from wakeful.agents.folding import Folded, fold, loaded, predecessor, start_of_window
 from wakeful.agents.known_facts import KnownFacts
 from wakeful.agents.low_limits import LowLimits
 from wakeful.agents.output import AnswerRejected as DoesNotFit
@@ -344,7 +344,7 @@ async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, run
 
 async def _workflow(store: Store, admitted: MessageAdmitted) -> WorkflowRun | None:
     ref = admitted.workflow_ref
-    return WorkflowRun.model_validate_json(await store.get_blob(ref.digest)) if ref is not None else None
+    return await loaded(store, ref.digest, WorkflowRun.model_validate_json) if ref is not None else None
 
 
 def _with_person(agent: Agent[Any, Any]) -> Agent[Any, Any]:

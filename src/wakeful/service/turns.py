@@ -17,7 +17,7 @@ from wakeful.agents.waiting import Approver
 from wakeful.agents.watching import Watcher
 from wakeful.contracts.content import parts_of
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.errors import AgentBusy, AgentMissing, TurnNotFound
+from wakeful.contracts.errors import AgentBusy, AgentMissing, TurnNotFound, TurnUnreadable
 from wakeful.contracts.events import TurnInterruptRequested
 from wakeful.decisions.conversation_export import turn_facts
 from wakeful.ports import TurnRow, Watch
@@ -36,6 +36,7 @@ from wakeful.service.retrieving import check_collections
 from wakeful.service.routing import choices_of
 from wakeful.service.spending import still_full, turns_soon
 from wakeful.service.steering import is_paused, unpause_turn
+from wakeful.service.turns_at_rest import end_unreadable
 
 
 async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
@@ -119,7 +120,7 @@ async def continue_turn(runtime: Runtime, turn_id: str, request: RunRequest) -> 
 async def recall(runtime: Runtime, row: TurnRow, agent: Agent[Any, Any] | None) -> RunResult[Any]:
     """A turn that is over or at rest, from the log, for free."""
     recorded = await runtime.store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
-    folded = await fold(runtime.store, row, recorded)
+    folded = await fold(runtime.store, row, recorded, lost=True)
     facts = turn_facts(recorded, row.turn_id)
     return await report(runtime.store, row, folded.state, lambda: facts, agent)
 
@@ -179,7 +180,11 @@ async def _claimed(runtime: Runtime, row: TurnRow, request: RunRequest) -> RunRe
         row = await store.turn(row.turn_id) or row
         if not row.is_open or await _still_waits(runtime, row, request):
             return await recall(runtime, row, request.agent)
-        prepared = await prepare(runtime, row, claim, request, stack)
+        try:
+            prepared = await prepare(runtime, row, claim, request, stack)
+        except TurnUnreadable as gone:
+            await end_unreadable(runtime, row, claim, gone)
+            return await recall(runtime, await store.turn(row.turn_id) or row, request.agent)
         work = prepared.work
         runner = TurnRunner(work)
         if work.watcher is not None:

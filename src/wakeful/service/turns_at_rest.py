@@ -1,14 +1,21 @@
-"""Ending a turn that was asked to stop and that nobody runs: one that waits for a person, or was paused.
+"""Ending a turn that nobody runs: one that was asked to stop while it rested, or one that cannot be read any more.
 
 It takes none of the agent's code: nothing of it runs, so nothing has to be told or settled. What it waited for is
 withdrawn with it, and whoever decides afterwards is told so. The same steps are decided and written as if the turn had
 been taken up; what a dead process leaves half done, the next one to take the turn up finishes.
+
+A turn whose log is whole and whose configuration is gone could be taken up by nobody, ever. It fails, and says so: what
+was asked may be asked again.
 """
 
+from wakeful.agents.recovery import given_up
 from wakeful.agents.runner import TurnRunner
-from wakeful.contracts.errors import AgentBusy
+from wakeful.contracts.errors import AgentBusy, TurnUnreadable
 from wakeful.contracts.events import TurnResumed
+from wakeful.decisions.ending import ending
 from wakeful.decisions.recovery import resume_cause, settle
+from wakeful.decisions.state import Stop
+from wakeful.decisions.turn import Finish
 from wakeful.ports import Claim, TurnRow
 from wakeful.service.cut_off import work_without_code
 from wakeful.service.requests import Runtime
@@ -28,8 +35,21 @@ async def end_at_rest(runtime: Runtime, row: TurnRow) -> None:
         await runtime.store.release(claim)
 
 
+async def end_unreadable(runtime: Runtime, row: TurnRow, claim: Claim, why: TurnUnreadable) -> None:
+    """End a turn that cannot be loaded: failed, and worth another try."""
+    work = await work_without_code(runtime, row, claim)
+    state, message = work.state, f"the turn could not be loaded: {why.message}"
+    if state.phase == "new":  # nothing of it has begun
+        failed = ending(state, Finish("failed", "runtime_error", message), runtime.clock.now())
+        await runtime.store.append(claim, [work.fact(failed)], barrier=True, rest=True)
+        return
+    # Nothing of it runs, so nobody has to be told before it is closed.
+    state.stop = Stop("failed", "runtime_error", message, applied=True, abort="runtime_shutdown")
+    await TurnRunner(work).run(given_up(work))
+
+
 async def _end(runtime: Runtime, row: TurnRow, claim: Claim) -> None:
     work = await work_without_code(runtime, row, claim)
-    if work is None or settle(work.state):
+    if work.state.config is None or settle(work.state):
         return  # it was cut off inside a call: what became of that takes the tool's code to find out
     await TurnRunner(work).run([work.fact(TurnResumed(cause=resume_cause(work.state)))])

@@ -139,5 +139,8 @@ async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps:
         system = engine.runtime(opened)
         await engine.time_out_late_requests(system)  # also those that no turn here waits for
         rows = sorted(await opened.turns(open_only=True), key=lambda row: row.created_at)
-        results = await asyncio.gather(*(one(system, row) for row in rows))
-        return [result for result in results if result is not None]
+        results = await asyncio.gather(*(one(system, row) for row in rows), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result  # one whose log is damaged, say: all others have gone as far as they could
+        return [result for result in results if result is not None and not isinstance(result, BaseException)]
