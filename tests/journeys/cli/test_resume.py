@@ -29,7 +29,7 @@ def test_a_killed_run_is_listed_and_goes_on_with_its_tools(process: Wakeful, wak
     turn = turn_of(wakeful)
     listed = wakeful("resume", "--list")
     assert turn in listed.out
-    assert f"go on: wakeful resume {turn}" in listed.out
+    assert f"go on: wakeful resume {turn} --tools MODULE:" in listed.out
     done = wakeful("resume", "--tools", "shop:both")
     assert (done.code, done.out) == (0, "Done \\x1b[31mred.\n")
     assert wakeful("resume").err == "no turn is unfinished\n"
