@@ -101,7 +101,7 @@ def background_server(tool: str = "") -> Iterator[BackgroundServer]:
 
 def bill(url: str, world: str) -> list[Created]:
     """Every response that was created in a world, in order."""
-    with urlopen(f"{url}/bill?{world}", timeout=10) as answer:
+    with urlopen(f"{url}/bill?{world}", timeout=60) as answer:
         return [Created(*line) for line in json.loads(answer.read())]
 
 

@@ -11,6 +11,16 @@ RULE = re.compile(r"[A-Z]{2,5}-[A-Z0-9]+-\d{2,3}")
 MOST_RULES_IN_A_MARK = 4
 
 
+def pytest_configure() -> None:
+    """How long an example takes says nothing of what it shows: no property fails because the machine is busy."""
+    try:
+        from hypothesis import HealthCheck, settings
+    except ImportError:  # the suite against other frameworks has an environment of its own
+        return
+    settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("patient")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A mark names at most four rules, each written as rules are written: a crowded mark shows nothing."""
     wrong = []

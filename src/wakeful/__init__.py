@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import OutcomeUnknown as OutcomeUnknown
     from wakeful.contracts.errors import ToolRetry as ToolRetry
     from wakeful.contracts.errors import WakefulError as WakefulError
+    from wakeful.contracts.policies import GatePolicy as GatePolicy
+    from wakeful.contracts.policies import Rule as Rule
+    from wakeful.contracts.policies import ToolPolicy as ToolPolicy
     from wakeful.contracts.probes import DidNotHappen as DidNotHappen
     from wakeful.contracts.probes import Happened as Happened
     from wakeful.contracts.probes import StillUnknown as StillUnknown
@@ -81,6 +84,7 @@ _WHERE = {
     "DidNotHappen": "wakeful.contracts.probes",
     "Edit": "wakeful.contracts.approvals",
     "File": "wakeful.contracts.content",
+    "GatePolicy": "wakeful.contracts.policies",
     "Happened": "wakeful.contracts.probes",
     "Hook": "wakeful.tools.hooks",
     "HookInput": "wakeful.tools.hooks",
@@ -92,6 +96,7 @@ _WHERE = {
     "OutcomeUnknown": "wakeful.contracts.errors",
     "Principal": "wakeful.contracts.tools",
     "Reject": "wakeful.contracts.approvals",
+    "Rule": "wakeful.contracts.policies",
     "RunContext": "wakeful.tools.context",
     "RunResult": "wakeful.service.results",
     "RuntimeToolRequest": "wakeful.contracts.runtime_tools",
@@ -101,6 +106,7 @@ _WHERE = {
     "Text": "wakeful.contracts.content",
     "TextFiles": "wakeful.retrieval.text_files",
     "Tool": "wakeful.tools.function",
+    "ToolPolicy": "wakeful.contracts.policies",
     "ToolRetry": "wakeful.contracts.errors",
     "WakefulError": "wakeful.contracts.errors",
     "ask_person": "wakeful.tools.person",

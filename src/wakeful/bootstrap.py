@@ -225,9 +225,13 @@ async def doctor(location: str | Path, live: Sequence[str] = (), *, timeout: flo
     The models in `live` are asked for a word each.
     """
     from wakeful.providers.catalogue import provider_states
+    from wakeful.sandbox.probing import probe as confinement_here
     from wakeful.service.doctor import with_providers
 
-    report = await _store_report(location)
+    level = await asyncio.to_thread(confinement_here)
+    report = (await _store_report(location)).model_copy(
+        update={"confinement": level.mode, "confinement_reason": level.reason}
+    )
     try:
         states = provider_states()
     except InvalidConfig as problem:

@@ -177,8 +177,12 @@ async def _max_iterations(value: str, folder: Path) -> Any:
 
 @CONSTANTS.of("MAX_PARALLEL_PER_TURN", ("1", False), ("2", True))
 async def _width(value: str, folder: Path) -> Any:
+    @tool(effect="pure")
+    async def peek() -> str:
+        return "seen"
+
     environ = {"WAKEFUL_MAX_PARALLEL_PER_TURN": value}
-    result = await under(CHAT, calls(("look", {"x": "a"}), ("look", {"x": "b"})), environ=environ)
+    result = await under(CHAT, calls("peek", "peek"), tools=[peek], environ=environ)
     order = [type(entry.fact.event) for entry in result.facts()]
     began = [place for place, kind in enumerate(order) if kind is ToolStarted]
     return began[1] < order.index(ToolResult)

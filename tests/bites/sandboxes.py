@@ -93,7 +93,7 @@ async def _environment(value: tuple[str, ...], folder: Path) -> Any:
 
 @LIMITS.of("sandbox.limits.processes", (4, "processes"), (64, "all"))
 async def _processes(value: int, folder: Path) -> Any:
-    twenty = "i=0; while [ $i -lt 20 ]; do i=$((i+1)); sleep 8 & done; wait; echo all"
+    twenty = "i=0; while [ $i -lt 20 ]; do i=$((i+1)); sleep 15 & done; wait; echo all"
     ended = await sh(sandbox(folder, "not_enforced", limits=Limits(processes=value)), twenty)
     return ended.stopped or said(ended).strip()
 

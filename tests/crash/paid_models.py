@@ -49,7 +49,7 @@ def paid_models() -> Iterator[str]:
 
 def bill(url: str, world: str) -> list[Paid]:
     """Every request of a world, in order."""
-    with urlopen(f"{url}/bill?{world}", timeout=10) as answer:
+    with urlopen(f"{url}/bill?{world}", timeout=60) as answer:
         return [Paid(*line) for line in json.loads(answer.read())]
 
 

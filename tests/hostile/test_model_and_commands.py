@@ -149,6 +149,13 @@ async def test_bombs_floods_and_sleeps_are_bounded_and_say_so(root: Path) -> Non
     assert not is_running(name)
 
 
+async def test_a_command_that_was_stopped_on_its_way_may_have_changed_something_before(root: Path) -> None:
+    result = await attack(root, [command("echo x > before; echo x > /etc/planted")])
+    (failed,) = _events(result, ToolFailed)
+    assert (root / "before").read_text() == "x\n"
+    assert (failed.error_category, failed.effects) == ("sandbox_violation", "possible")
+
+
 @pytest.mark.spec("STD-GOV-04")
 async def test_what_the_sandbox_stopped_is_told_as_that_and_as_nothing_else(root: Path) -> None:
     result = await attack(root, [command("echo x > /etc/planted"), (READ, {"path": "../../etc/hostname"})])

@@ -4,14 +4,13 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from loopback import free_port
 from wakeful.contracts.tools import Principal
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
@@ -69,17 +68,15 @@ def ctx(
 @contextmanager
 def running_sdk_server(*options: str) -> Iterator[str]:
     """`sdk_server.py` at a URL on this machine, ended with the block."""
-    port = free_port()
-    command = [sys.executable, str(HERE / "sdk_server.py"), "http", str(port), *options]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        command = [sys.executable, str(HERE / "sdk_server.py"), "http", str(listener.fileno()), *options]
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, pass_fds=[listener.fileno()])
     try:
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except ConnectionRefusedError:
-                assert process.poll() is None, "the server ended before it listened"
-                time.sleep(0.05)
+        asked = HTTPConnection("127.0.0.1", port, timeout=200)
+        asked.request("GET", "/")
+        asked.getresponse().read()
+        asked.close()
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         process.kill()

@@ -1,7 +1,8 @@
-"""An MCP server written with the SDK: `sdk_server.py stdio`, or `sdk_server.py http PORT`."""
+"""An MCP server written with the SDK: `sdk_server.py stdio`, or `sdk_server.py http SOCKET`, one that listens."""
 
 import asyncio
 import logging
+import socket
 import sys
 
 from mcp.server.mcpserver import Context, Image, MCPServer
@@ -66,4 +67,9 @@ if __name__ == "__main__":
     if sys.argv[1] == "stdio":
         server.run("stdio")
     else:
-        server.run("streamable-http", port=int(sys.argv[2]), json_response="json" in sys.argv)
+        import uvicorn
+
+        app = server.streamable_http_app(json_response="json" in sys.argv)
+        # A connection that idles is kept: a client that stands still for a while finds it as it left it.
+        config = uvicorn.Config(app, log_level="critical", timeout_keep_alive=600)
+        asyncio.run(uvicorn.Server(config).serve(sockets=[socket.socket(fileno=int(sys.argv[2]))]))

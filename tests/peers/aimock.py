@@ -56,7 +56,7 @@ class Aimock:
         data = json.dumps(body).encode() if body is not None else None
         headers = {"content-type": "application/json"}
         request = urllib.request.Request(f"{self.url}{path}", data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read() or b"null")
 
 
@@ -82,9 +82,9 @@ def running(root: Path) -> Iterator[Aimock]:
         yield Aimock(found.group(1))
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
         if drain is not None:
-            drain.join(timeout=10)
+            drain.join(timeout=60)
         process.stdout.close()
 
 

@@ -6,18 +6,15 @@ and the deps, and the caller's policy holds for it besides its own. It sees its 
 
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import TypeVar
-
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.workflows import AGENT_CALL
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool
+from wakeful.tools.function import DeclaredTool
 from wakeful.tools.running import Running
 
 if TYPE_CHECKING:
     from wakeful.agents.definition import Agent
 
-Deps_contra = TypeVar("Deps_contra", contravariant=True, default=object)
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -28,7 +25,7 @@ SCHEMA = {
 }
 
 
-class AgentTool(Tool[Deps_contra]):
+class AgentTool(DeclaredTool):
     """What `Agent.as_tool()` gives. The loop takes its calls: there is nothing to start."""
 
     def __init__(self, agent: "Agent[Any, Any]", name: str | None, description: str | None) -> None:
@@ -42,20 +39,9 @@ class AgentTool(Tool[Deps_contra]):
             runtime_owner="subagent",
         )
 
-    def __repr__(self) -> str:
-        return f"<tool {self.name} agent={self.agent.name}>"
-
-    @property
-    def declaration(self) -> ToolDeclaration:
-        return self._declaration
-
-    @property
-    def name(self) -> str:
-        return self._declaration.name
-
     @property
     def needs_deps(self) -> bool:
         return self.agent.deps is None and self.agent.needs_deps
 
-    def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> Running:
+    def start(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> Running:
         raise AssertionError(f"{self.name} is a child of the turn and is never run by itself")

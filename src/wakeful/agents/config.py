@@ -212,7 +212,7 @@ def arguments(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> dict[str, 
     where = f"the configuration of agent {data.get('name')!r}"
     for field in data:
         if field in LATER:
-            raise NotBuiltYet(f"{field!r} in {where}")
+            raise NotBuiltYet(f"{field!r} in {where}", "take it out; `wakeful schema agent` has the fields there are")
         if field not in WRITTEN and field not in PLAIN:
             raise UnknownField(str(field), where)
     for field in ("name", "model"):

@@ -429,7 +429,7 @@ def _too_many_calls(state: TurnState, room: _Room, call: Call) -> HitLimit | Non
     made = ledger.by_tool.get(name, 0)
     decided = room.tools.get(name, 0)
     if made + decided >= own:
-        return HitLimit("tool_calls", own, made + 1)
+        return HitLimit("tool_calls", own, made + 1, name)
     room.tools[name] = decided + 1
     return None
 

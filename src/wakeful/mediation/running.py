@@ -361,8 +361,7 @@ class RunningCall:
         if isinstance(raised, OutcomeUnknown):
             return self._unknown(f"{self.dispatch.record.tool_name} said: {raised.message}.")
         if isinstance(raised, ToolReported):
-            effects: Effects = "none" if raised.error.kind == "sandbox_violation" else self._effects_of_failure()
-            return self._failed(raised.error, effects)
+            return self._failed(raised.error, self._effects_of_failure())
         details = getattr(raised, "details", None)
         hint = getattr(raised, "recovery_hint", None) or getattr(raised, "hint", None)
         error = ToolError(

@@ -48,6 +48,10 @@ class DoctorReport(Value):
     python: str
     platform: str
     store: StoreFigures
+    confinement: str = ""
+    """What holds commands here: `bubblewrap`, `landlock` or `not_enforced`."""
+    confinement_reason: str = ""
+    """Why not more."""
     healthy: bool
     """Nothing is wrong: neither with the store nor with what was configured or asked."""
     store_healthy: bool

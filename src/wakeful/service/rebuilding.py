@@ -4,7 +4,7 @@ The store names an agent's model, instructions, settings and tools, and never im
 can give (a tool's function, a model object, an output type) has to be supplied, or the turn stays as it is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +26,7 @@ from wakeful.tools.local.names import Profile
 from wakeful.tools.person import ask_person
 
 UNCHANGED = "nothing was changed; "
+AGENT = "AGENT"
 
 
 class ToolsNotSupplied(ToolMissing):
@@ -108,11 +109,26 @@ def _policy(config: TurnConfig) -> GatePolicy | None:
     return config.policy.model_copy(update={"rules": own})
 
 
-async def code_needed(store: Store, row: TurnRow) -> list[str]:
-    """The tools of a turn for which whoever resumes it has to bring the code."""
+async def code_needed(store: Store, row: TurnRow, resolve_model: Callable[[str], object]) -> list[str]:
+    """What whoever resumes a turn has to bring the code of: some tools, or the whole agent (`AGENT`)."""
     recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
     config = (await fold(store, row, recorded)).state.config
-    return _wanted(config) if config is not None else []
+    if config is None:
+        return []
+    whole = config.output_schema is not None or not _are_made_from_names(config, resolve_model)
+    return [AGENT] if whole else _wanted(config)
+
+
+def _are_made_from_names(config: TurnConfig, resolve_model: Callable[[str], object]) -> bool:
+    """Can its models be had without the program? A key that is missing is another matter."""
+    for ref in (config.model_ref, *config.fallbacks):
+        try:
+            resolve_model(ref)
+        except KeyMissing:
+            continue
+        except WakefulError:
+            return False
+    return True
 
 
 def _reference(runtime: Runtime, who: str, config: TurnConfig) -> str:

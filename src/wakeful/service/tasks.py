@@ -33,6 +33,7 @@ from wakeful.service.task_records import TaskRecords, TaskRun, answered
 
 TARGETS_INVALID = "execution_targets_invalid"
 NO_HANDLER = "task_no_handler"
+HINT = "nothing was run; who takes tasks, and how an agent is named: wakeful targets"
 ALREADY_STARTED = "task_run_already_started"
 HANDLER_FAILED = "task_handler_failed"
 NOT_FOUND = "task_run_not_found"
@@ -119,7 +120,7 @@ class Tasks:
                 "no target fits its placement" if selection.target is None else f"{selection.target.id} has no handler"
             )
             await self._told(NO_HANDLER, given)
-            raise RunRefused(NO_HANDLER, f"nobody takes the task {given.task_id!r}: {why}", "nothing was run")
+            raise RunRefused(NO_HANDLER, f"nobody takes the task {given.task_id!r}: {why}", HINT)
         return await self._dispatched(given, selection.target, handler, selection.fallback, owner_of(caller))
 
     async def resume(self, session_id: str, run_id: str, caller: ExecutionPrincipal | None) -> TaskResult:

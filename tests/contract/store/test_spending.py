@@ -194,7 +194,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(STEPS)
 async def test_no_window_ever_holds_more_than_its_limit_whatever_happens_and_whoever_goes_on(steps: Any) -> None:
     """Costs stay below what was held for them, as an estimate of the most promises."""

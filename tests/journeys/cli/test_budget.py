@@ -78,7 +78,7 @@ def test_the_owners_windows_are_shown_before_anything_is_spent(
         ("principal:ada", "hour", "1", "0"),
         ("runtime", "day", "5", "0"),
     ]
-    refused = wakeful("run", "hello", "--profile", "chat", "--model", "scripted:fine.yaml")
+    refused = wakeful("run", "hello", "--profile", "chat", "--model", "ollama:qwen3")
     assert refused.code == 1 and "nobody knows what it costs" in refused.err
     more = json.loads(wakeful("budget", "grant", "--usd", "2", "--json").out)
     assert (more["scope"], more["limit_usd"], more["granted_usd"]) == ("runtime", "5", "2")

@@ -88,8 +88,8 @@ def test_one_agent_one_turn_or_only_what_is_new(wakeful: Wakeful, spent: dict[st
     none = wakeful("cost", "--since", tomorrow)
     assert (none.code, none.out) == (0, f"no model was asked since {tomorrow} 00:00:00\n")
     assert report(wakeful, "--today")["since"] is not None
-    month_ago = datetime.now().astimezone() - timedelta(days=30)
-    assert datetime.fromisoformat(report(wakeful)["since"]) <= month_ago and report(wakeful, "--all")["since"] is None
+    begins = datetime.fromisoformat(report(wakeful)["since"])
+    assert begins <= datetime.now().astimezone() - timedelta(days=30) and report(wakeful, "--all")["since"] is None
 
 
 def test_the_result_of_a_run_has_its_cost_by_model_and_depth(wakeful: Wakeful, spent: dict[str, str]) -> None:

@@ -29,7 +29,7 @@ def test_a_killed_run_is_listed_and_goes_on_with_its_tools(process: Wakeful, wak
     turn = turn_of(wakeful)
     listed = wakeful("resume", "--list")
     assert turn in listed.out
-    assert f"go on: wakeful resume {turn}" in listed.out
+    assert f"go on: wakeful resume {turn} --tools MODULE:" in listed.out
     done = wakeful("resume", "--tools", "shop:both")
     assert (done.code, done.out) == (0, "Done \\x1b[31mred.\n")
     assert wakeful("resume").err == "no turn is unfinished\n"
@@ -115,6 +115,7 @@ def test_cancel_ends_a_turn_that_nobody_runs_when_it_is_taken_up(process: Wakefu
     asked = wakeful("cancel", turn)
     assert asked.code == 0
     assert f"if no process runs it, this ends it: wakeful resume {turn}" in asked.out
+    assert " --tools MODULE:look_up --tools MODULE:refund" in asked.out, "what is typed as it stands works"
     done = wakeful("resume", turn, "--tools", "shop:both")
     assert (done.code, done.out) == (1, "")
     assert "cancelled (cancelled)" in done.err
@@ -128,10 +129,10 @@ def test_a_paused_turn_rests_until_it_is_named_and_reads_what_was_said_to_it(
 ) -> None:
     process(*REFUND, crash=True)
     turn = turn_of(wakeful)
-    assert wakeful("pause", turn).out == (
-        f"turn {turn} rests as soon as nothing of it is under way\nto go on: wakeful resume {turn}\n"
-    )
-    assert wakeful("pause", turn).out == f"turn {turn} was paused already\nto go on: wakeful resume {turn}\n"
+    rests, go_on = wakeful("pause", turn).out.splitlines()
+    assert rests == f"turn {turn} rests as soon as nothing of it is under way"
+    assert go_on.startswith(f"to go on: wakeful resume {turn} --tools MODULE:look_up")
+    assert wakeful("pause", turn).out.splitlines() == [f"turn {turn} was paused already", go_on]
     rested = wakeful("resume", "--tools", "shop:both")
     assert (rested.code, rested.out) == (3, "")
     assert "paused" in rested.err and f"wakeful resume {turn}" in rested.err

@@ -31,7 +31,7 @@ def test_a_folder_is_no_store(wakeful: Wakeful, command: tuple[str, ...]) -> Non
 def test_a_command_that_reads_makes_no_store(wakeful: Wakeful, command: str) -> None:
     done = wakeful(*command.split(), "--store", "runs.db")
     assert (done.code, done.out) == (2, "")
-    assert 'there is no store runs.db\n  the first run makes it: wakeful run "hello" --store runs.db' in done.err
+    assert 'there is no store runs.db\n  this makes it: wakeful run "hello" --store runs.db' in done.err
     assert not Path("runs.db").exists()
     at_home = wakeful(*command.split())
     assert at_home.code == 2
@@ -63,7 +63,10 @@ def damage(path: Path) -> None:
 def test_damage_is_named_with_its_agent_and_other_agents_go_on(wakeful: Wakeful, folder: Path) -> None:
     first = json.loads(wakeful("run", "one", "--store", "runs.db", "--json").out)
     second = json.loads(wakeful("run", "two", "--store", "runs.db", "--json").out)
-    assert wakeful("doctor", "--store", "runs.db").code == 0
+    fine = wakeful("doctor", "--store", "runs.db")
+    assert fine.code == 0
+    mode = json.loads(wakeful("doctor", "--store", "runs.db", "--json").out)["confinement"]
+    assert mode in ("bubblewrap", "landlock", "not_enforced") and mode in fine.out.splitlines()[1]
     damage(folder / "runs.db")
     for command in (("events", first["turn_id"]), ("replay", first["turn_id"])):
         done = wakeful(*command, "--store", "runs.db")

@@ -111,7 +111,8 @@ def test_a_conversation_folds_the_same_on_memory_and_sqlite(rounds: list[list[tu
     asyncio.run(both())
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Each example is run again from dozens of cuts.
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conversation)
 def test_a_conversation_goes_on_from_wherever_its_log_was_cut_off(rounds: list[list[tuple[str, Any]]]) -> None:
     async def every_cut() -> None:

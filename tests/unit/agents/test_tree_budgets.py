@@ -186,6 +186,7 @@ async def test_n_allows_n_and_the_next_is_refused_before_it_happens(most: int) -
     assert (len(children(below)), limit_of(below)) == (most, ("subtasks", most, most + 1))
     one = await played(LevelModel({"go": [calls(*["look"] * 7)]}), Budget(per_tool={"look": most}))
     assert (begun(one), limit_of(one)) == (most, ("tool_calls", most, most + 1))
+    assert one.message == f"the limit tool_calls={most} was reached (look)"
 
 
 async def test_the_last_model_call_is_kept_for_the_answer() -> None:

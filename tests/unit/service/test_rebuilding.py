@@ -1,11 +1,12 @@
 """An agent from what its turn wrote down."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from wakeful import Agent, ask_person, run, tool
-from wakeful.bootstrap import runtime
+from wakeful import Agent, Budget, ask_person, run, tool
+from wakeful.bootstrap import resolve_model, runtime
 from wakeful.contracts.approvals import Always
 from wakeful.contracts.content import Text
 from wakeful.contracts.controls import CompactionPolicy
@@ -18,6 +19,7 @@ from wakeful.service.approvals import decide
 from wakeful.service.rebuilding import ToolsNotSupplied, code_needed, rebuilt_agent
 from wakeful.store.memory import MemoryStore
 from wakeful.store.sqlite import SqliteStore
+from wakeful.testing import scripted
 
 
 @tool(effect="pure", name="shop/look_up")
@@ -65,7 +67,7 @@ async def test_the_folder_the_profile_and_what_needs_a_person_come_back_with_the
     assert again.policy is not None
     assert again.policy.hitl_tools == ("wakeful/exec_command",)
     assert [rule.match for rule in again.policy.rules] == ["x"]
-    assert await code_needed(store, row) == [], "the policy left all of them out"
+    assert await code_needed(store, row, resolve_model) == [], "the policy left all of them out"
     elsewhere = await rebuilt_agent(runtime(store), row, [look_up], workspace=tmp_path.parent, profile="coding")
     assert (elsewhere.workspace, elsewhere.profile) == (tmp_path.parent, "coding")
 
@@ -99,9 +101,17 @@ async def test_built_in_tools_and_questions_need_no_code_and_the_rest_does(tmp_p
     store = MemoryStore()
     await run(Agent("coder", "scripted:demo", tools=[look_up, ask_person], workspace=tmp_path), "hello", store=store)
     (row,) = await store.turns()
-    assert await code_needed(store, row) == ["shop/look_up"]
+    assert await code_needed(store, row, resolve_model) == ["shop/look_up"]
     again = await rebuilt_agent(runtime(store), row, [look_up])
     assert [tool.name for tool in again.tools] == ["wakeful/ask_person", "shop/look_up"]
+
+
+@pytest.mark.parametrize("agent", [Agent("a", "scripted:demo", output_type=int), Agent("b", scripted(["3"]))])
+async def test_a_type_or_a_model_of_the_program_needs_the_whole_agent(agent: Agent[None, Any]) -> None:
+    store = MemoryStore()
+    await run(agent, "hello", store=store, budget=Budget(model_calls=1))
+    (row,) = await store.turns()
+    assert await code_needed(store, row, resolve_model) == ["AGENT"]
 
 
 async def test_a_standing_answer_is_not_made_part_of_the_agent(tmp_path: Path) -> None:

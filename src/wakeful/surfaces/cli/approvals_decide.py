@@ -17,14 +17,14 @@ from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.approvals import Always, Answer, Approval, Approve, Decided, Edit, Reject
 from wakeful.ports import RuleRow, TurnRow
 from wakeful.service.approvals import OPERATOR, Outcome, approvals, decide, edited_arguments, rules
-from wakeful.service.rebuilding import code_needed
 from wakeful.service.requests import Runtime
 from wakeful.surfaces.cli.approval_words import DAY, HOUR, MINUTE, call_text, decided_words, rule_line
 from wakeful.surfaces.cli.options import StoreOption
 from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.places import Place, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest, complain, unreadable
-from wakeful.surfaces.cli.shown import one_line, out
+from wakeful.surfaces.cli.resuming import resume_line
+from wakeful.surfaces.cli.shown import out
 
 Id: TypeAlias = Annotated[str, typer.Argument(metavar="ID", help="The id, or as much of it as means one record.")]
 As: TypeAlias = Annotated[
@@ -183,8 +183,8 @@ class _Told(NamedTuple):
     turn: TurnRow | None
     others: Sequence[Approval]
     rule: RuleRow | None
-    needed: Sequence[str]
-    """Tools whose code whoever resumes has to bring."""
+    resume: str
+    """What goes on with the turn."""
 
 
 def _decide(approval: str, decided: Decide, by: str, store: Path | None) -> None:
@@ -201,16 +201,8 @@ def _decide(approval: str, decided: Decide, by: str, store: Path | None) -> None
     for other in told.others:
         out(f"still waits: {other.id}  {call_text(other)}")
     if told.turn is not None and told.turn.is_open and not told.others:
-        out(_next(told.turn, told.needed, place))
-
-
-def _next(turn: TurnRow, needed: Sequence[str], place: Place) -> str:
-    code = "".join(f" --tools MODULE:{one_line(name.rpartition('/')[2])}" for name in needed)
-    command = f"wakeful resume {turn.turn_id}{place.flag}{code}"
-    also = "   (or run your program again)" if needed else ""
-    if turn.state == "running":
-        return f"its process goes on by itself; if there is none: {command}{also}"
-    return f"go on: {command}{also}"
+        runs = told.turn.state == "running"
+        out(f"{'its process goes on by itself; if there is none' if runs else 'go on'}: {told.resume}")
 
 
 async def _decided(approval: str, decided: Decide, by: str, place: Place) -> _Told:
@@ -221,5 +213,5 @@ async def _decided(approval: str, decided: Decide, by: str, place: Place) -> _To
         turn = await opened.turn(record.turn_id)
         others = await approvals(system, turn_id=record.turn_id)
         rule = next((row for row in await rules(system) if row.rule_id == outcome.rule_id), None)
-        needed = await code_needed(opened, turn) if turn is not None else ()
-        return _Told(outcome, turn, others, rule, needed)
+        line = await resume_line(opened, turn, place) if turn is not None and turn.is_open else ""
+        return _Told(outcome, turn, others, rule, line)

@@ -11,21 +11,23 @@ from wakeful.service.interrupting import cancel_turn
 from wakeful.service.queries import find_turn
 from wakeful.surfaces.cli.options import StoreOption
 from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.resuming import resume_line
 from wakeful.surfaces.cli.shown import out
 
 
 def command(turn: Annotated[str, typer.Argument(metavar="TURN")], store: StoreOption = None) -> None:
     """Ask a turn to stop. Whoever runs it ends it as cancelled, with every call accounted for."""
     place = store_to_read(store)
-    row, asked = asyncio.run(_cancel(turn, place))
+    row, asked, line = asyncio.run(_cancel(turn, place))
     if not asked:
         out(f"turn {row.turn_id} is over already: {row.state}")
         return
     out(f"turn {row.turn_id} is asked to stop")
-    out(f"if no process runs it, this ends it: wakeful resume {row.turn_id}{place.flag}")
+    out(f"if no process runs it, this ends it: {line}")
 
 
-async def _cancel(turn: str, place: Place) -> tuple[TurnRow, bool]:
+async def _cancel(turn: str, place: Place) -> tuple[TurnRow, bool, str]:
     async with opened_store(place.path) as opened:
         row = await find_turn(opened, turn)
-        return row, await cancel_turn(runtime(opened), row.turn_id, requested_by="operator")
+        asked = await cancel_turn(runtime(opened), row.turn_id, requested_by="operator")
+        return row, asked, await resume_line(opened, row, place) if asked else ""

@@ -40,6 +40,8 @@ def command(
 
 def _tell(report: DoctorReport, place: Place) -> None:
     out(f"wakeful      {report.version}, Python {report.python}, {report.platform}, {report.store.engine}")
+    why = f": {plain(report.confinement_reason)}" if report.confinement_reason else ""
+    out(f"commands     held by {report.confinement}{why}" if report.confinement != "not_enforced" else _not_held(why))
     _tell_store(report, place)
     _tell_providers(report)
     for number, problem in enumerate(report.problems):
@@ -47,6 +49,10 @@ def _tell(report: DoctorReport, place: Place) -> None:
         out([f"{'' if number else 'problems':<13}{lines[0]}", *(f"{'':<15}{line}" for line in lines[1:])])
     if report.advice:
         out(f"next         {plain(report.advice)}")
+
+
+def _not_held(why: str) -> str:
+    return f"commands     not_enforced{why}; docs/explain/sandbox.md says what to install"
 
 
 def _tell_providers(report: DoctorReport) -> None:

@@ -11,13 +11,14 @@ from wakeful.service.queries import find_turn
 from wakeful.service.steering import pause_turn
 from wakeful.surfaces.cli.options import StoreOption
 from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.resuming import resume_line
 from wakeful.surfaces.cli.shown import out
 
 
 def command(turn: Annotated[str, typer.Argument(metavar="TURN")], store: StoreOption = None) -> None:
     """Let a turn rest. What is under way is finished first; nothing new begins until somebody resumes it."""
     place = store_to_read(store)
-    row, asked = asyncio.run(_pause(turn, place))
+    row, asked, line = asyncio.run(_pause(turn, place))
     if asked:
         out(f"turn {row.turn_id} rests as soon as nothing of it is under way")
     elif row.is_open:
@@ -25,10 +26,11 @@ def command(turn: Annotated[str, typer.Argument(metavar="TURN")], store: StoreOp
     else:
         out(f"turn {row.turn_id} is over already: {row.state}")
         return
-    out(f"to go on: wakeful resume {row.turn_id}{place.flag}")
+    out(f"to go on: {line}")
 
 
-async def _pause(turn: str, place: Place) -> tuple[TurnRow, bool]:
+async def _pause(turn: str, place: Place) -> tuple[TurnRow, bool, str]:
     async with opened_store(place.path) as opened:
         row = await find_turn(opened, turn)
-        return row, await pause_turn(runtime(opened), row.turn_id, requested_by="operator")
+        asked = await pause_turn(runtime(opened), row.turn_id, requested_by="operator")
+        return row, asked, await resume_line(opened, row, place) if row.is_open else ""

@@ -39,15 +39,15 @@ def store_to_write(named: Path | None) -> Place:
     return place
 
 
-def store_to_read(named: Path | None) -> Place:
-    """A store that is there. Raises WrongRequest when there is none."""
+def store_to_read(named: Path | None, made_by: str = 'wakeful run "hello"') -> Place:
+    """A store that is there. Raises WrongRequest when there is none, with a command that makes one."""
     place = _place(named)
     path = Path(place.path)
     if path.is_dir():
         raise WrongRequest(f"{path} is a folder, and a store is a file", f"name a file: --store {path / FILE}")
     if not path.exists():
         where = f"nothing has been run here yet: there is no {path}" if place.is_home else f"there is no store {path}"
-        raise WrongRequest(where, f'the first run makes it: wakeful run "hello"{place.flag}')
+        raise WrongRequest(where, f"this makes it: {made_by}{place.flag}")
     return place
 
 

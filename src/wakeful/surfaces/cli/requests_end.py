@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import typer
 
 from wakeful.bootstrap import opened_store, runtime
-from wakeful.ports import TurnRow
 from wakeful.service.client_requests import Ended, end_unanswered, submit_result
 from wakeful.service.requests import Runtime
 from wakeful.surfaces.cli.options import RequestArgument, StoreOption
@@ -21,6 +20,7 @@ from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.places import Place, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest, complain
 from wakeful.surfaces.cli.request_words import short
+from wakeful.surfaces.cli.resuming import resume_line
 from wakeful.surfaces.cli.shown import json_text, one_line, out, plain
 
 End = Callable[[Runtime], Awaitable[Ended]]
@@ -67,7 +67,7 @@ def _read(given: str) -> Any:
 
 def _end(end: End, store: Path | None) -> None:
     place = store_to_read(store)
-    ended, turn = asyncio.run(_ended(place, end))
+    ended, line = asyncio.run(_ended(place, end))
     request, result = ended.request, ended.result
     what = json_text(result.result) if result.success else str(result.error)
     words = f"{short(request.request_id)} ({plain(request.tool_name)}) {request.status}: {one_line(what, 200)}"
@@ -75,11 +75,12 @@ def _end(end: End, store: Path | None) -> None:
         complain(f"it had ended before, and nothing was changed: {words}")
         raise typer.Exit(FAILED)
     out(words)
-    if turn is not None and turn.is_open:
-        out(f"go on: wakeful resume {turn.turn_id}{place.flag}")
+    if line:
+        out(f"go on: {line}")
 
 
-async def _ended(place: Place, end: End) -> tuple[Ended, TurnRow | None]:
+async def _ended(place: Place, end: End) -> tuple[Ended, str]:
     async with opened_store(place.path) as opened:
         ended = await end(runtime(opened))
-        return ended, await opened.turn(ended.turn_id)
+        turn = await opened.turn(ended.turn_id)
+        return ended, await resume_line(opened, turn, place) if turn is not None and turn.is_open else ""

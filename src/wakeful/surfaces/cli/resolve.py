@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from wakeful.bootstrap import opened_store, runtime
-from wakeful.ports import TurnRow, UnknownRow
+from wakeful.ports import UnknownRow
 from wakeful.service.resolving import resolve_unknown
 from wakeful.surfaces.cli.options import StoreOption
-from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.places import Place, any_place, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.resuming import resume_line
 from wakeful.surfaces.cli.shown import out, plain
 
 
@@ -23,20 +24,23 @@ def command(
     store: StoreOption = None,
 ) -> None:
     """Say whether a call happened. The log keeps it, and an unfinished turn tells its model."""
+    place = any_place(store)
     if (happened is None) != did_not_happen:
         raise WrongRequest(
             "say one of the two: it happened, or it did not",
-            f'wakeful resolve {call} --happened "what it returned"\nwakeful resolve {call} --did-not-happen',
+            f'wakeful resolve {call} --happened "what it returned"{place.flag}\n'
+            f"wakeful resolve {call} --did-not-happen{place.flag}",
         )
     place = store_to_read(store)
-    row, turn = asyncio.run(_resolve(call, happened, place))
+    row, line = asyncio.run(_resolve(call, happened, place))
     said = "did not happen" if happened is None else f"happened: {plain(happened)}"
     out(f"{row.call_id} ({plain(row.tool_name)}) {said}")
-    if turn is not None and turn.is_open:
-        out(f"its turn is unfinished; the model is told when it goes on: wakeful resume {turn.turn_id}{place.flag}")
+    if line:
+        out(f"its turn is unfinished; the model is told when it goes on: {line}")
 
 
-async def _resolve(call: str, happened: str | None, place: Place) -> tuple[UnknownRow, TurnRow | None]:
+async def _resolve(call: str, happened: str | None, place: Place) -> tuple[UnknownRow, str]:
     async with opened_store(place.path) as opened:
         row = await resolve_unknown(runtime(opened), call, happened=happened is not None, result=happened or "")
-        return row, await opened.turn(row.turn_id)
+        turn = await opened.turn(row.turn_id)
+        return row, await resume_line(opened, turn, place) if turn is not None and turn.is_open else ""

@@ -33,6 +33,7 @@ from wakeful.surfaces.cli.options import (
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell
 from wakeful.surfaces.cli.places import Place, store_to_read
 from wakeful.surfaces.cli.problems import NeedsPerson, complain, note
+from wakeful.surfaces.cli.resuming import resume_line
 from wakeful.surfaces.cli.shown import columns, json_text, moment, one_line, out
 from wakeful.surfaces.cli.terminal_approver import approver_for
 from wakeful.surfaces.cli.watching import somebody_or_nobody
@@ -79,7 +80,8 @@ def command(
     """
     place = store_to_read(store)
     if list_only:
-        _list(asyncio.run(_open(place)), place, json)
+        rows, go_on = asyncio.run(_open(place))
+        _list(rows, go_on, json)
         return
     loaded = load(tools or [])
     for words in loaded.notes:
@@ -96,19 +98,21 @@ def command(
     raise typer.Exit(max(codes, default=0))
 
 
-async def _open(place: Place) -> list[TurnRow]:
+async def _open(place: Place) -> tuple[list[TurnRow], str]:
+    """The turns that are unfinished, and the line that goes on with the first of them."""
     async with opened_store(place.path) as opened:
-        return await open_turns(opened)
+        rows = await open_turns(opened)
+        return rows, await resume_line(opened, rows[0], place) if rows else ""
 
 
-def _list(rows: list[TurnRow], place: Place, json: bool) -> None:
+def _list(rows: list[TurnRow], go_on: str, json: bool) -> None:
     if json:
         out(json_text([_as_json(row) for row in rows], indent=2))
     elif rows:
         cells = [(r.turn_id, r.agent_name, r.state, moment(r.created_at), one_line(r.prompt_preview, 50)) for r in rows]
         out(columns(cells, ("TURN", "AGENT", "STATE", "SINCE", "PROMPT")))
         waiting = [f"  {row.turn_id} waits for {', '.join(row.waiting_for)}" for row in rows if row.waiting_for]
-        out(["", *waiting, f"go on: wakeful resume {rows[0].turn_id}{place.flag}"])
+        out(["", *waiting, f"go on: {go_on}"])
     else:
         out("no turn is unfinished")
 

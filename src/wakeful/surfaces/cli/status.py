@@ -15,7 +15,7 @@ from wakeful.surfaces.cli.shown import json_text, out
 
 
 def command(
-    agent: Annotated[str | None, typer.Argument(metavar="[AGENT]", help="One agent. Left out: all of them.")] = None,
+    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="One agent. Left out: all of them.")] = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:

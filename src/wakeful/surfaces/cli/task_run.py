@@ -71,7 +71,7 @@ def resume(
     store: StoreOption = None,
 ) -> None:
     """Go on with a run of the built-in target that was cut off, or that waited for somebody."""
-    place = store_to_read(store)
+    place = store_to_read(store, "wakeful task run INSTRUCTIONS")
     _tell(asyncio.run(_resume(place, HostCode(tools, agent), run)), place, as_json=json)
 
 

@@ -23,7 +23,7 @@ def listed(
     store: StoreOption = None,
 ) -> None:
     """List the runs of tasks, newest first."""
-    place = store_to_read(store)
+    place = store_to_read(store, "wakeful task run INSTRUCTIONS")
     runs = [redact(result.to_wire()) for result in asyncio.run(_all(place, limit))]
     if json:
         out(json_text(runs, indent=2))
@@ -39,7 +39,7 @@ def listed(
 
 def show(run: RunArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """Show a run: how it stands, what came of it, and what happened to it."""
-    place = store_to_read(store)
+    place = store_to_read(store, "wakeful task run INSTRUCTIONS")
     result, events = asyncio.run(_one(place, run))
     shown: dict[str, Any] = redact(result.to_wire())
     if json:
@@ -62,7 +62,7 @@ def show(run: RunArgument, json: JsonOption = False, store: StoreOption = None) 
 
 def cancel(run: RunArgument, store: StoreOption = None) -> None:
     """Ask a run to stop. Safe to repeat."""
-    place = store_to_read(store)
+    place = store_to_read(store, "wakeful task run INSTRUCTIONS")
     asked, result = asyncio.run(_cancel(place, run))
     if asked:
         out(f"{result.run_id} is asked to stop: {result.status}")

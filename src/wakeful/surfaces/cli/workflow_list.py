@@ -17,7 +17,7 @@ from wakeful.surfaces.cli.shown import columns, json_text, moment, one_line, out
 
 def listed(json: JsonOption = False, store: StoreOption = None) -> None:
     """List the workflows that are saved, each with its newest revision."""
-    place = store_to_read(store)
+    place = store_to_read(store, "wakeful workflow save FILE")
     saved = asyncio.run(_all(place))
     if json:
         out(json_text([each.model_dump(mode="json") for each in saved], indent=2))
@@ -49,7 +49,7 @@ def show(
     """Show a workflow: its nodes in the order they may run, and where each takes its inputs from."""
     if json and mermaid:
         raise WrongRequest("--json and --mermaid are two forms of the same thing", "leave one of them out")
-    saved = asyncio.run(_one(store_to_read(store), name, revision))
+    saved = asyncio.run(_one(store_to_read(store, "wakeful workflow save FILE"), name, revision))
     if json:
         out(json_text(saved.graph.as_json(), indent=2))
     elif mermaid:
@@ -63,7 +63,7 @@ def show(
 
 def delete(name: WorkflowArgument, store: StoreOption = None) -> None:
     """Forget a workflow with all its revisions. What runs has its own copy and goes on."""
-    saved = asyncio.run(_delete(store_to_read(store), name))
+    saved = asyncio.run(_delete(store_to_read(store, "wakeful workflow save FILE"), name))
     many = "1 revision" if saved.revision == 1 else f"{saved.revision} revisions"
     out(f"{plain(saved.name)} ({saved.workflow_id}) is deleted, with {many}")
 

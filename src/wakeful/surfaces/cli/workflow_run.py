@@ -65,7 +65,7 @@ def command(
 
     If the run is cut off, wakeful resume goes on with it; it has its own copy of the graph.
     """
-    place = store_to_read(store)
+    place = store_to_read(store, "wakeful workflow save FILE")
     code = workflow_code(tools, agent, workspace, profile)
     progress = somebody_or_nobody(quiet=quiet)
     approver = approver_for(progress, approve, no_input=no_input)

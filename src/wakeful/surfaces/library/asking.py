@@ -66,6 +66,8 @@ def request_of(
     hooks: Sequence[Any] = (),
 ) -> "RunRequest":
     """A request, or an error that says what is not there yet."""
+    if not isinstance(agent, Agent):
+        raise InvalidConfig(f"run({agent!r}, ...)", "the first argument is the agent: Agent(name, model, ...)")
     if approver is not None and not callable(approver):
         raise InvalidConfig(
             f"run(approver={approver!r})", "give an async function that takes an Approval and returns True or False"
