@@ -370,6 +370,10 @@ class Store(Protocol):
         """The agent's turns that are under way, newest first; those that died with their process still say so."""
         ...
 
+    async def is_held(self, agent_id: str) -> bool:
+        """Does anybody who lives run turns of this agent? Looking changes nothing."""
+        ...
+
     async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
         """Oldest first."""
         ...

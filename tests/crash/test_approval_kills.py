@@ -17,7 +17,7 @@ from wakeful.testing import kill_everywhere
 STORMS = range(int(os.environ.get("WAKEFUL_STORMS", "1")))
 
 
-@pytest.mark.parametrize(("decision", "gated"), scenarios.CALLS, ids="-".join)
+@pytest.mark.parametrize(("decision", "gated"), scenarios.CALLS, ids=map("-".join, scenarios.CALLS))
 def test_a_gated_call_that_is_killed_anywhere_ends_as_it_was_decided(decision: str, gated: str) -> None:
     report = kill_everywhere(partial(scenarios.gated_call, decision=decision, gated=gated))
     assert_reached(report)

@@ -9,6 +9,7 @@ from wakeful.contracts.catalogue import ModelProbe, ProviderState
 from wakeful.contracts.errors import StoreDamaged, StoreProblem
 from wakeful.contracts.values import Value
 from wakeful.ports import Store
+from wakeful.service.queries import shown_states
 
 
 class StoreFigures(Value):
@@ -94,9 +95,10 @@ async def examine(store: Store, figures: StoreFigures) -> DoctorReport:
         found["damage"] = tuple(damage)
         problems += [each.what if each.agent_id else f"the database file: {each.what}" for each in damage]
         found["turns"] = len(await store.turns())
+        rows = await store.turns(open_only=True)
         found["open_turns"] = tuple(
-            OpenTurn(turn_id=row.turn_id, agent=row.agent_name, state=row.state, waiting_for=row.waiting_for)
-            for row in await store.turns(open_only=True)
+            OpenTurn(turn_id=row.turn_id, agent=row.agent_name, state=state, waiting_for=row.waiting_for)
+            for row, state in zip(rows, await shown_states(store, rows), strict=True)
         )
         found["unknown_outcomes"] = len(await store.unknown())
     except StoreProblem as problem:

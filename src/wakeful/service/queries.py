@@ -144,6 +144,17 @@ async def newest_turns(store: Store, limit: int) -> Sequence[TurnRow]:
     return await store.turns(limit=limit)
 
 
+CUT_OFF = "cut off"
+"""A turn whose process is gone: it goes on when somebody takes it up."""
+
+
+async def shown_states(store: Store, rows: Sequence[TurnRow]) -> list[str]:
+    """The states of turns for people: one that runs in no process any more is cut off."""
+    running = {row.agent_id for row in rows if row.state == "running"}
+    held = {agent_id for agent_id in running if await store.is_held(agent_id)}
+    return [CUT_OFF if row.state == "running" and row.agent_id not in held else row.state for row in rows]
+
+
 async def open_turns(store: Store) -> list[TurnRow]:
     """Turns that are not over, in the order they were asked for."""
     return sorted(await store.turns(open_only=True), key=lambda row: row.created_at)

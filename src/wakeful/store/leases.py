@@ -47,9 +47,14 @@ def take(lease: Lease, me: str, now: float, ttl: float, alive: Callable[[str], b
     """The lease in my hands; None while another live owner's has not run out."""
     if lease.owner == me:
         return Lease(me, lease.epoch, now + ttl)
-    if lease.owner is not None and now < lease.expires and alive(lease.owner):
+    if is_held(lease, now, alive):
         return None
     return Lease(me, lease.epoch + 1, now + ttl)
+
+
+def is_held(lease: Lease, now: float, alive: Callable[[str], bool]) -> bool:
+    """Is there an owner who lives and has renewed it?"""
+    return lease.owner is not None and now < lease.expires and alive(lease.owner)
 
 
 def check(claim: Claim, lease: Lease, turn_epoch: int) -> None:

@@ -30,6 +30,7 @@ from wakeful.store.leases import (
     check_turn,
     elapsed,
     fenced,
+    is_held,
     take,
 )
 from wakeful.store.memory_runs import MemoryImportedAgents, MemoryTaskRuns, RunShelf
@@ -256,6 +257,10 @@ class MemoryStore:
         agent = self._memory.agents.get(agent_id)
         rows = [] if agent is None else [row for row in agent.book.turns.values() if row.state == "running"]
         return sorted(rows, key=lambda row: (row.created_at, row.first_seq), reverse=True)
+
+    async def is_held(self, agent_id: str) -> bool:
+        agent = self._memory.agents.get(agent_id)
+        return agent is not None and is_held(agent.lease, self._clock(), self._memory.owners.__contains__)
 
     async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
         agent = self._memory.agents.get(agent_id)

@@ -128,6 +128,9 @@ class CrashingStore:
     async def running(self, agent_id: str) -> list[TurnRow]:
         return await (await self._real()).running(agent_id)
 
+    async def is_held(self, agent_id: str) -> bool:
+        return await (await self._real()).is_held(agent_id)
+
     async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
         return await (await self._real()).turns_of_thread(agent_id, thread_id)
 

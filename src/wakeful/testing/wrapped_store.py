@@ -91,6 +91,9 @@ class WrappedStore:
     async def running(self, agent_id: str) -> list[TurnRow]:
         return await self.inner.running(agent_id)
 
+    async def is_held(self, agent_id: str) -> bool:
+        return await self.inner.is_held(agent_id)
+
     async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
         return await self.inner.turns_of_thread(agent_id, thread_id)
 

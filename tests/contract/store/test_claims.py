@@ -45,6 +45,21 @@ async def test_an_agent_in_other_hands_is_busy_and_its_holder_named(store: Store
     await other.claim("turn_2")  # another agent is free
 
 
+async def test_whether_somebody_who_lives_runs_an_agent_is_seen_without_touching_it(
+    store: Store, other: Store, backend: Any
+) -> None:
+    assert not await other.is_held(AGENT), "nobody has heard of it"
+    claim = await claimed(store)
+    assert await other.is_held(AGENT) and await store.is_held(AGENT)
+    backend.hands.now += 30.1
+    assert not await other.is_held(AGENT), "its owner hangs"
+    await store.hold(claim)
+    assert await other.is_held(AGENT)
+    await store.close()  # without letting go: as a process that ended
+    assert not await other.is_held(AGENT)
+    assert (await other.claim(TURN)).agent_epoch == claim.agent_epoch + 1, "looking has taken nothing"
+
+
 async def test_a_claim_that_was_released_is_worth_nothing_and_the_agent_is_free(store: Store, other: Store) -> None:
     claim = await claimed(store)
     assert claim.fresh

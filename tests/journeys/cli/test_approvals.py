@@ -97,6 +97,13 @@ def test_deciding_says_which_command_goes_on_and_that_it_does(wakeful: Wakeful, 
     assert len(bank.read_text().splitlines()) == 1
 
 
+def test_a_turn_that_waits_for_a_person_is_over_when_it_is_cancelled(wakeful: Wakeful, bank: Path) -> None:
+    wakeful(*RUN)
+    (record,) = waiting(wakeful)
+    assert wakeful("cancel", record["run_id"]).out == f"turn {record['run_id']} rested, and is cancelled\n"
+    assert waiting(wakeful) == [] and not bank.exists()
+
+
 def test_the_list_and_the_record_show_foreign_words_and_obey_none(wakeful: Wakeful) -> None:
     wakeful(*RUN, "--store", "my runs.db")
     for shown in (

@@ -28,7 +28,8 @@ def test_a_killed_run_is_listed_and_goes_on_with_its_tools(process: Wakeful, wak
     assert process(*REFUND, crash=True).code == KILLED
     turn = turn_of(wakeful)
     listed = wakeful("resume", "--list")
-    assert turn in listed.out
+    assert turn in listed.out and "cut off" in listed.out, "nobody runs it any more"
+    assert f"{turn} (assistant) cut off" in wakeful("doctor").out
     assert f"go on: wakeful resume {turn} --tools MODULE:" in listed.out
     done = wakeful("resume", "--tools", "shop:both")
     assert (done.code, done.out) == (0, "Done \\x1b[31mred.\n")
@@ -114,7 +115,7 @@ def test_cancel_ends_a_turn_that_nobody_runs_when_it_is_taken_up(process: Wakefu
     turn = turn_of(wakeful)
     asked = wakeful("cancel", turn)
     assert asked.code == 0
-    assert f"if no process runs it, this ends it: wakeful resume {turn}" in asked.out
+    assert f"no process runs it: this ends it: wakeful resume {turn}" in asked.out
     assert " --tools MODULE:look_up --tools MODULE:refund" in asked.out, "what is typed as it stands works"
     done = wakeful("resume", turn, "--tools", "shop:both")
     assert (done.code, done.out) == (1, "")

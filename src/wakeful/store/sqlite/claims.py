@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from wakeful.contracts.errors import TurnNotFound
 from wakeful.ports import Claim
-from wakeful.store.leases import Elapsed, Lease, busy_elsewhere, busy_here, fenced, take
+from wakeful.store.leases import Elapsed, Lease, busy_elsewhere, busy_here, fenced, is_held, take
 from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.owners import Owners
 
@@ -69,6 +69,10 @@ class Claims:
         mine.expires = lease.expires
         mine.turns[turn_id] = turn_epoch
         return Claim(agent_id, turn_id, me, lease.epoch, turn_epoch, seen=0, fresh=turn_epoch == 1)
+
+    def is_held(self, agent_id: str) -> bool:
+        found = self._sql.one("SELECT owner, epoch, expires FROM agents WHERE agent_id = ?", (agent_id,))
+        return found is not None and is_held(Lease(*found), self._clock(), self._owners.alive)
 
     def released(self, claim: Claim) -> bool:
         """Take the claim out of our hands. True when the lease can go too."""

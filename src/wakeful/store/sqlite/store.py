@@ -223,6 +223,9 @@ class SqliteStore:
     async def running(self, agent_id: str) -> list[TurnRow]:
         return await self._read(lambda: self._views.running(agent_id))
 
+    async def is_held(self, agent_id: str) -> bool:
+        return await self._read(lambda: self._claims.is_held(agent_id))
+
     async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
         return await self._read(lambda: self._views.turns_of_thread(agent_id, thread_id), agent_id)
 

@@ -14,7 +14,7 @@ from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing, Wakef
 from wakeful.ports import TurnRow, UnknownRow
 from wakeful.service.agent_registry import AgentRegistry
 from wakeful.service.package_workflows import settle_package
-from wakeful.service.queries import find_turn, open_turns
+from wakeful.service.queries import find_turn, open_turns, shown_states
 from wakeful.service.rebuilding import NeverBegan, ToolsNotSupplied, rebuilt_agent
 from wakeful.service.requests import Runtime
 from wakeful.service.results import RunResult
@@ -80,8 +80,7 @@ def command(
     """
     place = store_to_read(store)
     if list_only:
-        rows, go_on = asyncio.run(_open(place))
-        _list(rows, go_on, json)
+        _list(*asyncio.run(_open(place)), json)
         return
     loaded = load(tools or [])
     for words in loaded.notes:
@@ -98,18 +97,22 @@ def command(
     raise typer.Exit(max(codes, default=0))
 
 
-async def _open(place: Place) -> tuple[list[TurnRow], str]:
-    """The turns that are unfinished, and the line that goes on with the first of them."""
+async def _open(place: Place) -> tuple[list[TurnRow], list[str], str]:
+    """The turns that are unfinished, how they stand, and the line that goes on with the first of them."""
     async with opened_store(place.path) as opened:
         rows = await open_turns(opened)
-        return rows, await resume_line(opened, rows[0], place) if rows else ""
+        states = await shown_states(opened, rows)
+        return rows, states, await resume_line(opened, rows[0], place) if rows else ""
 
 
-def _list(rows: list[TurnRow], go_on: str, json: bool) -> None:
+def _list(rows: list[TurnRow], states: list[str], go_on: str, json: bool) -> None:
     if json:
         out(json_text([_as_json(row) for row in rows], indent=2))
     elif rows:
-        cells = [(r.turn_id, r.agent_name, r.state, moment(r.created_at), one_line(r.prompt_preview, 50)) for r in rows]
+        cells = [
+            (row.turn_id, row.agent_name, state, moment(row.created_at), one_line(row.prompt_preview, 50))
+            for row, state in zip(rows, states, strict=True)
+        ]
         out(columns(cells, ("TURN", "AGENT", "STATE", "SINCE", "PROMPT")))
         waiting = [f"  {row.turn_id} waits for {', '.join(row.waiting_for)}" for row in rows if row.waiting_for]
         out(["", *waiting, f"go on: {go_on}"])
