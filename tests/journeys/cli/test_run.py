@@ -197,6 +197,8 @@ def test_ctrl_c_says_how_to_go_on_and_that_goes_on(process: Wakeful, folder: Pat
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A suite that was started in the background ignores the key, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not (folder / "waiting").exists():
         assert child.poll() is None
