@@ -77,12 +77,10 @@ class Validator:
             return [Violation("", _short(f"the tool's own schema points to what is not in it: {error}"))]
         except RecursionError:
             return [Violation("", "nested too deeply")]
-        except (
-            Exception
-        ) as error:  # a pattern that is none, a number past all numbers: what cannot be checked is not let by
-            return [
-                Violation("", _short(f"cannot be checked against the tool's schema: {type(error).__name__}: {error}"))
-            ]
+        except Exception as error:
+            # A pattern that is none, a number past all numbers: what cannot be checked is not let by.
+            words = f"cannot be checked against the tool's schema: {type(error).__name__}: {error}"
+            return [Violation("", _short(words))]
         return sorted(found[:MAX_VIOLATIONS], key=lambda each: each.path)
 
 
