@@ -7,7 +7,7 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup peers test foreign check fix bench demo lock
+.PHONY: help setup peers test newest trees pins foreign check fix bench demo lock
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | expand -t 12
@@ -36,6 +36,19 @@ peers: .peers/.ready  ## install the servers that tests/peers talks to (needs np
 
 test: $(READY)  ## run all tests
 	$(BIN)/python -m pytest -n auto
+
+newest:  ## unit, contract and hostile tests on the newest Python that is installed (in .venv-newest); NEWEST_TESTS=... for others
+	@./.ci/newest $(NEWEST_TESTS)
+
+TREES ?= 10000
+
+trees: $(READY)  ## random trees under random budgets: 10,000, or as many as TREES= says
+	WAKEFUL_SIMULATED_TREES=$(TREES) $(BIN)/python -m pytest -q -n 2 --timeout=0 tests/unit/decisions/test_trees.py
+
+pins: $(READY)  ## record the goldens of tests/pins anew, and see that they come out the same again
+	WAKEFUL_RECORD_PINS=1 $(BIN)/python -m pytest -q -n 2 tests/pins
+	$(BIN)/python -m pytest -q -n 2 tests/pins
+	@git status --short tests/pins/goldens
 
 foreign:  ## tools of other frameworks, with the real packages (installs them into .venv-foreign)
 	@test -x .venv-foreign/bin/python || $(PYTHON) -m venv .venv-foreign

@@ -38,11 +38,11 @@ def run() -> Cost:
 
 
 async def _cell() -> Cost:
-    from wakeful.sandbox import probing
-    from wakeful.sandbox.confined import Sandbox
-    from wakeful.sandbox.running import Line
+    from wakeful.sandbox import level_probe
+    from wakeful.sandbox.command_process import CommandPipes
+    from wakeful.sandbox.confinement import Sandbox
 
-    level = probing.bubblewrap()
+    level = level_probe.bubblewrap()
     if level.mode != "bubblewrap":
         return Cost(problem=level.reason)
     with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +50,7 @@ async def _cell() -> Cost:
         bare, confined = [], []
         for _ in range(WARM_UP + RUNS):
             with ExitStack() as holding:
-                line = Line(holding)
+                line = CommandPipes(holding)
                 start = sandbox._wrapped(["true"], sandbox.root, False, line, holding)
                 words = list(start.line)
                 words = words[words.index(level.program) :]

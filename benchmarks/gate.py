@@ -15,9 +15,9 @@ from reporting import Aim, aims_table, number, table
 
 from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.decisions.policy.judging import CallUnderJudgement, CompiledPolicy, compile_policy, judge
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.policy.provenance import Exposure
+from wakeful.decisions.policy.verdict import CallUnderJudgement, CompiledPolicy, compile_policy, judge
 
 TOOLS = 200
 FEW = 2

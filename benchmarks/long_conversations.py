@@ -24,8 +24,8 @@ from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, Us
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import CompactionStarted
 from wakeful.contracts.models import TokenUsage
-from wakeful.decisions.evolving.one_fact import evolve
-from wakeful.decisions.folding import settled_fold
+from wakeful.decisions.compaction_outcome import settled_fold
+from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import EndLevel, Fold, decide
 from wakeful.store.memory import MemoryStore

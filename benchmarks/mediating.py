@@ -25,11 +25,11 @@ from wakeful.decisions.levels import Call
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.secret_values import keys_only
 from wakeful.decisions.state import TurnState
-from wakeful.mediation.gate import GateParts
-from wakeful.mediation.locks import LockTable
-from wakeful.mediation.mediator import Mediator
-from wakeful.mediation.outcomes import succeeded
-from wakeful.mediation.policing import TurnPolicy
+from wakeful.gate.locks import LockTable
+from wakeful.gate.outcomes import succeeded
+from wakeful.gate.passage import Mediator
+from wakeful.gate.turn_gate import GateParts
+from wakeful.gate.turn_policy import TurnPolicy
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 from wakeful.tools.results import show

@@ -9,8 +9,10 @@ whose price nobody knows is never asked. A stop like that is a result: it says w
 
 from wakeful import Agent, Budget, run_sync, tool
 from wakeful.ports import ModelRequest
+from wakeful.providers import OpenAIChat
 from wakeful.testing import scripted
 
+UNPRICED = OpenAIChat("some-model", base_url="https://models.example/v1")
 PAGES = [f"page {number}: a figure of {number * 7}" for number in range(1, 100)]
 
 
@@ -34,7 +36,7 @@ if __name__ == "__main__":
     for name, model, budget in (
         ("four replies", agent.model, Budget(model_calls=4)),
         ("two pages", agent.model, Budget(per_tool={"read_page": 2})),
-        ("no money for a model without a price", "ollama:qwen3", Budget(usd="0.01")),
+        ("no money for a model without a price", UNPRICED, Budget(usd="0.01")),
     ):
         result = run_sync(agent, "What does the report say?", model=model, budget=budget)
         said = result.final_content or result.message or "(no words)"

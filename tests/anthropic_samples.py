@@ -6,7 +6,7 @@ from typing import Any
 
 from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.providers.anthropic.decode import StreamDecoder
+from wakeful.providers.anthropic.decode import AnthropicDecoder
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import SseParser
 
@@ -62,7 +62,7 @@ def sse(events: Iterable[dict[str, Any]]) -> bytes:
 
 def decoded(stream: bytes | Sequence[dict[str, Any]], names: WireNames = NO_NAMES) -> tuple[list[ModelGlimpse], Reply]:
     """Everything a stream shows, and the reply it ends in."""
-    decoder = StreamDecoder(names)
+    decoder = AnthropicDecoder(names)
     glimpses: list[ModelGlimpse] = []
     for event in SseParser().feed(stream if isinstance(stream, bytes) else sse(stream)):
         glimpses += decoder.feed(event)

@@ -10,9 +10,9 @@ from wakeful.bootstrap import runtime
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.ports import Store
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.approvals import Outcome, decide
-from wakeful.service.replay import replay_turn
-from wakeful.service.turns import recall
+from wakeful.service.commands.approvals import Outcome, decide
+from wakeful.service.commands.turns import recall
+from wakeful.service.queries.replay import replay_turn
 from wakeful.store.sqlite import SqliteStore
 
 REFUND: tuple[str, dict[str, Any]] = ("refund", {"order": "A17", "cents": 4200})

@@ -8,17 +8,16 @@ from typing import Any
 
 from engine_runs import calls
 from wakeful import Agent, RunResult
-from wakeful.agents.folding import load_config
 from wakeful.bootstrap import runtime
-from wakeful.contracts.client_frames import ClientToolCall
 from wakeful.contracts.events import TurnStarted
-from wakeful.contracts.wire import WireMessage
+from wakeful.engine.state_loader import load_config
+from wakeful.engine.workflow_registry import WorkflowRegistry, workflow_registry
+from wakeful.hosts.chat.client_bridge import ClientBridge, ClientToolCall
+from wakeful.hosts.chat.messages import answer_message
+from wakeful.hosts.chat.returns import return_to_turn
 from wakeful.ports import Model, ModelRequest, Store
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.chat_messages import answer_message
-from wakeful.service.chat_return import return_to_turn
-from wakeful.service.client_bridge import ClientBridge
-from wakeful.service.workflows import WorkflowRegistry, workflow_registry
+from wakeful.views.wire_messages import WireMessage
 
 EDITOR = {"kind": "editor", "workflow_id": "wf_open"}
 Reply = Callable[[ModelRequest], object]

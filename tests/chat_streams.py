@@ -6,7 +6,7 @@ from typing import Any
 
 from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.providers.openai_chat.decode import StreamDecoder
+from wakeful.providers.openai_chat.decode import ChatDecoder
 from wakeful.providers.wire.failures import Peer
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import SseEvent, SseParser
@@ -81,7 +81,7 @@ def read(
     data: bytes | Iterable[SseEvent], tools: Sequence[ToolDeclaration] = TOOLS, **options: Any
 ) -> tuple[list[ModelGlimpse], Reply]:
     """What was glimpsed, and the reply."""
-    decoder = StreamDecoder(WireNames(tools), PEER, **options)
+    decoder = ChatDecoder(WireNames(tools), PEER, **options)
     glimpses: list[ModelGlimpse] = []
     for event in events_of(data) if isinstance(data, bytes) else data:
         glimpses += decoder.feed(event)

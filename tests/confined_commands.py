@@ -13,22 +13,22 @@ from typing import Any
 
 import pytest
 
-from wakeful.sandbox import probing
-from wakeful.sandbox.confined import Sandbox
-from wakeful.sandbox.running import Ended
+from wakeful.sandbox import level_probe
+from wakeful.sandbox.command_process import CommandEnd
+from wakeful.sandbox.confinement import Sandbox
 from wakeful.sandbox.settings import SandboxSettings
 
-BARE = probing.bare("this test wants none")
+BARE = level_probe.bare("this test wants none")
 PYTHON = os.path.realpath(sys.executable)  # noqa: PTH  (a plain text for a shell)
 """An interpreter that a confined command finds too: an environment of its own may lie in a folder that is hidden."""
 
 
 @cache
-def level(mode: str) -> probing.Level:
+def level(mode: str) -> level_probe.ConfinementLevel:
     """The level by its name, or a skip that says why this machine does not have it."""
     if mode == "not_enforced":
         return BARE
-    found = probing.bubblewrap() if mode == "bubblewrap" else probing.landlocked()
+    found = level_probe.bubblewrap() if mode == "bubblewrap" else level_probe.landlocked()
     if found.mode != mode:
         pytest.skip(f"no {mode} here: {found.reason}")
     return found
@@ -46,11 +46,11 @@ def sandbox(root: Path, mode: str, environ: dict[str, str] | None = None, **sett
     return Sandbox(root, SandboxSettings(**settings), level=level(mode), environ=given, keys=("OPENAI_API_KEY",))
 
 
-async def sh(where: Sandbox, script: str, *, timeout: float = 60, **more: Any) -> Ended:
+async def sh(where: Sandbox, script: str, *, timeout: float = 60, **more: Any) -> CommandEnd:
     return await where.run(["sh", "-c", script], where.root, timeout=timeout, **more)
 
 
-def said(ended: Ended) -> str:
+def said(ended: CommandEnd) -> str:
     return (ended.stdout.data + ended.stderr.data).decode(errors="replace")
 
 

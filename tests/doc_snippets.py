@@ -22,7 +22,13 @@ class Snippet(NamedTuple):
 def documents(root: Path) -> list[Path]:
     """What users read; records of decisions and generated lists of events have no programs."""
     explained = sorted((root / "docs" / "explain").glob("*.md"))
-    return [root / "README.md", root / "docs" / "mcp.md", *explained, root / "docs" / "reference" / "providers.md"]
+    return [
+        root / "README.md",
+        root / "docs" / "hosts.md",
+        root / "docs" / "mcp.md",
+        *explained,
+        root / "docs" / "reference" / "providers.md",
+    ]
 
 
 def snippets(file: Path) -> Iterator[Snippet]:

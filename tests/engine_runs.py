@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from wakeful import RunResult
-from wakeful.agents.folding import fold
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import AssistantRecorded, Terminal, ToolFailed, ToolResult, ToolStarted
 from wakeful.decisions.state import TurnState
+from wakeful.engine.state_loader import fold
 from wakeful.ports import Store, TurnRow
-from wakeful.store.encoding import Stored, decode, read_head
+from wakeful.store.encoding import decode, encode
 from wakeful.store.memory import Memory, MemoryStore, _Agent
 
 
@@ -84,9 +84,11 @@ def cut(memory: Memory, agent_id: str, upto: int) -> Memory:
     copy = Memory()
     copy.blobs = dict(memory.blobs)
     agent = _Agent(agent_id, copy.windows)
-    for header, body, _ in memory.agents[agent_id].log[:upto]:
-        head = read_head(header)
-        agent.extend([decode(head, body)], [Stored(header, body)], head.writer)  # type: ignore[arg-type]
+    for entry in memory.agents[agent_id].entries():
+        if entry.seq <= upto:
+            writer: Any = entry.head.writer
+            fact = decode(entry.head, entry.payload)
+            agent.extend([fact], encode([fact], writer), writer)
     copy.agents[agent_id] = agent
     for turn_id, row in agent.book.turns.items():
         copy.agent_of_turn[turn_id] = agent

@@ -19,15 +19,15 @@ from wakeful.contracts.events import PermissionEvaluated, RuntimeToolRequested, 
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.tools import PermissionClass
 from wakeful.contracts.workflows import WorkflowGraph
+from wakeful.engine.run_request import RunRequest
+from wakeful.engine.workflow_registry import workflow_registry
+from wakeful.hosts import mediate_turn
+from wakeful.hosts.chat.turns import run_chat_agent
 from wakeful.ports import ModelRequest
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.chat import run_chat_agent
-from wakeful.service.replay import replay_turn
-from wakeful.service.requests import RunRequest
-from wakeful.service.workflow_runs import run_workflow
-from wakeful.service.workflows import workflow_registry
+from wakeful.service.queries.replay import replay_turn
+from wakeful.service.workflows.runs import run_workflow
 from wakeful.store.memory import MemoryStore
-from wakeful.surfaces.loop import mediate_turn
 from wakeful.testing import scripted as _scripted
 
 SAFE: frozenset[PermissionClass] = frozenset({"safe", "subagent"})

@@ -9,11 +9,11 @@ from confined_commands import level
 from engine_runs import calls as asked
 from wakeful import Agent, RunResult, run
 from wakeful.contracts.envelope import Recorded
-from wakeful.decisions.run_stream import run_stream
-from wakeful.decisions.transcript import transcript
-from wakeful.service.queries import EventReader, wire
+from wakeful.service.queries.turns import EventReader, wire
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import scripted
+from wakeful.views.run_stream import run_stream
+from wakeful.views.transcript import transcript
 
 READ, WRITE, EDIT, PATCH = (f"wakeful/{name}" for name in ("read_file", "write_file", "edit_file", "apply_patch"))
 COMMAND = "wakeful/exec_command"

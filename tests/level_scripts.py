@@ -9,7 +9,7 @@ from typing import Any
 from wakeful import RunResult
 from wakeful.contracts.events import SubagentCompleted, SubagentFailed, SubagentStarted, ToolFailed, ToolResult
 from wakeful.ports import ModelRequest
-from wakeful.providers.prices import IN_CODE, Listed, Price
+from wakeful.providers.prices import IN_CODE, ListedPrice, Price
 from wakeful.providers.scripted import ScriptedModel
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
@@ -44,7 +44,7 @@ class LevelModel(ScriptedModel):
         self.schemas: dict[str, Any] = {}
         """The input schemas of the tools it was shown, by name."""
         self._most = most
-        self.price = Listed(Price(Decimal(0), Decimal(1_000_000)), IN_CODE) if priced else None
+        self.price = ListedPrice(Price(Decimal(0), Decimal(1_000_000)), IN_CODE) if priced else None
         """A dollar a token of what it says."""
 
         async def answer(request: ModelRequest) -> Any:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from wakeful.contracts.conversation_result import ConversationResult
+from wakeful.hosts import ConversationLoop
+from wakeful.hosts.loop.conversation_result import ConversationResult
 from wakeful.service.hooks import HookRegistry
 from wakeful.store.memory import MemoryStore
-from wakeful.surfaces.loop import ConversationLoop
 
 SEARCH: dict[str, Any] = {
     "name": "ability/search",

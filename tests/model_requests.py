@@ -1,13 +1,17 @@
 """Requests to ask a model with, and what comes back, for the suites that test models."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from wakeful.contracts.conversation import History
+from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.ports import Model, ModelRequest
 
 
-def a_request(answered: int = 0, **changed: Any) -> ModelRequest:
+def a_request(
+    answered: int = 0, settings: ModelSettings | Mapping[str, Any] | None = None, **changed: Any
+) -> ModelRequest:
     """A request of the round after `answered` finished model calls; not streaming unless it says so."""
     fields: dict[str, Any] = {
         "instructions": "",
@@ -17,6 +21,7 @@ def a_request(answered: int = 0, **changed: Any) -> ModelRequest:
         "step": answered + 1,
         "attempt": 1,
         "stream": False,
+        "settings": settings if isinstance(settings, ModelSettings) else ModelSettings(**(settings or {})),
         **changed,
     }
     return ModelRequest(answered=answered, **fields)

@@ -5,7 +5,7 @@ from typing import Any
 
 from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.providers.openai_responses.decode import StreamDecoder
+from wakeful.providers.openai_responses.decode import ResponsesDecoder
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import SseParser
 
@@ -132,6 +132,6 @@ def sse(events: list[dict[str, Any]], *, named: bool = True) -> bytes:
 
 def decoded(stream: bytes, names: WireNames | None = None) -> tuple[list[ModelGlimpse], Reply]:
     """What is made of a stream; raises what the decoder raises."""
-    decoder = StreamDecoder(names or WireNames([WEATHER]))
+    decoder = ResponsesDecoder(names or WireNames([WEATHER]))
     glimpses = [glimpse for event in SseParser().feed(stream) for glimpse in decoder.feed(event)]
     return glimpses, decoder.finish()

@@ -6,11 +6,11 @@ from typing import Any
 from wakeful import Agent
 from wakeful.bootstrap import runtime
 from wakeful.contracts.principals import CapabilityCeiling, ExecutionPrincipal
+from wakeful.hosts.abilities.registry import Ability
+from wakeful.hosts.host import Host
+from wakeful.hosts.run_access import MANAGE, UNREDACTED
 from wakeful.ports import Store
-from wakeful.service.abilities import Ability
 from wakeful.service.hooks import HookRegistry
-from wakeful.service.host import Host
-from wakeful.service.run_access import MANAGE, UNREDACTED
 from wakeful.tools.function import Tool
 
 

@@ -11,17 +11,17 @@ from pathlib import Path
 
 HOW_MANY = {"start": (2, 3), "invoke": (2, 3)}
 """Arguments of the methods that begin a tool: on the tool, or on its class with the tool first."""
-WORDS = re.compile(r"\.(start|invoke|execute)\b|[\"'](start|invoke)[\"']|Dispatch|RunningCall|tools\.running")
+WORDS = re.compile(r"\.(start|invoke|execute)\b|[\"'](start|invoke)[\"']|Dispatch|RunningCall|tools\.call_runner")
 """A module without any of these has nothing to look at."""
 BY_NAME = ("getattr", "attrgetter", "methodcaller")
 NUMBERS = ("tier.start",)
 """What is called the same and is a number. What is compared or put into a text is no method, and needs no name here."""
-THE_DOOR = {"mediation/running.py": ["dispatch.tool.start"], "tools/function.py": ["self.start"]}
+THE_DOOR = {"gate/running_call.py": ["dispatch.tool.start"], "tools/function.py": ["self.start"]}
 """The running of a call that passed the gate; and `Tool.invoke`, which nothing of the runtime calls."""
 
 
 def check_one_door(root: Path) -> None:
-    """Nothing but mediation begins a tool, and it begins only what the gate let through."""
+    """Nothing but the gate begins a tool, and it begins only what the gate let through."""
     package = root / "src" / "wakeful"
     texts = {str(path.relative_to(package)): path.read_text() for path in sorted(package.rglob("*.py"))}
     trees = {module: ast.parse(text) for module, text in texts.items() if WORDS.search(text)}
@@ -31,10 +31,10 @@ def check_one_door(root: Path) -> None:
 
     assert found(_starts_of_tools) == THE_DOOR
     made = {module: set(names) for module, names in found(_makers_of_calls).items()}
-    assert made == {"mediation/mediator.py": {"Dispatch"}, "agents/calls.py": {"RunningCall"}}
+    assert made == {"gate/passage.py": {"Dispatch"}, "engine/calls.py": {"RunningCall"}}
     assert {module.partition("/")[0] for module in found(_starts_of_functions)} == {"tools"}
     executors = [module for module in found(_starts_of_executors) if not module.startswith("store/")]
-    assert executors == ["surfaces/loop/execution.py"]
+    assert executors == ["hosts/loop/execution.py"]
 
 
 def _starts_of_tools(tree: ast.AST) -> Iterator[str]:
@@ -76,7 +76,7 @@ def _makers_of_calls(tree: ast.AST) -> Iterator[str]:
 def _starts_of_functions(tree: ast.AST) -> Iterator[str]:
     """Who has what starts a function for a tool."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == "wakeful.tools.running":
+        if isinstance(node, ast.ImportFrom) and node.module == "wakeful.tools.call_runner":
             yield from (each.name for each in node.names if each.name == "begin")
 
 

@@ -4,15 +4,12 @@ What is under way is read off the state. One piece of it after another comes to 
 time passes as it likes. Thousands of trees can be played like this, killed, folded anew and gone on with.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
 from random import Random
 from typing import Any, cast
 
 from trees import MOST_OUTPUT, Node, planted, said, tree_agent
-from wakeful.agents.known_facts import KnownFacts
-from wakeful.agents.recovery import recovered
-from wakeful.agents.steps import Start, Steps
-from wakeful.agents.work import TurnWork
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef, Text
@@ -32,22 +29,26 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.models import CallAsked
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.tools import ToolError
-from wakeful.decisions.evolving.one_fact import evolve
+from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.replay import Divergence, Replay
 from wakeful.decisions.retries import dispose
 from wakeful.decisions.secret_values import NO_SECRETS
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import decide
-from wakeful.mediation.gate import GateParts
-from wakeful.mediation.outcomes import CallRecord, failed
-from wakeful.mediation.policing import TurnPolicy
-from wakeful.mediation.shaping import at_once
+from wakeful.engine.prepare.tools import _gate_policy
+from wakeful.engine.recovery import recovered
+from wakeful.engine.steps import Start, Steps
+from wakeful.engine.turn_facts import KnownFacts
+from wakeful.engine.turn_work import TurnWork
+from wakeful.gate.outcomes import CallRecord, failed
+from wakeful.gate.result_shape import at_once
+from wakeful.gate.turn_gate import GateParts
+from wakeful.gate.turn_policy import TurnPolicy
 from wakeful.ports import Claim, Store, TurnRow
 from wakeful.providers.pricing import ListPricing
-from wakeful.service.replay import _StoredGate
-from wakeful.service.toolbelt import _gate_policy
-from wakeful.tools.answered_here import runtime_tools
+from wakeful.service.queries.replay import _StoredGate
+from wakeful.tools.runtime_tools import runtime_tools
 
 TURN, THREAD, AGENT = "turn_1", "thread_1", "agent_1"
 DIGEST = "sha256:" + "0" * 64
@@ -63,6 +64,12 @@ class _Clock:
 
     def monotonic(self) -> float:
         return self.at / 1_000_000
+
+    def skipped(self) -> int:
+        return 0
+
+    def follow(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def sleep(self, seconds: float) -> None:
         raise AssertionError("nobody sleeps here")
@@ -113,7 +120,7 @@ class Simulation:
         row = TurnRow(TURN, AGENT, "tree", THREAD, "running", 1, 1, 1, 1, None, "", "", (), 0, None)
         self.work = TurnWork(
             store=cast(Store, None),
-            claim=Claim(AGENT, TURN, "me", 1, 1, len(self.facts)),
+            claim=Claim(AGENT, THREAD, TURN, "me", 1, 1, len(self.facts)),
             row=row,
             state=state,
             config=self.config,

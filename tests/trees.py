@@ -32,7 +32,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.decisions.state import TurnState
 from wakeful.ports import ModelRequest
-from wakeful.providers.prices import IN_CODE, Listed, Price
+from wakeful.providers.prices import IN_CODE, ListedPrice, Price
 from wakeful.providers.scripted import ScriptedModel
 
 Ending: TypeAlias = Literal["text", "long", "unavailable", "no_key", "never"]
@@ -131,7 +131,7 @@ class TreeModel(ScriptedModel):
         self.nodes = planted(root)
         self.asked = asked if asked is not None else Counter()
         """How often each round of each level was asked for."""
-        self.price = Listed(Price(Decimal(1), Decimal(10)), IN_CODE) if priced else None
+        self.price = ListedPrice(Price(Decimal(1), Decimal(10)), IN_CODE) if priced else None
 
         def answer(request: ModelRequest) -> Any:
             if request.level == "~plan":

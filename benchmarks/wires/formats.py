@@ -50,50 +50,50 @@ def _reading(make: Callable[[], Any]) -> Callable[[Any], Any]:
 
 
 def _chat_decoder() -> Callable[[Any], Any]:
-    from wakeful.providers.openai_chat.decode import StreamDecoder
+    from wakeful.providers.openai_chat.decode import ChatDecoder
     from wakeful.providers.wire.names import WireNames
 
     names = WireNames(())  # one for a set of tools, as the encoder has it
-    return _reading(lambda: StreamDecoder(names))
+    return _reading(lambda: ChatDecoder(names))
 
 
 def _responses_decoder() -> Callable[[Any], Any]:
-    from wakeful.providers.openai_responses.decode import StreamDecoder
+    from wakeful.providers.openai_responses.decode import ResponsesDecoder
     from wakeful.providers.wire.names import WireNames
 
     names = WireNames(())  # one for a set of tools, as the encoder has it
-    return _reading(lambda: StreamDecoder(names))
+    return _reading(lambda: ResponsesDecoder(names))
 
 
 def _anthropic_decoder() -> Callable[[Any], Any]:
-    from wakeful.providers.anthropic.decode import StreamDecoder
+    from wakeful.providers.anthropic.decode import AnthropicDecoder
     from wakeful.providers.wire.names import WireNames
 
     names = WireNames(())  # one for a set of tools, as the encoder has it
-    return _reading(lambda: StreamDecoder(names))
+    return _reading(lambda: AnthropicDecoder(names))
 
 
 def _chat_encoder(tools: Any) -> Any:
-    from wakeful.providers.openai_chat.encode import Encoder
+    from wakeful.providers.openai_chat.encode import ChatEncoder
     from wakeful.providers.profiles import profile_of
     from wakeful.providers.wire.names import WireNames
 
-    return Encoder("gpt-5.5", profile_of("gpt-5.5"), WireNames(tools))
+    return ChatEncoder("gpt-5.5", profile_of("gpt-5.5"), WireNames(tools))
 
 
 def _responses_encoder(tools: Any) -> Any:
-    from wakeful.providers.openai_responses.encode import Encoder
+    from wakeful.providers.openai_responses.encode import ResponsesEncoder
     from wakeful.providers.profiles import profile_of
     from wakeful.providers.wire.names import WireNames
 
-    return Encoder("gpt-5.5", profile_of("gpt-5.5"), WireNames(tools))
+    return ResponsesEncoder("gpt-5.5", profile_of("gpt-5.5"), WireNames(tools))
 
 
 def _anthropic_encoder(tools: Any) -> Any:
-    from wakeful.providers.anthropic.encode import Encoder
+    from wakeful.providers.anthropic.encode import AnthropicEncoder
     from wakeful.providers.profiles import profile_of
 
-    return Encoder("claude-opus-4-7", profile_of("claude-opus-4-7"), tools)
+    return AnthropicEncoder("claude-opus-4-7", profile_of("claude-opus-4-7"), tools)
 
 
 def _chat_live(address: str) -> Any:

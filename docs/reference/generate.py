@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from wakeful.contracts import budgets
-from wakeful.contracts import conversation_result as results
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.bindings import Binding
 from wakeful.contracts.budgets import PROFILES, Limits
-from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.events import EVENTS, Event
+from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.outcomes import RunFailure, RunOutcome
-from wakeful.contracts.pending_actions import PendingAction
 from wakeful.contracts.policies import (
     ActionPolicy,
     GatePolicy,
@@ -27,12 +25,15 @@ from wakeful.contracts.policies import (
     ToolPolicy,
 )
 from wakeful.contracts.principals import CapabilityCeiling, ExecutionPrincipal
-from wakeful.contracts.requests import ConversationRequest, RuntimeOverrides, Workspace
 from wakeful.contracts.runtime_tools import RuntimeToolRequest, RuntimeToolResult
 from wakeful.contracts.schema import event_schema
-from wakeful.contracts.tool_calls import ToolCall, ToolCallMetadata
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
+from wakeful.hosts.actions.pending_action import PendingAction
+from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.loop import conversation_result as results
+from wakeful.hosts.loop.conversation_request import ConversationRequest, RuntimeOverrides, Workspace
+from wakeful.hosts.loop.tool_calls import ToolCall, ToolCallMetadata
 from wakeful.providers.endpoint_settings import KNOWN
 from wakeful.providers.endpoints import BUILT_IN, TRANSPORTS, Endpoint
 from wakeful.providers.openai_chat.dialect import Dialect
@@ -41,9 +42,10 @@ from wakeful.providers.price_list import list_date, list_name
 from wakeful.providers.prices import SELLERS
 from wakeful.providers.profiles import CHECKED, UNKNOWN, ModelProfile
 from wakeful.providers.wire.http import Timeouts
-from wakeful.service.schemas import AgentFile, BudgetSection, CompactionSection, RunBudgetSection, WindowSection
+from wakeful.service.queries.schemas import AgentFile, BudgetSection, CompactionSection, RunBudgetSection, WindowSection
 from wakeful.settings.limit_overrides import OVERRIDABLE, PREFIX
 from wakeful.settings.owner_file import SETTINGS_FILE
+from wakeful.views.conversation_export import ResultEvent, ToolExecution
 
 HERE = Path(__file__).parent
 MAX_DEFAULT = 80
@@ -69,8 +71,8 @@ CONVERSATION: tuple[type[Value], ...] = (
     results.ConversationResult,
     RunOutcome,
     RunFailure,
-    results.ResultEvent,
-    results.ToolExecution,
+    ResultEvent,
+    ToolExecution,
     results.ToolEvent,
     ToolAudit,
     results.ToolObservability,
@@ -159,16 +161,36 @@ images = true
 SETTINGS = {
     "transport": f"How it is spoken to: {', '.join(f'`{name}`' for name in TRANSPORTS)}. A new name speaks "
     f"`{next(name for name, wire in TRANSPORTS.items() if wire == 'openai_chat')}` unless it says otherwise.",
-    "base_url": "Its address, as its own documentation gives it.",
+    "base_url": "Its address, as its own documentation gives it. A query (`?api-version=...`) is kept behind every "
+    "path.",
     "key_env": "The variable that holds the key, or a list of them: the first that is set counts.",
-    "auth": "How the key is sent: `bearer`, `x-api-key` or `none`.",
+    "auth": "How the key is sent: `bearer`, `x-api-key`, `api-key` (Azure) or `none`.",
     "key_required": "`false`: it is asked without a key when there is none.",
-    "api_version": "Anthropic's: `2023-06-01` (the default) or `2026-10-21`, which takes the key as a bearer token.",
+    "api_version": "Anthropic's: `2023-06-01` (the default) or `2026-10-21`, which takes the key as a bearer token. "
+    "For the other transports it is sent as `api-version` in the query, as Azure wants it.",
+    "dialect": "For OpenAI's two formats: `openai` for OpenAI's own API behind any address (`max_completion_tokens` "
+    "and the role `developer` for its reasoning models, which are sent nothing that they refuse; the settings under "
+    "`openai`; encrypted reasoning), or `compatible`, the default, for what most servers take. The provider `openai` "
+    "is `openai` wherever its address leads. The host's name says nothing.",
     "headers": "A table of headers for every request. Their values are shown nowhere.",
     "quirks": "A table: where it differs from its format (below).",
     "profile": "A table: what is known better about its models (below).",
     "prices": "Tables by model: what its owner says a model costs (below).",
 }
+AZURE = """
+Classic Azure addresses work as they are. The deployment stands in the path, so each deployment is a provider:
+
+```toml
+[providers.azure]
+base_url = "https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=2024-10-21"
+auth = "api-key"
+key_env = "AZURE_OPENAI_API_KEY"
+dialect = "openai"
+```
+
+An error names the provider, and the server that answered where that is not the provider's own: `openai at
+gateway.example answered 401`.
+"""
 PROFILES_CHECKED = """
 Windows and limits of the models that are described were checked against the sellers' pages and `genai-prices` on {day}.
 Where they differ, the smaller number that is documented stands here; where nothing confirms one, there is none.
@@ -180,7 +202,9 @@ What an attempt cost is computed from the tokens its provider reported and a pri
 name, version and day: `cost.recorded` after an attempt, lost ones included when they used tokens, `cost.estimated`
 (the most it can cost) before a request whose answer has a limit. `RunResult.cost_usd` is their sum. What nobody knows
 the price of has neither event, and a `cost_usd` of `None`: unknown is not zero. A script
-costs nothing, so a limit in money leaves room for it.
+costs nothing, so a limit in money leaves room for it. Neither does a server on this machine (`127.0.0.1`, `::1`,
+`localhost`), whatever provider it answers for: its price list is called `local`. Give a price if you pay for it.
+A seller's price for what another server answers in its name says so: `genai-prices 0.2.1 via gateway.example`.
 
 Lists of the sellers ({sellers}) come with the package `genai-prices`, installed version {version}, last checked against
 a seller's page on {day}. They are read from the installed package and never fetched; a newer list is a newer package.
@@ -209,29 +233,35 @@ RESPONSES_QUIRK = {
     "codex": "`true`: the rules of that backend; it always streams.",
     "continue": "`true`: answers are stored there, and a request that only adds to an earlier one sends what it adds.",
     "item_ids": "`true`: items go back with their ids.",
+    "plain_reasoning": (
+        "`true`: reasoning goes back as it came, encrypted or not. The default everywhere but at OpenAI, which does "
+        "not take a summary alone."
+    ),
 }
 SPECIAL_INTRO = """
-## Settings with a meaning of their own
+Fields of a vendor with a meaning of their own:
 
-`Agent(..., settings={...})` goes to the model. Most settings go as they are; these do more.
-
-| setting | where | meaning |
+| field | where | meaning |
 |---|---|---|
 """
+SETTINGS_OF_A_MODEL = """
+## Settings of a model
+
+`Agent(..., settings=...)` and `run(..., settings=...)`. How each format writes them:
+[docs/explain/settings.md](../explain/settings.md).
+"""
 SPECIAL = {
-    ("stream", "everywhere"): "`False`: replies are not streamed. The facts are the same.",
-    ("background", "`openai_responses`"): (
+    ("openai.background", "`openai_responses`"): (
         "`True`: the provider works at each request by itself and keeps its answer. Its id is in the log "
         "(`model.response.accepted`) before anything is waited for. After a crash the answer is asked for by that id "
         "(`model.response.reattached`); nothing is sent again, unless the provider does not have it any more. A turn "
-        "that is stopped cancels it there. Another format refuses the setting as `unsupported_transport`, without a "
-        "request."
+        "that is stopped cancels it there. Other formats leave it out and say so."
     ),
-    ("freeform_tools", "`openai_responses`"): (
+    ("openai.freeform_tools", "`openai_responses`"): (
         "`True`: `apply_patch` is offered as a tool that takes a bare diff, with its grammar. The call, the gate and "
         "the patch engine are the same. Other formats leave the setting out and say so."
     ),
-    ("context_management", "`anthropic_messages`"): (
+    ("anthropic.context_management", "`anthropic_messages`"): (
         "`True`, or an object with `edits` in Anthropic's words: the provider may clear old tool results on its side. "
         "Requests and log stay whole; how much could be cleared is in `request_metadata.context_editing`, as numbers."
     ),
@@ -296,6 +326,7 @@ def providers_page() -> str:
         (
             SETTINGS_INTRO,
             settings,
+            AZURE,
             fields_section("Profiles", ModelProfile, UNKNOWN, "a model nobody described"),
             PROFILES_CHECKED.format(day=CHECKED),
             PRICES.format(
@@ -305,6 +336,8 @@ def providers_page() -> str:
             RESPONSES_QUIRKS,
             *(f"| `{name}` | {RESPONSES_QUIRK[name]} |\n" for name in QUIRKS),
             fields_section("Timeouts", Timeouts, Timeouts(), "default"),
+            SETTINGS_OF_A_MODEL,
+            value_section(ModelSettings).partition("\n## ModelSettings\n")[2],
             SPECIAL_INTRO,
             *(f"| `{name}` | {where} | {meaning} |\n" for (name, where), meaning in SPECIAL.items()),
             LIMITS,

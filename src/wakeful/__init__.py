@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from wakeful._version import __version__
 
 if TYPE_CHECKING:
-    from wakeful.agents.definition import Agent as Agent
+    from wakeful.bootstrap import trust as trust
     from wakeful.contracts.approvals import Always as Always
     from wakeful.contracts.approvals import Answer as Answer
     from wakeful.contracts.approvals import Approval as Approval
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import OutcomeUnknown as OutcomeUnknown
     from wakeful.contracts.errors import ToolRetry as ToolRetry
     from wakeful.contracts.errors import WakefulError as WakefulError
+    from wakeful.contracts.model_settings import ModelSettings as ModelSettings
     from wakeful.contracts.policies import GatePolicy as GatePolicy
     from wakeful.contracts.policies import Rule as Rule
     from wakeful.contracts.policies import ToolPolicy as ToolPolicy
@@ -39,17 +40,14 @@ if TYPE_CHECKING:
     from wakeful.contracts.probes import StillUnknown as StillUnknown
     from wakeful.contracts.runtime_tools import RuntimeToolRequest as RuntimeToolRequest
     from wakeful.contracts.tools import Principal as Principal
+    from wakeful.engine.agent import Agent as Agent
     from wakeful.retrieval.text_files import TextFiles as TextFiles
     from wakeful.sandbox.settings import SandboxSettings as SandboxSettings
-    from wakeful.service.results import RunResult as RunResult
+    from wakeful.service.run_result import RunResult as RunResult
     from wakeful.surfaces.library.client_requests import cancel_request as cancel_request
     from wakeful.surfaces.library.client_requests import pending_requests as pending_requests
     from wakeful.surfaces.library.client_requests import submit_result as submit_result
     from wakeful.surfaces.library.client_requests import timeout_request as timeout_request
-    from wakeful.surfaces.library.packages import dispatch_ability as dispatch_ability
-    from wakeful.surfaces.library.packages import import_runtime_bundles as import_runtime_bundles
-    from wakeful.surfaces.library.packages import register_ability as register_ability
-    from wakeful.surfaces.library.packages import run_runtime_package as run_runtime_package
     from wakeful.surfaces.library.report import doctor as doctor
     from wakeful.surfaces.library.runs import resume as resume
     from wakeful.surfaces.library.runs import resume_all as resume_all
@@ -73,7 +71,7 @@ if TYPE_CHECKING:
     from wakeful.tools.person import ask_person as ask_person
 
 _WHERE = {
-    "Agent": "wakeful.agents.definition",
+    "Agent": "wakeful.engine.agent",
     "Always": "wakeful.contracts.approvals",
     "Answer": "wakeful.contracts.approvals",
     "Approval": "wakeful.contracts.approvals",
@@ -91,6 +89,7 @@ _WHERE = {
     "HookVerdict": "wakeful.tools.hooks",
     "Image": "wakeful.contracts.content",
     "KeyReused": "wakeful.contracts.errors",
+    "ModelSettings": "wakeful.contracts.model_settings",
     "NotBuiltYet": "wakeful.contracts.errors",
     "NotCompleted": "wakeful.contracts.errors",
     "OutcomeUnknown": "wakeful.contracts.errors",
@@ -98,7 +97,7 @@ _WHERE = {
     "Reject": "wakeful.contracts.approvals",
     "Rule": "wakeful.contracts.policies",
     "RunContext": "wakeful.tools.context",
-    "RunResult": "wakeful.service.results",
+    "RunResult": "wakeful.service.run_result",
     "RuntimeToolRequest": "wakeful.contracts.runtime_tools",
     "SandboxSettings": "wakeful.sandbox.settings",
     "SpendWindow": "wakeful.contracts.budgets",
@@ -112,27 +111,24 @@ _WHERE = {
     "ask_person": "wakeful.tools.person",
     "cancel": "wakeful.surfaces.library.steering",
     "cancel_request": "wakeful.surfaces.library.client_requests",
-    "dispatch_ability": "wakeful.surfaces.library.packages",
     "doctor": "wakeful.surfaces.library.report",
     "hook": "wakeful.tools.hooks",
     "from_mcp": "wakeful.tools.mcp.source",
-    "import_runtime_bundles": "wakeful.surfaces.library.packages",
     "interject": "wakeful.surfaces.library.steering",
     "interrupt": "wakeful.surfaces.library.steering",
     "mcp_servers": "wakeful.tools.mcp.config",
     "pause": "wakeful.surfaces.library.steering",
     "pending_requests": "wakeful.surfaces.library.client_requests",
-    "register_ability": "wakeful.surfaces.library.packages",
     "resume": "wakeful.surfaces.library.runs",
     "resume_all": "wakeful.surfaces.library.runs",
     "run": "wakeful.surfaces.library.runs",
-    "run_runtime_package": "wakeful.surfaces.library.packages",
     "run_sync": "wakeful.surfaces.library.runs",
     "run_workflow": "wakeful.surfaces.library.workflows",
     "stream": "wakeful.surfaces.library.streams",
     "submit_result": "wakeful.surfaces.library.client_requests",
     "timeout_request": "wakeful.surfaces.library.client_requests",
     "tool": "wakeful.tools.function",
+    "trust": "wakeful.bootstrap",
 }
 
 __all__ = ["__version__", *_WHERE]

@@ -13,15 +13,17 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from wakeful.contracts.errors import ForTheCaller, InvalidConfig, StoreProblem
+from wakeful import programs
+from wakeful.contracts.errors import ForTheCaller, InvalidConfig, StoreLocked, StoreProblem, StoreReadOnly
 from wakeful.contracts.sensitive_names import is_sensitive
 from wakeful.decisions.spend_windows import NO_WINDOWS
-from wakeful.mediation.locks import LockTable
+from wakeful.engine.run_request import Runtime
+from wakeful.gate.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
-from wakeful.service.requests import Runtime
+from wakeful.settings.home import home_secret
 from wakeful.settings.limit_overrides import limit_overrides
 from wakeful.settings.model_rules import ANY_MODEL, model_rules
 from wakeful.settings.owner_file import settings_path
@@ -33,7 +35,12 @@ from wakeful.tools.source import Surroundings
 if TYPE_CHECKING:
     from wakeful.contracts.catalogue import Catalogue, ModelPage, ModelProbe
     from wakeful.contracts.mcp import McpParkedTool, McpServerState, McpToolState
-    from wakeful.service.doctor import DoctorReport
+    from wakeful.engine.trusted_files import AcceptedFile
+    from wakeful.service.operations import Operation
+    from wakeful.service.queries.doctor import DoctorReport
+
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 
 @dataclass(slots=True)
@@ -49,8 +56,11 @@ _lock_tables: "WeakKeyDictionary[asyncio.AbstractEventLoop, LockTable]" = WeakKe
 
 
 @asynccontextmanager
-async def opened_store(store: "Store | str | PathLike[str] | None") -> AsyncIterator[Store]:
-    """A store by its path, a store as it is, or one in memory. Closed when its last user is done with it."""
+async def opened_store(store: "Store | str | PathLike[str] | None", *, reading: bool = False) -> AsyncIterator[Store]:
+    """A store by its path, a store as it is, or one in memory. Closed when its last user is done with it.
+
+    With `reading`, one that cannot be written (a read-only file system, no permission) is read all the same.
+    """
     if store is None or store == ":memory:":  # as SQLite spells it, and not a file of that name
         from wakeful.store.memory import MemoryStore
 
@@ -63,21 +73,42 @@ async def opened_store(store: "Store | str | PathLike[str] | None") -> AsyncIter
     if not isinstance(store, str | PathLike):
         yield store
         return
-    shared = await _share(fspath(store))
+    shared = await _share(fspath(store), may_fail=reading)
+    if shared is None:
+        async with _read_only(fspath(store)) as read:
+            yield read
+        return
     try:
         yield shared.store
     finally:
         await _give_back(fspath(store), shared)
 
 
-async def _share(location: str) -> _Shared:
+@asynccontextmanager
+async def _read_only(location: str) -> AsyncIterator[Store]:
+    from wakeful.store.sqlite import SqliteReader
+
+    store = await SqliteReader.open(location, key=home_secret())
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def _share(location: str, *, may_fail: bool) -> _Shared | None:
+    """The store, opened for writing. None where nothing can be written and that `may_fail`."""
     from wakeful.store.sqlite import SqliteStore
 
     place = _place(location)
     async with _opening.setdefault(place, asyncio.Lock()):
         shared = _open_stores.get(place)
         if shared is None:
-            shared = _open_stores[place] = _Shared(await SqliteStore.open(location), 0)
+            try:
+                shared = _open_stores[place] = _Shared(await SqliteStore.open(location, key=home_secret()), 0)
+            except StoreReadOnly:
+                if may_fail:
+                    return None
+                raise
         shared.users += 1
         return shared
 
@@ -174,7 +205,7 @@ def resolve_model(choice: "str | Model") -> Model:
         from wakeful.providers.scripted import scripted_from_reference
 
         return scripted_from_reference(name)
-    from wakeful.providers.resolving import model_from_reference
+    from wakeful.providers.model_references import model_from_reference
 
     return model_from_reference(choice)
 
@@ -219,18 +250,31 @@ def runtime(
     )
 
 
+async def perform(operation: "Operation[Q, A]", asked: Q, store: "Store | str | PathLike[str] | None") -> A:
+    """Do one operation of the table on a store: the way of every surface that asks in this process."""
+    from wakeful.service.operations import OpenStore
+
+    async with opened_store(store, reading=not operation.changes) as opened:
+        return await operation.handler(OpenStore(opened, runtime, own_keys), asked)
+
+
 async def doctor(location: str | Path, live: Sequence[str] = (), *, timeout: float | None = None) -> "DoctorReport":
     """The report on a store by its path, and on this installation. Makes no store where there is none.
 
     The models in `live` are asked for a word each.
     """
     from wakeful.providers.catalogue import provider_states
-    from wakeful.sandbox.probing import probe as confinement_here
-    from wakeful.service.doctor import with_providers
+    from wakeful.sandbox.level_probe import probe as confinement_here
+    from wakeful.sandbox.own_code import exposures
+    from wakeful.service.queries.doctor import with_providers
 
     level = await asyncio.to_thread(confinement_here)
     report = (await _store_report(location)).model_copy(
-        update={"confinement": level.mode, "confinement_reason": level.reason}
+        update={
+            "confinement": level.mode,
+            "confinement_reason": level.reason,
+            "warnings": exposures(_write_roots_here()),
+        }
     )
     try:
         states = provider_states()
@@ -239,18 +283,45 @@ async def doctor(location: str | Path, live: Sequence[str] = (), *, timeout: flo
     return with_providers(report, states, [await _probed(reference, timeout) for reference in live])
 
 
+def _write_roots_here() -> tuple[str, ...]:
+    """Where agents write: those of this process, and the current folder, where one works unless told otherwise."""
+    return tuple(sorted({str(Path.cwd().resolve()), *programs.agent_roots()}))
+
+
 async def _store_report(location: str | Path) -> "DoctorReport":
-    from wakeful.service.doctor import StoreFigures, cannot_be_opened, examine, nothing_stored
+    from wakeful.service.queries.doctor import StoreFigures, cannot_be_opened, examine, nothing_stored
     from wakeful.store.sqlite.figures import figures
 
     measured = StoreFigures(location=str(location), **figures(Path(location)))
-    if not measured.exists:
-        return nothing_stored(measured)
     try:
-        async with opened_store(location) as store:
+        if not measured.exists:
+            check_not_lost(location)
+            return nothing_stored(measured)
+        async with opened_store(location, reading=True) as store:
             return await examine(store, measured)
     except StoreProblem as problem:
         return cannot_be_opened(measured, problem)
+
+
+def check_not_lost(location: str | Path) -> None:
+    """Raises StoreRewound where there is no store, or an empty one, and its anchor says that there was more."""
+    from wakeful.store.sqlite.anchor import read_anchor
+    from wakeful.store.sqlite.anchor_checks import refuse_missing
+
+    path = Path(location).absolute()
+    refuse_missing(path, read_anchor(path))
+
+
+def forget_store_end(location: str | Path) -> int:
+    """Forget what the anchor of a store says; of how many agents it had records. Raises StoreLocked while in use."""
+    from wakeful.store.sqlite.anchor import forget_anchor
+    from wakeful.store.sqlite.owners import Living
+
+    path = Path(location).absolute()
+    holder = Living(path).anybody()
+    if holder is not None:
+        raise StoreLocked(f"{location} is in use by {holder}", "Wait until that process has ended, or stop it.")
+    return forget_anchor(path)
 
 
 async def _probed(reference: str, timeout: float | None) -> "ModelProbe":
@@ -267,7 +338,7 @@ async def try_model(reference: str, *, timeout: float | None = None) -> "ModelPr
     """One tiny live call. Raises UnknownProvider, InvalidConfig or MalformedScript before anything is sent."""
     from wakeful.providers.catalogue import model_page
     from wakeful.providers.pricing import ListPricing
-    from wakeful.service.probing import TIMEOUT, probe
+    from wakeful.service.queries.model_probe import TIMEOUT, probe
 
     model = resolve_model(reference)
     provider = model_page(reference).provider
@@ -315,6 +386,23 @@ async def mcp_tools(config: Path | None, name: str) -> "tuple[McpToolState, ...]
     from wakeful.tools.mcp.overview import source, tools_of
 
     return await tools_of(source(config, name))
+
+
+def trust(path: "str | PathLike[str]") -> "list[AcceptedFile]":
+    """Accept a file as the owner's own words, as it is now; of a folder, its `AGENTS.md`, `CLAUDE.md` and skills.
+
+    Says what was accepted. Raises InvalidConfig where there is nothing to accept.
+    """
+    from wakeful.engine.trusted_files import TrustedFiles
+
+    return TrustedFiles().accept(Path(path).expanduser())
+
+
+def accepted_files() -> "list[AcceptedFile]":
+    """Every file that the owner accepted, by path."""
+    from wakeful.engine.trusted_files import TrustedFiles
+
+    return TrustedFiles().all()
 
 
 def mcp_approve(name: str, tools: tuple[str, ...] = ()) -> "tuple[McpParkedTool, ...]":

@@ -5,7 +5,10 @@ Both are handed in as ports (`Clock`, `Ids`), so that a test can hand in its own
 
 import asyncio
 import os
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
@@ -13,6 +16,82 @@ _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 
 _GROWING = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Goes on while the machine is suspended: a lease that ran out during the night has run out."""
+
+
+TICK_SECONDS = 1.0
+SKIP_SECONDS = 5.0
+"""A longer time between two ticks was no work of this process: it was stopped, or the machine, or the clock was set."""
+_LINGER_TICKS = 10
+"""Ticks without a follower after which the thread ends: runs one after another share it."""
+
+
+class SkippedTime:
+    """Notices time in which this process could not run.
+
+    A thread of its own looks at the clock each second. Work that keeps the event loop busy does not hold it up; a
+    stopped process and a suspended machine do. Whoever asks first after such a time finds it, the thread or `total`.
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._total = 0
+        self._last = self._last_growing = 0
+        self._followers = 0
+        self._thread: threading.Thread | None = None
+
+    def total(self) -> int:
+        """Microseconds skipped so far."""
+        if self._process != os.getpid():
+            self._begin()  # a forked child: the thread is gone, and may have gone with the lock
+        with self._lock:
+            if self._followers:
+                self._look()
+            return self._total
+
+    @contextmanager
+    def follow(self) -> Iterator[None]:
+        if self._process != os.getpid():
+            self._begin()
+        with self._lock:
+            if not self._followers:
+                self._last, self._last_growing = time.time_ns(), time.monotonic_ns()
+            self._followers += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._tick, name="wakeful-skipped-time", daemon=True)
+                self._thread.start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._followers -= 1
+
+    def _look(self) -> None:
+        now, growing = time.time_ns(), time.monotonic_ns()
+        passed = now - self._last
+        if passed > SKIP_SECONDS * 1e9 or passed < 0:
+            worked = min(growing - self._last_growing, int(TICK_SECONDS * 1e9))
+            self._total += (passed - worked) // 1000
+        self._last, self._last_growing = now, growing
+
+    def _tick(self) -> None:
+        unused = 0
+        while True:
+            time.sleep(TICK_SECONDS)
+            with self._lock:
+                unused = 0 if self._followers else unused + 1
+                if unused > _LINGER_TICKS:
+                    self._thread = None
+                    return
+                if self._followers:
+                    self._look()
+
+
+_SKIPPED = SkippedTime()
+"""One for the process: every turn in it was stopped together."""
 
 
 class SystemClock:
@@ -27,6 +106,13 @@ class SystemClock:
     def monotonic(self) -> float:
         """Seconds that only grow, time spent suspended included."""
         return time.clock_gettime(_GROWING)
+
+    def skipped(self) -> int:
+        """Microseconds in which this process could not run, or that the clock was set by."""
+        return _SKIPPED.total()
+
+    def follow(self) -> AbstractContextManager[None]:
+        return _SKIPPED.follow()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -12,8 +12,8 @@ from long_runs import Asked, look, looking
 from wakeful import Agent, Budget, RunResult, SpendWindow, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.events import CompactionCompleted, LimitChanged, ToolFailed, ToolResult, ToolStarted, TurnStarted
-from wakeful.service.requests import RunRequest
-from wakeful.service.turns import run_turn
+from wakeful.engine.run_request import RunRequest
+from wakeful.service.commands.turns import run_turn
 from wakeful.settings.limit_overrides import limit_overrides
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing import FixedClock
@@ -49,9 +49,9 @@ def end(result: RunResult[Any]) -> tuple[str, str | None]:
 # --- what a caller says ----------------------------------------------------------------------------------------------
 
 
-@BUDGET.of("budget.usd", ("19", stopped("cost")), ("99", DONE))
+@BUDGET.of("budget.usd", ("39", stopped("cost")), ("99", DONE))
 async def _money(value: str, folder: Path) -> Any:
-    return end(await under(Budget(usd=value), LOOK, model={"priced": True}))
+    return end(await under(Budget(usd=value, final_answer_reserve=False), LOOK, model={"priced": True}))
 
 
 @BUDGET.of("budget.tokens", (300, stopped("tokens")), (90_000, DONE))

@@ -12,7 +12,6 @@ from mcp_peers.asking import Odd
 from wakeful import Agent, CompactionPolicy, HookVerdict, RunContext, RunResult, TextFiles, run, tool
 from wakeful.contracts.errors import DepsMissing
 from wakeful.contracts.events import ModelRequested, ToolProgress
-from wakeful.ports import ModelRequest
 from wakeful.providers.profiles import ModelProfile
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.store.memory import MemoryStore
@@ -211,7 +210,7 @@ async def _reads_from(value: str, folder: Path) -> Any:
 @CONTROLS.of("approval_expiry", (60.0, False), (3_600.0, True))
 async def _time_to_decide(value: float, folder: Path) -> Any:
     result, _ = await refunded(hitl_tools=["refund"], approval_expiry=value)
-    return result.approvals[0].expires_at - result.approvals[0].created_at > 1_800
+    return result.approvals[0].expires_at - result.approvals[0].requested_at > 1_800
 
 
 @CONTROLS.of("max_steps", (1, ("incomplete", "max_steps")), (2, ("completed", "natural")))
@@ -270,23 +269,6 @@ async def _what_stays(value: int, folder: Path) -> Any:
 @COMPACTION.of("compaction.model", (False, True), (True, False))
 async def _asked_for_the_summary(another: bool, folder: Path) -> Any:
     return bool((await folded(9, model=plan_file(folder, "told by another") if another else None)).summaries)
-
-
-async def sent_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """What the model is sent with a request."""
-    seen: list[ModelRequest] = []
-    await run(Agent("desk", ScriptedModel(lambda request: seen.append(request) or "done"), settings=settings), "go")
-    return seen[0].settings
-
-
-@SETTINGS.of("settings.temperature", (0.1, 0.1), (0.9, 0.9))
-async def _temperature(value: float, folder: Path) -> Any:
-    return (await sent_settings({"temperature": value}))["temperature"]
-
-
-@SETTINGS.of("settings.max_tokens", (10, 10), (20, 20))
-async def _max_tokens(value: int, folder: Path) -> Any:
-    return (await sent_settings({"max_tokens": value}))["max_tokens"]
 
 
 async def routed(**settings: Any) -> str | None:

@@ -9,9 +9,9 @@ from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.store.memory import MemoryStore
+from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import DeclaredTool
-from wakeful.tools.running import Running, begin
 
 OPEN = GatePolicy(
     tools=default_policy("editor", profile="coding", secrets=True).model_copy(update={"ask": frozenset()})
@@ -27,7 +27,7 @@ class Declared(DeclaredTool):
         self._held = held
         self.ran: list[str] = []
 
-    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Running:
+    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> CallHandle:
         return begin(self._note, True, (), {})
 
     async def _note(self) -> str:

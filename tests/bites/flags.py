@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
-from asked_runs import World, agent
+from asked_runs import REFUND, World, agent
 from bites import Bites
 from bites.declared import OPEN, Declared, side_by_side
 from engine_runs import Died, Dying, of_kind
@@ -17,9 +17,9 @@ from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.tool_catalog import CatalogEntry, CatalogOwner
 from wakeful.contracts.tools import Confinement, RuntimeOwner
 from wakeful.decisions.policy.permissions import default_policy
-from wakeful.service.inventory import tool_inventory
-from wakeful.service.requests import RunRequest
-from wakeful.service.turns import run_turn
+from wakeful.engine.run_request import RunRequest
+from wakeful.service.commands.turns import run_turn
+from wakeful.service.queries.tool_inventory import tool_inventory
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.tools.source import Offer, ToolSource, Withheld
 
@@ -119,12 +119,23 @@ async def _interrupted(value: Any, folder: Path) -> Any:
 # --- who runs it -----------------------------------------------------------------------------------------------------
 
 
+@FLAGS.of("declares_nothing", (True, (True, ["refund"])), (False, (False, [])))
+async def _says_what_it_returns(value: bool, folder: Path) -> Any:
+    """What it returns is taken for the owner's where it says nothing; `untrusted` makes the next act ask."""
+    it, world, policy = Declared(untrusted=None if value else True), World(), GatePolicy(tools=LIBRARY)
+    await run(agent([it, world.tool()], ("it",), (REFUND,), policy=policy), "go", store=MemoryStore())
+    return (await entry(it, policy=policy)).declares_nothing, world.names
+
+
 def _owned(owner: Any) -> None:
     shown = {"client": "hosted_connector"}.get(owner, owner)
 
-    @FLAGS.of(f"runtime_owner.{owner}", ("local", ("local", "completed")), (owner, (shown, "approval_required")))
+    # A child adds what it has read itself: that somebody is one brings in nothing.
+    status = "completed" if owner in ("subagent", "workflow") else "approval_required"
+
+    @FLAGS.of(f"runtime_owner.{owner}", ("local", ("local", "completed")), (owner, (shown, status)))
     async def _vouched_for(value: Any, folder: Path) -> Any:
-        """What comes from elsewhere or from a child is untrusted: with private data too, an act needs a person."""
+        """What comes from elsewhere is untrusted: an act with arguments of the model's own needs a person."""
         name = "mcp.s/it" if value == "mcp_server" else "it"
         it = Declared(name, effect="pure", parallel_safe=True, runtime_owner=value, permission_class="safe")
         mail = tool(lambda: "a letter", name="mail", effect="pure", reads_private=True)

@@ -15,16 +15,16 @@ from wakeful import Agent, run, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.errors import InvalidValue, InvalidWorkflow
 from wakeful.contracts.tools import PREVIEW_CHARS
-from wakeful.contracts.wire import TaskUpdate
 from wakeful.contracts.workflows import MAX_EDGES, MAX_NODES, WorkflowGraph
 from wakeful.decisions.workflows.planning import MAX_CORRECTIONS
+from wakeful.engine.run_request import RunRequest
+from wakeful.engine.workflow_registry import WorkflowRegistry, workflow_registry
+from wakeful.hosts.chat.client_manifest import TIMEOUT_SECONDS
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.client_manifest import TIMEOUT_SECONDS
-from wakeful.service.requests import RunRequest
-from wakeful.service.views import wire_messages
-from wakeful.service.workflow_runs import WorkflowOutcome, run_workflow
-from wakeful.service.workflows import WorkflowRegistry, workflow_registry
+from wakeful.service.queries.views import wire_messages
+from wakeful.service.workflows.runs import WorkflowOutcome, run_workflow
 from wakeful.store.memory import MemoryStore
+from wakeful.views.wire_messages import TaskUpdate
 
 GRAPHS = Bites()
 BOUNDS = Bites()

@@ -16,9 +16,9 @@ from wakeful import Agent, Approve, Reject, run
 from wakeful.bootstrap import runtime
 from wakeful.contracts.errors import InvalidConfig, NotEntitled
 from wakeful.contracts.events import ToolFailed
-from wakeful.service.approvals import decide
-from wakeful.service.requests import RunRequest
-from wakeful.service.turns import run_turn
+from wakeful.engine.run_request import RunRequest
+from wakeful.service.commands.approvals import decide
+from wakeful.service.commands.turns import run_turn
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import FixedClock, scripted
 

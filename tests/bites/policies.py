@@ -16,8 +16,8 @@ from wakeful.contracts.events import PermissionEvaluated, ToolFailed
 from wakeful.contracts.policies import GatePolicy, ProvenancePolicy, Rule, ToolPolicy
 from wakeful.contracts.tools import Confinement
 from wakeful.decisions.policy.permissions import default_policy
-from wakeful.service.requests import RunRequest
-from wakeful.service.turns import run_turn
+from wakeful.engine.run_request import RunRequest
+from wakeful.service.commands.turns import run_turn
 from wakeful.store.memory import MemoryStore
 
 POLICY = Bites()
@@ -62,10 +62,18 @@ async def _three(value: Any, folder: Path) -> Any:
     mail = tool(lambda: "a letter", name="mail", effect="pure", reads_private=True)
     page = tool(lambda: "any words", name="page", effect="pure", leaves_machine=True)
     policy = GatePolicy(tools=LIBRARY, provenance=ProvenancePolicy(all_three=value))
-    rounds = (("mail",), (REFUND,), ("page",))
+    rounds = (("mail",), ("page",), (REFUND,))
     result = await run(agent([world.tool(reads_private=False), mail, page], *rounds, policy=policy), "go")
-    assert world.names == ["refund"], "two of the three need nobody"
-    return result.status, []
+    return result.status, world.names
+
+
+@POLICY.of("policy.provenance.derived", ("ask", ASKED), ("deny", DENIED))
+async def _derived(value: Any, folder: Path) -> Any:
+    world = World()
+    page = tool(lambda: "any words", name="page", effect="pure", untrusted=True)
+    policy = GatePolicy(tools=LIBRARY, provenance=ProvenancePolicy(derived=value))
+    result = await run(agent([world.tool(), page], ("page",), (REFUND,), policy=policy), "go")
+    return result.status, world.names
 
 
 # --- classes ---------------------------------------------------------------------------------------------------------

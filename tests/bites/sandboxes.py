@@ -8,10 +8,10 @@ import pytest
 
 from bites import Bites
 from confined_commands import said, sandbox, sh
-from wakeful.sandbox.confined import NotConfined, Sandbox
-from wakeful.sandbox.probing import Level
-from wakeful.sandbox.running import SpawnFailed
-from wakeful.sandbox.settings import Limits, SandboxSettings
+from wakeful.sandbox.command_process import SpawnFailed
+from wakeful.sandbox.confinement import NotConfined, Sandbox
+from wakeful.sandbox.level_probe import ConfinementLevel
+from wakeful.sandbox.settings import MachineLimits, SandboxSettings
 
 SANDBOX = Bites()
 LIMITS = Bites()
@@ -31,7 +31,7 @@ async def told(root: Path, **settings: Any) -> list[str]:
     program.write_text(f'#!/bin/sh\nfor word in "$@"; do echo "$word" >> "{root}/told"; done\n')
     program.chmod(0o700)
     (root / "work").mkdir()
-    level = Level("bubblewrap", program=str(program), version=(0, 8, 0))
+    level = ConfinementLevel("bubblewrap", program=str(program), version=(0, 8, 0))
     where = Sandbox(root / "work", SandboxSettings(**settings), level=level, environ={"PATH": os.environ["PATH"]})
     with pytest.raises(SpawnFailed):
         await sh(where, "true")
@@ -61,7 +61,7 @@ async def _readable(given: bool, folder: Path) -> Any:
     (other := folder / "other").mkdir()
     (root := folder / "work").mkdir()
     settings = SandboxSettings(read_roots=(str(other),) if given else ())
-    where = Sandbox(root, settings, level=Level("landlock"), environ={"PATH": "/bin"})
+    where = Sandbox(root, settings, level=ConfinementLevel("landlock"), environ={"PATH": "/bin"})
     return os.path.realpath(other) in where.confinement(where.root).read_roots
 
 
@@ -94,25 +94,35 @@ async def _environment(value: tuple[str, ...], folder: Path) -> Any:
 @LIMITS.of("sandbox.limits.processes", (4, "processes"), (64, "all"))
 async def _processes(value: int, folder: Path) -> Any:
     twenty = "i=0; while [ $i -lt 20 ]; do i=$((i+1)); sleep 15 & done; wait; echo all"
-    ended = await sh(sandbox(folder, "not_enforced", limits=Limits(processes=value)), twenty)
+    ended = await sh(sandbox(folder, "not_enforced", limits=MachineLimits(processes=value)), twenty)
     return ended.stopped or said(ended).strip()
 
 
 @LIMITS.of("sandbox.limits.memory_bytes", (256 * MEBIBYTE, "262144"), (512 * MEBIBYTE, "524288"))
 async def _memory(value: int, folder: Path) -> Any:
-    return await bare(folder, "ulimit -d", limits=Limits(memory_bytes=value))
+    return await bare(folder, "ulimit -d", limits=MachineLimits(memory_bytes=value))
 
 
 @LIMITS.of("sandbox.limits.file_bytes", (1024, "2"), (4096, "8"))
 async def _largest_file(value: int, folder: Path) -> Any:
-    return await bare(folder, "ulimit -f", limits=Limits(file_bytes=value))
+    return await bare(folder, "ulimit -f", limits=MachineLimits(file_bytes=value))
 
 
 @LIMITS.of("sandbox.limits.temporary_bytes", (MEBIBYTE, True), (2 * MEBIBYTE, False))
 async def _temporary(value: int, folder: Path) -> Any:
-    return after(await told(folder, limits=Limits(temporary_bytes=value)), "--size", str(MEBIBYTE))
+    return after(await told(folder, limits=MachineLimits(temporary_bytes=value)), "--size", str(MEBIBYTE))
 
 
 @LIMITS.of("sandbox.limits.cpu_seconds", (7, "7"), (9, "9"))
 async def _cpu(value: int, folder: Path) -> Any:
-    return await bare(folder, "ulimit -t", limits=Limits(cpu_seconds=value))
+    return await bare(folder, "ulimit -t", limits=MachineLimits(cpu_seconds=value))
+
+
+@LIMITS.of("sandbox.limits.growth_bytes", (4 * MEBIBYTE, "growth"), (1024 * MEBIBYTE, "all"))
+async def _growth(value: int, folder: Path) -> Any:
+    fill = "i=0; while [ $i -lt 24 ]; do i=$((i+1)); head -c 1000000 /dev/urandom > fill$i; done; sync"
+    waits = "sleep 50" if value < 24 * MEBIBYTE else "true"  # until somebody has looked
+    ended = await sh(
+        sandbox(folder, "not_enforced", limits=MachineLimits(growth_bytes=value)), f"{fill}; {waits}; echo all"
+    )
+    return ended.stopped or said(ended).strip()

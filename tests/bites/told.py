@@ -9,13 +9,14 @@ from chat_server import BUILDING, EDITOR, Client, Server, designing, played
 from engine_runs import calls
 from level_scripts import LevelModel, subtask
 from wakeful import Agent, Budget, tool
-from wakeful.contracts.client_frames import ClientToolCall
-from wakeful.contracts.costs import CostLine
-from wakeful.contracts.execution_tree import ExecutionTreeNode
 from wakeful.contracts.values import Value
-from wakeful.contracts.wire import WireMessage
+from wakeful.hosts.chat.client_bridge import ClientToolCall
+from wakeful.providers.prices import LOCAL
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import FixedClock
+from wakeful.views.cost import CostLine
+from wakeful.views.tree import ExecutionTreeNode
+from wakeful.views.wire_messages import WireMessage
 
 KINDS: tuple[type[Value], ...] = (
     *get_args(get_args(WireMessage)[0]),
@@ -88,6 +89,9 @@ async def everything() -> Told:
     await told.turn(played("x"), below, options={"subtasks": True})
     priced = LevelModel({"Hello": ["done"]}, priced=True, most=20, spends=5)
     await told.turn(played("x"), priced, options={"budget": Budget(usd="90")})
+    local = LevelModel({"Hello": ["done"]})
+    local.price = LOCAL
+    await told.turn(played("x"), local)
     await told.turn(played(calls("fail"), "x"), options={"budget": Budget(model_calls=1, final_answer_reserve=False)})
     await told.turn(played(calls("fail")), thread="t2", options={"budget": Budget(tool_calls=0)})
     await told.turn(played({"fail": [{"kind": "auth_error", "message": "no key", "status": 401}]}))

@@ -32,7 +32,7 @@ from wakeful.bootstrap import runtime
 from wakeful.contracts.approvals import Decided
 from wakeful.contracts.probes import ProbeAnswer
 from wakeful.ports import Store
-from wakeful.service.approvals import approvals, decide
+from wakeful.service.commands.approvals import approvals, decide
 from wakeful.testing import Ledger
 from wakeful.tools.person import NAME as ASK_PERSON
 from wakeful.tools.person import ask_person
@@ -198,7 +198,7 @@ async def approver_at_hand(store: Store, ledger: Ledger) -> None:
 
 async def cancelled_while_it_waits(store: Store, ledger: Ledger) -> None:
     async def say(store: Store, record: Approval) -> None:
-        await cancel(store, record.run_id)
+        await cancel(store, record.turn_id)
 
     steps = [calls("notify", ("pay_irreversible", ASKED), ("pay_irreversible", EDITED)), "never said"]
     result = await until_over(shop(ledger, steps, "pay_irreversible"), store, ledger, say)

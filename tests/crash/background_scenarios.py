@@ -20,7 +20,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.ports import ModelRequest, Store
 from wakeful.providers.openai_responses import OpenAIResponses
-from wakeful.service.replay import replay_turn
+from wakeful.service.queries.replay import replay_turn
 from wakeful.testing import Ledger
 
 
@@ -46,7 +46,7 @@ class MortalBackground(Mortal):
 def support(url: str, name: str, ledger: Ledger, *, stream: bool = True) -> Agent[Ledger, str]:
     headers = {WORLD: world_of(ledger)}
     model = OpenAIResponses(name, base_url=f"{url}/v1", headers=headers)
-    settings = {"background": True, "stream": stream}
+    settings = {"openai": {"background": True}, "stream": stream}
     return Agent("support", MortalBackground(model, ledger), tools=[refund], deps_type=Ledger, settings=settings)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from crash.approval_scenarios import ASKED, Paid, calls, check, shop
 from wakeful import Approve, Edit, Reject, resume_all, run
 from wakeful.bootstrap import runtime
-from wakeful.service.approvals import approvals, decide
+from wakeful.service.commands.approvals import approvals, decide
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import Ledger
 
@@ -73,8 +73,8 @@ async def decide_named(path: str, name: str) -> None:
         outcome = await decide(runtime(store), line.strip(), decided, by=name)
         said = {
             "status": outcome.approval.status,
-            "by": outcome.approval.resolver,
-            "note": outcome.approval.reason,
+            "by": outcome.approval.decided_by,
+            "note": outcome.approval.note,
             "duplicate": outcome.duplicate,
         }
         sys.stdout.write(json.dumps(said) + "\n")

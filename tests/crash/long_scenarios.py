@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from crash.scenarios import calls, check
-from wakeful import Agent, RunContext, RunResult, run, tool
+from wakeful import Agent, Budget, RunContext, RunResult, run, tool
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events import (
     CompactionCompleted,
@@ -18,6 +18,7 @@ from wakeful.contracts.events import (
     ModelRequested,
     PlanningCompleted,
     PlanningStarted,
+    ThreadCheckpointed,
 )
 from wakeful.ports import ModelRequest, Store
 from wakeful.providers.scripted import ScriptedModel
@@ -31,6 +32,11 @@ PAGE = "lorem ipsum " * 40
 def read_page(ctx: RunContext[Ledger], number: int) -> str:
     ctx.deps.here()
     return f"page {number}: {PAGE}"
+
+
+@tool(effect="pure")
+async def turn_page(number: int) -> str:
+    return f"page {number}"
 
 
 @tool(effect="keyed")
@@ -92,7 +98,9 @@ async def folded(store: Store, ledger: Ledger) -> None:
     """A conversation that is folded twice."""
     result = await run(agent(ledger, 5), "remember A17", deps=ledger, store=store, key="k")
     assert result.output == "done"
-    assert result.history()[0].text.startswith("[Summary") and "remember A17" in result.history()[0].text
+    summary, message = result.history()[:2]
+    assert isinstance(summary, UserItem) and summary.text.startswith("[Summary")
+    assert isinstance(message, UserItem) and message.text == "remember A17", "the newest message of a person stays"
     assert [entry.tool for entry in ledger.entries()] == ["pay end"]
     await _check(store, ledger, result)
 
@@ -104,6 +112,32 @@ async def thread_after_folding(store: Store, ledger: Ledger) -> None:
     assert (first.output, second.output) == ("done", "done")
     assert isinstance(second.history()[0], UserItem) and second.history()[0].text.startswith("[Summary")
     await _check(store, ledger, first, second)
+
+
+async def thread_in_pages(store: Store, ledger: Ledger) -> None:
+    """A turn so long that the next one puts the conversation into pages, and a third that begins with those."""
+    paid = Paid(ledger)
+    model = ScriptedModel(lambda request: _many_pages(paid, ledger, request))
+    reader = Agent("reader", model, tools=[turn_page, pay], deps_type=Ledger, budget=Budget(tool_calls=200))
+    results = [
+        await run(reader, word, deps=ledger, store=store, thread="t", key=word) for word in ("one", "two", "three")
+    ]
+    assert [result.output for result in results] == ["3", "5", "8"]
+    begun = [sum(isinstance(entry.fact.event, ThreadCheckpointed) for entry in result.facts()) for result in results]
+    assert begun == [0, 1, 0]
+    assert [entry.tool for entry in ledger.entries()] == ["pay three"]
+    await _check(store, ledger, *results)
+
+
+def _many_pages(paid: "Paid", ledger: Ledger, request: ModelRequest) -> Any:
+    paid.note(request)
+    ledger.here()
+    said = [item.text for item in request.history if isinstance(item, UserItem)]
+    if request.answered == 0 and said[-1] == "one":
+        return calls(*(("turn_page", {"number": number}) for number in range(100)))
+    if request.answered == 0 and said[-1] == "three":
+        return calls(("pay", {"what": "three"}))
+    return str(len([item for item in request.history if item.role != "tool"]) + 1)
 
 
 ALL = [planned, folded, thread_after_folding]

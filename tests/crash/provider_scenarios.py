@@ -18,11 +18,11 @@ from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import ModelCompleted, ModelFailed, ModelRequested, RoutingFallbackApplied
 from wakeful.contracts.models import ModelGlimpse, ProviderAttemptTimeline, Reply
+from wakeful.engine.run_request import RunRequest
 from wakeful.ports import Model, ModelRequest, Store
 from wakeful.providers.anthropic import AnthropicMessages
 from wakeful.providers.openai_chat import OpenAIChat
-from wakeful.service.requests import RunRequest
-from wakeful.service.turns import run_turn
+from wakeful.service.commands.turns import run_turn
 from wakeful.testing import Ledger
 
 

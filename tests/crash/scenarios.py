@@ -13,7 +13,6 @@ from pydantic import BaseModel
 
 from wakeful import Agent, DidNotHappen, Happened, RunContext, RunResult, cancel, resume_all, run, run_sync, tool
 from wakeful import stream as streamed
-from wakeful.agents.folding import fold
 from wakeful.contracts.events import (
     AssistantRecorded,
     ModelCompleted,
@@ -26,9 +25,10 @@ from wakeful.contracts.events import (
     TurnInterruptRequested,
 )
 from wakeful.contracts.probes import ProbeAnswer
+from wakeful.engine.state_loader import fold
 from wakeful.ports import ModelRequest, Store
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.replay import replay_turn
+from wakeful.service.queries.replay import replay_turn
 from wakeful.testing import Ledger
 
 LARGE = "0123456789" * 20_000

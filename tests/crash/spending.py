@@ -25,9 +25,9 @@ from wakeful.contracts.events import BudgetNoticed, ModelRequested, TurnSuspende
 from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
 from wakeful.contracts.spending import WindowRef, nanodollars
 from wakeful.ports import ModelRequest, Store
-from wakeful.providers.prices import IN_CODE, Listed, Price
-from wakeful.service.replay import replay_turn
-from wakeful.service.spending import grant
+from wakeful.providers.prices import IN_CODE, ListedPrice, Price
+from wakeful.service.commands.spend_windows import grant
+from wakeful.service.queries.replay import replay_turn
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import Ledger
 
@@ -40,7 +40,7 @@ class Paid:
     """Costs ten cents a round, and at most twenty; notes outside the store that it was asked."""
 
     ref = "mine:m"
-    price = Listed(Price(Decimal(0), Decimal(1_000)), IN_CODE)
+    price = ListedPrice(Price(Decimal(0), Decimal(1_000)), IN_CODE)
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from wakeful.store.sqlite import SqliteStore
-from wakeful.testing.crash_checks import Moment, Violation, check_kill, check_recovery
+from wakeful.testing.crash_checks import BrokenPromise, Moment, check_kill, check_recovery
 from wakeful.testing.crash_children import Ending, Nursery
 from wakeful.testing.crash_snapshot import Snapshot
 from wakeful.testing.crash_suite import _live, _look
@@ -17,7 +17,7 @@ MOST_KILLS = 5
 SECONDS = 60.0
 
 
-def storm(scenario: Callable[..., Any], seed: int, folder: Path) -> list[Violation]:
+def storm(scenario: Callable[..., Any], seed: int, folder: Path) -> list[BrokenPromise]:
     """Kill at random points until the run has finished or five processes have died; then let one live."""
     luck = Random(f"{getattr(scenario, 'func', scenario).__name__} {seed}")
     with Nursery(scenario) as nursery:
@@ -28,7 +28,7 @@ def storm(scenario: Callable[..., Any], seed: int, folder: Path) -> list[Violati
         unharmed, points = _seen(nursery, unharmed_at), ending.value
         place = folder / "storm"
         place.mkdir()
-        found: list[Violation] = []
+        found: list[BrokenPromise] = []
         moments: list[tuple[KillPoint, Moment]] = []
         for _ in range(MOST_KILLS):
             # What is left to do is less each time: aim at the beginning.

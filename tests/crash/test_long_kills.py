@@ -22,6 +22,11 @@ def test_a_run_that_is_killed_in_any_phase_finishes_as_if_nothing_had_happened(s
     assert_reached(report, more_than=20)
 
 
+def test_a_thread_that_is_killed_while_it_is_put_into_pages_goes_on_with_every_word_of_it() -> None:
+    report = kill_everywhere(long_scenarios.thread_in_pages)
+    assert_reached(report, more_than=10)
+
+
 @pytest.mark.parametrize("seed", STORMS)
 @pytest.mark.parametrize("scenario", long_scenarios.ALL, ids=lambda scenario: scenario.__name__)
 def test_a_run_that_is_killed_again_and_again_in_its_phases_finishes(

@@ -61,8 +61,8 @@ class CutStore(WrappedStore):
         super().__init__(inner)
         self._world = world
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
-        answer = await super().admit(agent_id, facts)
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+        answer = await super().admit(agent_id, facts, reserve=reserve)
         await self._safe(agent_id)
         return answer
 

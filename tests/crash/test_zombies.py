@@ -75,12 +75,14 @@ async def test_without_that_check_the_zombies_effect_happens_behind_everybodys_b
     assert world == [str(zombie)]
 
 
-def test_while_its_lease_holds_a_stopped_owner_is_not_replaced(tmp_path: Path) -> None:
+def test_while_its_lease_holds_a_stopped_owner_is_not_replaced_and_the_same_run_elsewhere_waits(tmp_path: Path) -> None:
     with process(tmp_path, "before-an-append", LONG) as zombie:
         assert heard(zombie) == "stopped"
         os.waitid(os.P_PID, zombie.pid, os.WSTOPPED | os.WNOWAIT)
-        with process(tmp_path, "none", LONG) as successor:
-            said = heard(successor)
-        assert "AgentBusy" in said and f"process {zombie.pid}" in said
-        os.kill(zombie.pid, signal.SIGCONT)
-        assert [heard(zombie), heard(zombie)] == ["awake", "completed unknown=0"]
+        with process(tmp_path, "none", LONG) as follower:
+            time.sleep(SHORT * 3)
+            assert follower.poll() is None
+            os.kill(zombie.pid, signal.SIGCONT)
+            assert [heard(zombie), heard(zombie)] == ["awake", "completed unknown=0"]
+            assert heard(follower) == "completed unknown=0"
+        assert (tmp_path / "world").read_text().split() == [str(zombie.pid)], "once, by its owner"

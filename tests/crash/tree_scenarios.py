@@ -12,7 +12,6 @@ from typing import Any
 
 from crash.scenarios import _check_fold, look_up, refund, send_letter
 from wakeful import Agent, Approval, Approve, RunContext, RunResult, run, tool
-from wakeful.agents.folding import fold
 from wakeful.bootstrap import runtime
 from wakeful.contracts.events import (
     ModelCompleted,
@@ -24,11 +23,12 @@ from wakeful.contracts.events import (
     ToolFailed,
     ToolResult,
 )
+from wakeful.engine.state_loader import fold
 from wakeful.ports import ModelRequest, Store
-from wakeful.providers.prices import IN_CODE, Listed, Price
+from wakeful.providers.prices import IN_CODE, ListedPrice, Price
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.approvals import approvals, decide
-from wakeful.service.replay import replay_turn
+from wakeful.service.commands.approvals import approvals, decide
+from wakeful.service.queries.replay import replay_turn
 from wakeful.testing import Ledger
 
 SCHEMA = {"type": "object", "properties": {"cents": {"type": "integer"}}, "required": ["cents"]}
@@ -53,7 +53,7 @@ class Model(ScriptedModel):
     """Answers by the task of the level that asks; each answer is noted in the world, has a price and is a place to
     die in."""
 
-    price = Listed(Price(Decimal(1), Decimal(10)), IN_CODE)
+    price = ListedPrice(Price(Decimal(1), Decimal(10)), IN_CODE)
 
     def __init__(self, ledger: Ledger, script: dict[str, Any]) -> None:
         asked = Asked(ledger)

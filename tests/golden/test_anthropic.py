@@ -18,7 +18,7 @@ from wakeful.contracts.conversation import AssistantItem, CallPart, History, Too
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import ArgumentsDelta, StopReason, TextDelta, TokenUsage
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.providers.anthropic.encode import Encoder
+from wakeful.providers.anthropic.encode import AnthropicEncoder
 from wakeful.providers.profiles import profile_of
 from wakeful.providers.wire.failures import from_status
 from wakeful.providers.wire.sse import SseParser
@@ -241,12 +241,12 @@ def request_like(theirs: dict[str, Any]) -> dict[str, Any]:
     return ours
 
 
-def encoder_like(theirs: dict[str, Any]) -> Encoder:
+def encoder_like(theirs: dict[str, Any]) -> AnthropicEncoder:
     tools = tuple(
         ToolDeclaration(name=tool["name"], description=tool["description"], input_schema=tool["input_schema"])
         for tool in theirs.get("tools", ())
     )
-    return Encoder(theirs["model"], profile_of(theirs["model"]), tools)
+    return AnthropicEncoder(theirs["model"], profile_of(theirs["model"]), tools)
 
 
 def items_of(theirs: dict[str, Any]) -> list[Any]:

@@ -15,9 +15,9 @@ from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import ArgumentsDelta, ModelGlimpse, Reply, TextDelta
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
-from wakeful.providers.openai_chat.decode import StreamDecoder
+from wakeful.providers.openai_chat.decode import ChatDecoder
 from wakeful.providers.openai_chat.dialect import OPENAI
-from wakeful.providers.openai_chat.encode import Encoder
+from wakeful.providers.openai_chat.encode import ChatEncoder
 from wakeful.providers.profiles import profile_of
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import SseParser
@@ -63,7 +63,7 @@ EXPECTED = {
 
 def decoded(stream: bytes, names: WireNames | None = None, step: int | None = None) -> tuple[list[ModelGlimpse], Reply]:
     """The glimpses and the reply, from the whole stream or from pieces of `step` bytes."""
-    parser, decoder = SseParser(), StreamDecoder(names or WireNames())
+    parser, decoder = SseParser(), ChatDecoder(names or WireNames())
     glimpses: list[ModelGlimpse] = []
     for start in range(0, len(stream), step or len(stream) or 1):
         for event in parser.feed(stream[start : start + step] if step else stream):
@@ -125,7 +125,7 @@ def test_a_recorded_stream_cut_anywhere_is_a_failed_attempt(exchange: Exchange) 
 @every_exchange
 def test_without_the_check_for_done_some_cuts_would_pass(exchange: Exchange) -> None:
     cut = exchange.stream.rindex(b"data: [DONE]")
-    decoder = StreamDecoder(WireNames(), needs_done=False)
+    decoder = ChatDecoder(WireNames(), needs_done=False)
     for event in SseParser().feed(exchange.stream[:cut]):
         decoder.feed(event)
     assert decoder.finish().item.parts
@@ -146,13 +146,13 @@ def request_of(body: dict[str, Any]) -> ModelRequest:
         for tool in body.get("tools", ())
     )
     settings: dict[str, Any] = {name: body[name] for name in ("max_tokens", "temperature") if name in body}
-    if "tool_choice" in body:
-        settings["tool_choice"] = body["tool_choice"]["function"]["name"]
+    forced = (body["tool_choice"]["function"]["name"],) if "tool_choice" in body else "auto"
     return a_request(
         instructions="".join(system),
         history=History(items_of(body["messages"])),
         tools=tools,
         settings=settings,
+        tool_choice=forced,
         stream=body["stream"],
     )
 
@@ -180,7 +180,7 @@ def items_of(messages: list[dict[str, Any]]) -> Iterator[Item]:
 
 
 def our_body(request: ModelRequest, model: str) -> dict[str, Any]:
-    encoder = Encoder(model, profile_of(model), WireNames(request.tools), dialect=OPENAI)
+    encoder = ChatEncoder(model, profile_of(model), WireNames(request.tools), dialect=OPENAI)
     body: dict[str, Any] = json.loads(b"".join(encoder.body(request)))
     return body
 
@@ -207,7 +207,7 @@ def test_a_decoded_answer_goes_back_as_it_was_sent_back() -> None:
     if first is None or second is None:
         pytest.skip("this recording is not among those that are here")
     request = request_of(first.sent)
-    encoder = Encoder(first.sent["model"], profile_of("gpt-4o-mini"), WireNames(request.tools), dialect=OPENAI)
+    encoder = ChatEncoder(first.sent["model"], profile_of("gpt-4o-mini"), WireNames(request.tools), dialect=OPENAI)
     before = encoder.body(request)
     reply = decoded(first.stream, WireNames(request.tools))[1]
     answer = second.sent["messages"][-1]

@@ -14,11 +14,12 @@ from responses_wire import decoded
 from wakeful.contracts.content import Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.model_settings import stored_settings
 from wakeful.contracts.models import ArgumentsDelta, Reply, TextDelta
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
-from wakeful.providers.openai_responses.decode import StreamDecoder, decode_response
-from wakeful.providers.openai_responses.encode import Encoder
+from wakeful.providers.openai_responses.decode import ResponsesDecoder, decode_response
+from wakeful.providers.openai_responses.encode import ResponsesEncoder
 from wakeful.providers.profiles import profile_of
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import SseParser
@@ -110,7 +111,7 @@ def test_a_body_without_a_stream_gives_the_same_facts(exchange: Exchange) -> Non
 def test_chunks_of_any_size_give_the_same_reply(exchange: Exchange) -> None:
     whole = decoded(exchange.stream, BARE)
     for size in (1, 7, 64, 1000):
-        decoder, parser, glimpses = StreamDecoder(BARE), SseParser(), []
+        decoder, parser, glimpses = ResponsesDecoder(BARE), SseParser(), []
         for start in range(0, len(exchange.stream), size):
             for event in parser.feed(exchange.stream[start : start + size]):
                 glimpses += decoder.feed(event)
@@ -123,7 +124,7 @@ def test_a_recorded_stream_cut_at_every_event_is_a_lost_attempt(exchange: Exchan
     events = SseParser().feed(exchange.stream)
     assert events[-1].event == "response.completed"
     for count in range(len(events)):
-        decoder = StreamDecoder(BARE)
+        decoder = ResponsesDecoder(BARE)
         for event in events[:count]:
             decoder.feed(event)
         with pytest.raises(ModelFailure) as lost:
@@ -162,7 +163,7 @@ def _without_encrypted(reply: Reply) -> Reply:
 def test_our_request_for_the_same_conversation_is_the_recorded_one(exchange: Exchange) -> None:
     request = request_of(exchange.sent)
     model = exchange.sent["model"]
-    ours = json.loads(b"".join(Encoder(model, profile_of(model), WireNames(request.tools)).body(request)))
+    ours = json.loads(b"".join(ResponsesEncoder(model, profile_of(model), WireNames(request.tools)).body(request)))
     ours, theirs = comparable(ours), comparable(exchange.sent)
     for field in sorted(ours.keys() | theirs.keys()):
         assert (field, ours.get(field)) == (field, theirs.get(field))
@@ -178,7 +179,7 @@ def test_a_recorded_answer_goes_back_as_the_recorded_next_request_sent_it() -> N
     more = UserItem(parts=(Text("Now reply exactly with: Done."),))
     request = request_of({**second.sent, "input": []})
     request.history = History([asked, reply.item, more])
-    ours = json.loads(b"".join(Encoder("gpt-5.5", profile_of("gpt-5.5"), BARE).body(request)))
+    ours = json.loads(b"".join(ResponsesEncoder("gpt-5.5", profile_of("gpt-5.5"), BARE).body(request)))
     assert ours["input"][2]["phase"] == "final_answer"  # which the recorded client dropped, and should not have
     del ours["input"][2]["phase"]
     assert comparable(ours)["input"] == comparable(second.sent)["input"]
@@ -205,7 +206,7 @@ def request_of(sent: dict[str, Any]) -> ModelRequest:
         instructions=instructions,
         history=History([_item(entry, names) for entry in _turns(entries)]),
         tools=tools,
-        settings=settings,
+        settings=stored_settings(settings),
         stream=sent["stream"],
         tool_choice="required" if isinstance(forced, dict) else forced or "auto",
     )
@@ -284,7 +285,7 @@ def comparable(body: dict[str, Any]) -> dict[str, Any]:
 def test_what_is_left_out_of_the_comparison_is_what_we_mean_to_send(exchange: Exchange) -> None:
     request = request_of(exchange.sent)
     model = exchange.sent["model"]
-    ours = json.loads(b"".join(Encoder(model, profile_of(model), WireNames(request.tools)).body(request)))
+    ours = json.loads(b"".join(ResponsesEncoder(model, profile_of(model), WireNames(request.tools)).body(request)))
     assert ours["store"] is False
     reasons = model.startswith("gpt-5")
     assert ours.get("include") == (["reasoning.encrypted_content"] if reasons else None)

@@ -15,11 +15,11 @@ from command_line import command_line
 from engine_runs import calls
 from wakeful import Agent, RunResult, run, stream, tool
 from wakeful.bootstrap import opened_store
-from wakeful.decisions.audit import audit_entry
-from wakeful.decisions.run_stream import run_stream
-from wakeful.decisions.transcript import transcript
-from wakeful.service.queries import EventReader, find_turn, turn_events, wire
+from wakeful.service.queries.turns import EventReader, find_turn, turn_events, wire
 from wakeful.testing import scripted
+from wakeful.views.audit_entry import audit_entry
+from wakeful.views.run_stream import run_stream
+from wakeful.views.transcript import transcript
 
 BY_NAME = "canary/by name=7f3a%"
 DECLARED = "canary-declared-55e1"

@@ -158,19 +158,23 @@ async def test_a_database_in_the_workspace_and_its_journals_are_out_of_reach(tmp
 
     (tmp_path / "wakeful.db").write_text(CANARY)
     (tmp_path / "wakeful.db-wal").write_text(CANARY)
+    (tmp_path / "wakeful.db.owners").mkdir()
+    (tmp_path / "wakeful.db.owners/own_1.lock").write_text(CANARY)
     hidden = store_files(str(tmp_path / "wakeful.db"))
     attack = "cat wakeful.db*; echo x > wakeful.db; echo x > wakeful.db-journal; rm -f wakeful.db-wal; mv wakeful.db d"
+    attack += "; cat wakeful.db.owners/*; rm -rf wakeful.db.owners"
     ended = await sh(sandbox(tmp_path, "bubblewrap", hidden=hidden), attack)
     assert ended.exit_status != 0
     assert CANARY not in said(ended)
     assert (tmp_path / "wakeful.db").read_text() == (tmp_path / "wakeful.db-wal").read_text() == CANARY
     assert (tmp_path / "wakeful.db-journal").read_bytes() == b""
+    assert (tmp_path / "wakeful.db.owners/own_1.lock").read_text() == CANARY, "who is alive is not for a command to say"
     ended = await sh(sandbox(tmp_path, "not_enforced", hidden=hidden), "cat wakeful.db")
     assert CANARY in said(ended)
 
 
 async def test_a_protected_place_that_is_a_link_is_refused_not_followed(tmp_path: Path) -> None:
-    from wakeful.sandbox.confined import NotConfined
+    from wakeful.sandbox.confinement import NotConfined
 
     repository(tmp_path)
     (tmp_path / ".git/hooks").rename(tmp_path / "elsewhere")

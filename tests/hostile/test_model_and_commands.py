@@ -16,8 +16,8 @@ from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.events import SandboxApplied, SandboxViolation, ToolFailed, ToolResult, ToolStarted
 from wakeful.contracts.policies import GatePolicy
 from wakeful.decisions.policy.permissions import default_policy
-from wakeful.sandbox.settings import Limits, SandboxSettings
-from wakeful.service.inventory import tool_inventory
+from wakeful.sandbox.settings import MachineLimits, SandboxSettings
+from wakeful.service.queries.tool_inventory import tool_inventory
 from wakeful.testing import scripted
 from wakeful.tools.function import tool
 from wakeful.tools.local.source import LocalTools
@@ -113,18 +113,18 @@ async def test_nobody_is_reached_unless_the_owner_granted_the_network(root: Path
     asked: list[str] = []
 
     async def approver(record: Approval) -> bool:
-        asked.append(record.why)
+        asked.append(record.reason)
         return True
 
     result = await _with(granted, [command(tries[1])], root, approver=approver)
     assert heard(listener), "granted, it is reached"
-    assert "all three" in asked[0], "a command that reads, acts and talks to anybody needs a person"
+    assert "and private data" in asked[0], "a command that reads, acts and talks to anybody needs a person"
     assert {event.network for event in _events(result, SandboxApplied)} == {"full"}
 
 
 async def test_bombs_floods_and_sleeps_are_bounded_and_say_so(root: Path) -> None:
     name = marker()
-    small = LocalTools(root, "coding", SandboxSettings(limits=Limits(processes=48, file_bytes=1024 * 1024)))
+    small = LocalTools(root, "coding", SandboxSettings(limits=MachineLimits(processes=48, file_bytes=1024 * 1024)))
     bomb = f"i=0; while [ $i -lt 200 ]; do i=$((i+1)); sleep {name} & done; wait; echo all"
     result = await _with(
         small,

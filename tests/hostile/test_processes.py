@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from confined_commands import PYTHON, alive, marker, said, sandbox, sh, until
-from wakeful.sandbox.settings import Limits
+from confined_commands import PYTHON, alive, level, marker, said, sandbox, sh, until
+from wakeful.sandbox.settings import MachineLimits
 
 LEVELS = ["bubblewrap", "landlock", "not_enforced"]
 CONFINED = LEVELS[:2]
@@ -27,7 +27,7 @@ BOMBS = {
 @pytest.mark.parametrize("mode", LEVELS)
 async def test_a_fork_bomb_is_ended_at_the_limit(tmp_path: Path, mode: str, bomb: str) -> None:
     name = marker()
-    ended = await sh(sandbox(tmp_path, mode, limits=Limits(processes=64)), BOMBS[bomb].format(name))
+    ended = await sh(sandbox(tmp_path, mode, limits=MachineLimits(processes=64)), BOMBS[bomb].format(name))
     if os.getuid() == 0 or mode != "bubblewrap":
         assert ended.stopped == "processes"
     else:  # the kernel itself refuses the 65th to anybody but root
@@ -38,14 +38,14 @@ async def test_a_fork_bomb_is_ended_at_the_limit(tmp_path: Path, mode: str, bomb
 @pytest.mark.parametrize("mode", LEVELS)
 async def test_below_the_limit_nobody_is_ended(tmp_path: Path, mode: str) -> None:
     many = "i=0; while [ $i -lt 100 ]; do i=$((i+1)); sleep 0.3 & done; wait; echo all"
-    ended = await sh(sandbox(tmp_path, mode, limits=Limits(processes=400)), many)
+    ended = await sh(sandbox(tmp_path, mode, limits=MachineLimits(processes=400)), many)
     assert (ended.stopped, said(ended)) == (None, "all\n")
 
 
 @pytest.mark.parametrize("mode", LEVELS)
 async def test_a_command_that_takes_too_much_memory_is_ended(tmp_path: Path, mode: str) -> None:
     take = f"{PYTHON} -c 'x = bytearray(96 * 1024 * 1024); import time; time.sleep(60)'"
-    share = Limits(memory_bytes=64 * 1024 * 1024)
+    share = MachineLimits(memory_bytes=64 * 1024 * 1024)
     ended = await sh(sandbox(tmp_path, mode, limits=share), take)
     assert ended.stopped == "memory" or "MemoryError" in said(ended)
     ended = await sh(sandbox(tmp_path, mode), take.replace("time.sleep(60)", "print(len(x))"))
@@ -55,7 +55,7 @@ async def test_a_command_that_takes_too_much_memory_is_ended(tmp_path: Path, mod
 @pytest.mark.parametrize("mode", LEVELS)
 async def test_files_have_a_largest_size(tmp_path: Path, mode: str) -> None:
     write = "head -c 3000000 /dev/zero > big"
-    ended = await sh(sandbox(tmp_path, mode, limits=Limits(file_bytes=1024 * 1024)), write)
+    ended = await sh(sandbox(tmp_path, mode, limits=MachineLimits(file_bytes=1024 * 1024)), write)
     assert ended.exit_status != 0
     assert (tmp_path / "big").stat().st_size == 1024 * 1024
     assert (await sh(sandbox(tmp_path, mode), write)).exit_status == 0
@@ -105,10 +105,10 @@ async def test_without_anybody_around_it_a_command_would_be_left_behind() -> Non
 
 RUNTIME = """
 import asyncio, sys
-from wakeful.sandbox import probing
-from wakeful.sandbox.confined import Sandbox
+from wakeful.sandbox import level_probe
+from wakeful.sandbox.confinement import Sandbox
 mode, root, name = sys.argv[1:]
-levels = {"bubblewrap": probing.bubblewrap, "landlock": probing.landlocked, "not_enforced": probing.bare}
+levels = {"bubblewrap": level_probe.bubblewrap, "landlock": level_probe.landlocked, "not_enforced": level_probe.bare}
 where = Sandbox(root, level=levels[mode]())
 script = f"setsid sleep {name} & (trap '' HUP TERM; sleep {name}) & sleep {name}"
 asyncio.run(where.run(["sh", "-c", script], root, timeout=300))
@@ -188,3 +188,24 @@ async def test_no_key_and_no_setting_of_ours_is_in_the_environment(tmp_path: Pat
     assert "LC_TIME=C" in said(ended)
     ended = await sh(sandbox(tmp_path, mode, environ, environment=("DATABASE_PASSWORD",)), look)
     assert "canary-3" in said(ended), "what the owner names is passed on: it is the list that keeps it out"
+
+
+IGNORING = """
+import asyncio, signal, sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from confined_commands import sandbox, sh
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for tty in (False, True):
+    ended = asyncio.run(sh(sandbox(Path(sys.argv[2]), sys.argv[3]), "(exit 3); echo $?; exit 7", tty=tty))
+    print(ended.exit_status, ended.stdout.data.decode().strip())
+"""
+
+
+@pytest.mark.parametrize("mode", LEVELS)
+def test_a_program_that_ignores_the_ends_of_its_children_learns_how_commands_ended(tmp_path: Path, mode: str) -> None:
+    """The signal's disposition is inherited: without a reset, 7 became 0, or the command never ended."""
+    level(mode)
+    line = [sys.executable, "-c", IGNORING, str(Path(__file__).parents[1]), str(tmp_path), mode]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.returncode) == (["7", "3", "7", "3"], 0), done.stderr

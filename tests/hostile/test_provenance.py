@@ -12,9 +12,9 @@ from wakeful.contracts.authority import Authority
 from wakeful.contracts.events import ActionRequired, MessageAdmitted, PermissionEvaluated
 from wakeful.contracts.policies import GatePolicy, ProvenancePolicy
 from wakeful.decisions.policy.permissions import default_policy
-from wakeful.service.replay import replay_turn
-from wakeful.service.requests import RunRequest
-from wakeful.service.turns import run_turn
+from wakeful.engine.run_request import RunRequest
+from wakeful.service.commands.turns import run_turn
+from wakeful.service.queries.replay import replay_turn
 from wakeful.testing import scripted
 
 sent: list[str] = []
@@ -64,25 +64,24 @@ async def test_private_data_untrusted_words_and_an_act_in_one_turn_need_a_person
     assert result.status == "approval_required"
     assert sent == []
     verdict = of_kind(result, PermissionEvaluated)[-1]
-    assert (verdict.decision, verdict.rule_refs) == ("ask", ("provenance:all_three",))
+    assert (verdict.decision, set(verdict.rule_refs)) == ("ask", {"provenance:derived", "provenance:all_three"})
     for cause in ("fetch", "read_mail"):
         assert cause in verdict.decision_reason
-    assert result.approvals[0].why == verdict.decision_reason
+    assert result.approvals[0].reason == verdict.decision_reason
 
 
-@pytest.mark.parametrize("rounds", [("read_mail", SEND), ("look", SEND, "read_mail")])
-async def test_any_two_of_the_three_need_nobody(tmp_path: Path, rounds: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize("rounds", [("read_mail", SEND), ("look", SEND, "read_mail", FETCH)])
+async def test_without_untrusted_words_before_it_an_act_needs_nobody(tmp_path: Path, rounds: tuple[Any, ...]) -> None:
     result = await go(tmp_path, *rounds)
     assert result.completed
     assert sent == ["letter"]
 
 
 async def test_what_a_conversation_has_seen_is_carried_to_its_next_turn(tmp_path: Path) -> None:
-    assert (await go(tmp_path, "read_mail", thread="one")).completed
-    assert (await go(tmp_path, "read_mail", thread="other")).completed
+    assert (await go(tmp_path, "read_mail", FETCH, thread="one")).completed
     asked = await go(tmp_path, FETCH, thread="one")
-    assert asked.status == "approval_required", "the fetch itself leaves the machine after private data was read"
-    assert "read_mail" in asked.approvals[0].why
+    assert asked.status == "approval_required", "what leaves the machine could carry what was read before"
+    assert "read_mail" in asked.approvals[0].reason and "url is not in the owner's words" in asked.approvals[0].reason
     async with opened_store(tmp_path / "p.db") as store:
         row = await store.turn(asked.turn_id)
         assert row is not None
@@ -93,11 +92,11 @@ async def test_what_a_conversation_has_seen_is_carried_to_its_next_turn(tmp_path
 
 async def test_an_owner_may_have_it_denied(tmp_path: Path) -> None:
     strict = GatePolicy(tools=default_policy("library"), provenance=ProvenancePolicy(all_three="deny"))
-    result = await go(tmp_path, "read_mail", FETCH, policy=strict)
+    result = await go(tmp_path, "read_mail", FETCH, SEND, policy=strict)
     assert result.completed
-    refused = result.calls("fetch")[0]
+    refused = result.calls("send")[0]
     assert refused.status == "rejected"
-    assert "all three" in (refused.error or "")
+    assert "private data (read_mail)" in (refused.error or "")
 
 
 async def admitted(path: Path, authority: Authority, derived_from: Authority | None, *rounds: Any) -> RunResult[Any]:
@@ -114,7 +113,6 @@ async def admitted(path: Path, authority: Authority, derived_from: Authority | N
         ("external_evidence", None, True),
         ("runtime_instruction", "external_evidence", True),
         ("operator_instruction", "external_evidence", True),
-        ("integration_signal", None, False),
         ("operator_instruction", None, False),
         ("runtime_instruction", None, False),
     ],
@@ -133,6 +131,6 @@ async def test_an_act_in_a_turn_that_derives_from_external_evidence_needs_a_pers
 
 
 async def test_a_signal_with_a_known_sender_is_untrusted_input_all_the_same(tmp_path: Path) -> None:
-    result = await admitted(tmp_path, "integration_signal", None, "read_mail", SEND)
+    result = await admitted(tmp_path, "integration_signal", None, "look", SEND)
     assert result.status == "approval_required"
-    assert "all three" in of_kind(result, ActionRequired)[0].reason
+    assert "text is not in the owner's words" in of_kind(result, ActionRequired)[0].reason

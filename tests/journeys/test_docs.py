@@ -17,17 +17,12 @@ import wakeful
 from doc_snippets import compiled, documents, snippets
 from engine_runs import calls
 from wakeful import Agent, Rule, run, tool
-from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.workflows import WorkflowGraph
-from wakeful.decisions.workflows.reading import read_graph
+from wakeful.decisions.workflows.graph_reader import read_graph
 from wakeful.providers import OpenAIChat
 from wakeful.providers.endpoint_settings import provider_settings
 from wakeful.providers.endpoints import endpoint
-from wakeful.service.chat_messages import answer_message
-from wakeful.service.chat_return import return_to_turn
-from wakeful.service.client_bridge import ClientBridge
 from wakeful.service.owner_hooks import owner_hooks
-from wakeful.service.workflows import workflow_registry
 from wakeful.settings.model_rules import model_rules
 from wakeful.settings.spend_windows import owner_windows
 from wakeful.surfaces.cli.main import COMMANDS, FAMILIES
@@ -71,33 +66,26 @@ GRAPH = {
 # --- programs ---------------------------------------------------------------------------------------------------------
 
 
-async def nothing(_: object) -> None:
-    """Whoever listens here does nothing with it."""
-
-
 def of_client_tools() -> Names:
     script = scripted([calls(("client/pick_file", {"folder": "."})), "Read."])
     return {"agent": Agent("reader", script, tools=[pick_file])}
 
 
-def of_chat() -> Names:
-    message = {"thread_id": "t", "content": "hello", "provider": "scripted", "model": "demo"}
-    given = {"message": message, "send": nothing, "send_frame": nothing, "manifest": []}
-    doors = {"answer_message": answer_message, "return_to_turn": return_to_turn, "ClientBridge": ClientBridge}
-    return {"agent": Agent("assistant", "scripted:demo"), "workflow_registry": workflow_registry, **doors, **given}
-
-
 SETTINGS: dict[str, Callable[[], Names]] = {
     "README.md": lambda: {"agent": Agent("a", "scripted:demo"), "OpenAIChat": OpenAIChat},
     "mcp.md": lambda: {"token": "t"},
+    "answers.md": dict,
     "approvals.md": lambda: {"agent": asking()},
+    "attachments.md": dict,
     "budgets.md": lambda: {"agent": Agent("ops", scripted(["ok"]))},
-    "chat.md": of_chat,
     "client-tools.md": of_client_tools,
     "context.md": dict,
+    "durability.md": dict,
     "hooks.md": lambda: {"model": scripted(["ok"]), "refund": refund},
     "permission-rules.md": lambda: {"model": scripted(["ok"])},
     "routing.md": dict,
+    "security.md": dict,
+    "settings.md": dict,
     "tasks.md": lambda: {"look_up": look_up},
     "workflows.md": lambda: {
         "agent": Agent("desk", "scripted:demo", tools=[look_up]),
@@ -106,10 +94,11 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     },
     "providers.md": lambda: {"read_from_your_vault": lambda: "key"},
 }
-"""What each document takes for granted."""
+"""What each document takes for granted, beside the names of `wakeful`. The others print all that they use."""
 CLAIMS = {
     "approvals.md": 'result.status == "approval_required"',
     "client-tools.md": 'result.output == "Read."',
+    "chat.md": "result.completed",
     "tasks.md": '[each["success"] for each in results] == [True, False]',  # the second bundle is only dots
     "workflows.md": 'outcome.result.outputs == {"receipt": "order A17"}',
 }
@@ -117,9 +106,9 @@ CLAIMS = {
 
 
 def programs(file: Path) -> list[str]:
-    """All but the README's first, which is a whole story: `test_readme`."""
+    """All but whole stories: the README's first (`test_readme`), the examples for hosts (`test_hosts`)."""
     found = [each.text for each in snippets(file) if each.kind == "python"]
-    return found[1:] if file.name == "README.md" else found
+    return found[1:] if file.name == "README.md" else [each for each in found if "asyncio.run(" not in each]
 
 
 async def ran(source: str, names: Names) -> None:
@@ -147,20 +136,20 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("file", [each for each in documents(ROOT) if programs(each)], ids=lambda file: file.name)
 async def test_every_program_in_the_documents_runs(file: Path, place: Path) -> None:
-    async with opened_store("runs.db") as store:
-        public = {name: getattr(wakeful, name) for name in wakeful.__all__}
-        names: Names = {**public, "runtime": runtime(store), "shown": [], **SETTINGS[file.name]()}
-        if file.name == "budgets.md":
-            names["result"] = await run(names["agent"], "go")
-        try:
-            for source in programs(file):
-                await ran(source, names)
-                names["turn_id"] = next((each.turn_id for each in names["shown"] if hasattr(each, "turn_id")), None)
-        finally:
-            for each in names["shown"]:
-                if isinstance(each, FunctionType) and each.__name__ == "remove":
-                    each()
-        assert eval(CLAIMS.get(file.name, "True"), names)
+    names: Names = {"shown": []}
+    if file.name in SETTINGS:
+        names |= {name: getattr(wakeful, name) for name in wakeful.__all__} | SETTINGS[file.name]()
+    if file.name == "budgets.md":
+        names["result"] = await run(names["agent"], "go")
+    try:
+        for source in programs(file):
+            await ran(source, names)
+            names["turn_id"] = next((each.turn_id for each in names["shown"] if hasattr(each, "turn_id")), None)
+    finally:
+        for each in names["shown"]:
+            if isinstance(each, FunctionType) and each.__name__ == "remove":
+                each()
+    assert eval(CLAIMS.get(file.name, "True"), names)
 
 
 async def test_a_program_that_does_not_run_is_found(place: Path) -> None:

@@ -83,7 +83,7 @@ def test_with_a_wrong_key_it_names_the_variable_and_not_the_key(
     provider.always = refusal(401, "authentication_error", f"invalid x-api-key {KEY}")
     done = run(root, tmp_path, "with_a_key.py", ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL=provider.url)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "anthropic refused the key in ANTHROPIC_API_KEY" in done.stderr
+    assert f"anthropic at 127.0.0.1:{provider.port} refused the key in ANTHROPIC_API_KEY" in done.stderr
     assert "wakeful models test anthropic:claude-haiku-4-5" in done.stderr
     assert "Traceback" not in done.stderr
     assert KEY not in done.stderr

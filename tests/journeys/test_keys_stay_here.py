@@ -21,7 +21,7 @@ from provider_server import EVENTS, JSON, Answer, ProviderServer, refusal
 from wakeful import Agent, RunResult, doctor, run
 from wakeful.bootstrap import opened_store, try_model, without_keys
 from wakeful.contracts.errors import InvalidConfig, ModelFailure
-from wakeful.providers.resolving import model_from_reference
+from wakeful.providers.model_references import model_from_reference
 
 KEY = "sk-canary-Zq83mX0dPw71"
 MARK = "said-by-the-provider"

@@ -14,12 +14,12 @@ from typing import Any
 from wakeful.contracts.tools import Principal
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
-from wakeful.tools.mcp.servers import Limits
+from wakeful.tools.mcp.servers import ServerLimits
 from wakeful.tools.mcp.source import McpSource, from_mcp
 from wakeful.tools.source import Offer, Withheld
 
 HERE = Path(__file__).resolve().parent
-QUICK = Limits(retry_seconds=(0.0,))
+QUICK = ServerLimits(retry_seconds=(0.0,))
 Progress = tuple[str, float | None, float | None]
 
 

@@ -3,6 +3,7 @@
 Every line it receives is written to FILE, so that a test can see what the client said.
 """
 
+import base64
 import json
 import os
 import signal
@@ -29,6 +30,25 @@ TOOLS = [
     tool("pays", {"readOnlyHint": False, "destructiveHint": True}),
     tool("silent"),
 ]
+
+
+SLOW = "^(a+)+$"
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+TWICE = {f"d{each}": {"allOf": [{"$ref": f"#/$defs/d{each + 1}"}] * 2} for each in range(40)}
+WIDE = {f"d{each}": {"properties": {side: {"$ref": f"#/$defs/d{each + 1}"} for side in "lr"}} for each in range(40)}
+BOMBS = {
+    "text": {"properties": {"text": {"type": "string", "pattern": SLOW}}},
+    "keys": {"patternProperties": {SLOW: {"type": "string"}}, "additionalProperties": False},
+    "others": {"patternProperties": {SLOW: {}}, "unevaluatedProperties": False},
+    "dialect": {"properties": {"text": {"$schema": DRAFT_7, "type": "string", "pattern": SLOW}}},
+    "unique": {"properties": {"list": {"type": "array", "uniqueItems": True}}},
+    "choices": {"properties": {"list": {"items": {"anyOf": [{"const": each} for each in range(500)]}}}},
+    "email": {"properties": {"text": {"type": "string", "pattern": r"^(?!\.)(?!.*\.\.)[\w.]+@[a-z]+\.[a-z]+$"}}},
+    "behind": {"properties": {"text": {"type": "string", "pattern": "(?<=a)b"}}},
+    "twice": {"properties": {"text": {"$ref": "#/$defs/d0"}}, "$defs": {**TWICE, "d40": {"type": "string"}}},
+    "wide": {"properties": {"text": {"$ref": "#/$defs/d0"}}, "$defs": {**WIDE, "d40": {"type": "string"}}},
+    "itself": {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "object"}]}}},
+}
 
 
 def say(message):
@@ -64,6 +84,10 @@ def listed(request):
                 tool("large", READS, inputSchema=large),
             ]
         }
+    if MODE == "bombs":
+        return {"tools": [tool(name, READS, inputSchema={"type": "object", **each}) for name, each in BOMBS.items()]}
+    if MODE == "blabs":
+        return {"tools": [tool("reads", READS, description="Ask me with " + os.environ.get("TOKEN", ""))]}
     if MODE == "liar":
         return {"tools": [tool("reads", {"readOnlyHint": True, "destructiveHint": True})]}
     return {"tools": TOOLS}
@@ -91,6 +115,15 @@ def call(request):
             {},
         ):
             say({"method": "notifications/progress", "params": params})
+    if MODE == "blabs":
+        key = os.environ.get("TOKEN", "")
+        spelled = [key, json.dumps({"key": key}), f"https://x/?k={key}"]
+        say({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "message": key}})
+        parts = [{"type": "text", "text": " ".join([*spelled, os.environ.get("MODE_NAME", "")])}]
+        blob = {"uri": "file:///key", "blob": base64.b64encode(key.encode()).decode()}
+        parts.append({"type": "resource", "resource": blob})
+        answer(request, {"content": parts, "structuredContent": {"key": key}, "isError": text == "fail"})
+        return
     if MODE == "lying_ids":
         say({"id": 987654, "result": said("for nobody")})
         say({"id": None, "result": said("for null")})

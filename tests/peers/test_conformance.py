@@ -22,8 +22,8 @@ import pytest
 
 from wakeful.tools.mcp.connection import Connection
 from wakeful.tools.mcp.failures import ServerProblem
-from wakeful.tools.mcp.oauth import Granted
-from wakeful.tools.mcp.servers import HttpServer, Limits, OAuth
+from wakeful.tools.mcp.oauth import BrowserGrant
+from wakeful.tools.mcp.servers import HttpServer, OAuth, ServerLimits
 
 HERE = Path(__file__).resolve().parent
 ARGUMENTS: dict[str, dict[str, Any]] = {"add_numbers": {"a": 5, "b": 3}}
@@ -37,18 +37,18 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def visit(url: str) -> Granted:
+def visit(url: str) -> BrowserGrant:
     """What the browser would bring back."""
     try:
         urllib.request.build_opener(NoRedirect).open(url)
     except urllib.error.HTTPError as answer:
         given = {name: values[0] for name, values in parse_qs(urlsplit(answer.headers["location"]).query).items()}
         answer.close()
-        return Granted(given["code"], given.get("state"), given.get("iss"))
+        return BrowserGrant(given["code"], given.get("state"), given.get("iss"))
     raise RuntimeError(f"{url} led nowhere")
 
 
-async def ask(url: str) -> Granted:
+async def ask(url: str) -> BrowserGrant:
     return await asyncio.to_thread(visit, url)
 
 
@@ -59,7 +59,7 @@ async def play(url: str, scenario: str, context: dict[str, Any]) -> None:
         oauth = OAuth(client_id=context.get("client_id"), client_secret=context.get("client_secret"))
     server = HttpServer(name="suite", url=url, oauth=oauth, allow_private=True)
     with tempfile.TemporaryDirectory() as folder:
-        connection = Connection(server, Limits(), "owner", Path(folder), ask if oauth is not None else None)
+        connection = Connection(server, ServerLimits(), "owner", Path(folder), ask if oauth is not None else None)
         try:
             await connection.open()
             for tool in (await connection.listing()).tools:

@@ -14,9 +14,9 @@ from wakeful import RunResult
 from wakeful.bootstrap import runtime
 from wakeful.contracts.conversation import ToolItem
 from wakeful.contracts.events import ModelCompleted, ModelFailed, ModelRequested, RoutingFallbackApplied
+from wakeful.engine.run_request import RunRequest
 from wakeful.ports import Model
-from wakeful.service.requests import RunRequest
-from wakeful.service.turns import run_turn
+from wakeful.service.commands.turns import run_turn
 from wakeful.store.memory import MemoryStore
 from wire_formats import ALL, CHAT, KEY, MESSAGES, WireFormat
 

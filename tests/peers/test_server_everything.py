@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from loopback import free_port
-from mcp_peers.asking import QUICK, Progress, ctx, named, names, reasons
+from mcp_peers.asking import QUICK, Progress, ctx, named, names
 from wakeful.contracts.content import Image, Text
 from wakeful.tools.mcp.source import McpSource, from_mcp
 from wakeful.tools.results import ToolOutput
@@ -59,8 +59,8 @@ async def everything(where: dict[str, Any], tmp_path: Path) -> AsyncIterator[Mcp
 async def test_the_reference_server_is_served_whole(everything: McpSource) -> None:
     offer = await everything.offer()
     assert {"mcp.everything/echo", "mcp.everything/get-sum", "mcp.everything/get-tiny-image"} <= set(names(offer))
-    assert {tool.declaration.permission for tool in offer.tools} == {"network"}
-    assert reasons(offer)["mcp.everything/toggle-simulated-logging"].status == "denied"
+    assert {tool.declaration.permission for tool in offer.tools} == {"network", "external_write"}
+    assert named(offer, "mcp.everything/toggle-simulated-logging").declaration.permission == "external_write"
 
     async def call(tool: str, told: list[Progress] | None = None, **arguments: Any) -> Any:
         return await named(offer, f"mcp.everything/{tool}").invoke(ctx(told), arguments)

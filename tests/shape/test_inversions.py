@@ -11,12 +11,17 @@ from pathlib import Path
 import pytest
 
 SETTING = "test_a_run_with_another_value_comes_to_something_else"
-AGENT = f"unit/agents/test_no_inert_control.py::{SETTING}"
+AGENT = f"unit/engine/test_no_inert_control.py::{SETTING}"
 LOOP = f"unit/service/test_no_inert_setting.py::{SETTING}"
-GUARD = "unit/agents/test_guards_inverted.py::test_it_is_the_check_that_stops_it"
-WAYS = "unit/agents/test_invariants_of_the_loop.py"
-APPROVALS = "unit/service/test_approvals.py"
-DELEGATION = "unit/agents/test_delegation.py"
+GUARD = "unit/engine/test_guards_inverted.py::test_it_is_the_check_that_stops_it"
+WAYS = "unit/engine/test_invariants_of_the_loop.py"
+APPROVALS = "unit/service/commands/test_approvals.py"
+OWN_APPROVALS = "hostile/test_own_approvals.py"
+PROGRAMS = "hostile/test_planted_programs.py"
+CODE = "hostile/test_planted_code.py"
+ANCHOR = "unit/store/sqlite/test_anchor.py"
+STOPPED = "crash/test_stopped_effects.py"
+DELEGATION = "unit/engine/test_delegation.py"
 
 CONTROLS: dict[str, tuple[str, ...]] = {
     # --- the gate
@@ -27,21 +32,84 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         f"{WAYS}::test_one_gate_judges_every_execution_and_its_deny_beats_every_later_word",
     ),
     "each layer of the gate": (
-        "unit/decisions/policy/test_judging.py::test_each_layer_alone_stops_a_call_that_passes_without_it",
-        "unit/decisions/policy/test_judging.py::test_a_gate_that_lost_a_layer_is_found_out",
+        "unit/decisions/policy/test_verdict.py::test_each_layer_alone_stops_a_call_that_passes_without_it",
+        "unit/decisions/policy/test_verdict.py::test_a_gate_that_lost_a_layer_is_found_out",
     ),
     "a gate that fails is shut": (
         f"{WAYS}::test_a_gate_hook_validator_or_approver_that_raises_or_answers_nonsense_denies",
     ),
     "hooks": (
         f"{AGENT}[hooks]",
-        "unit/service/test_abilities.py::test_inversion_without_the_decision_the_same_call_runs",
+        "unit/hosts/abilities/test_registry.py::test_inversion_without_the_decision_the_same_call_runs",
     ),
     "rules": (f"{AGENT}[policy.rules.decision]", f"{AGENT}[policy.rules.match]"),
+    "rules about commands, in a batch": (
+        "hostile/test_model_and_command_rules.py::test_what_is_denied_or_asked_for_one_command_is_so_in_a_batch",
+        "hostile/test_model_and_command_rules.py::test_a_batch_is_allowed_only_where_each_of_its_commands_is",
+    ),
+    "rules about commands, in another shell": (
+        "hostile/test_model_and_command_rules.py::test_an_allow_that_names_no_command_means_every_way_to_run_one",
+    ),
+    "tools of servers that say nothing of themselves": (
+        "unit/tools/mcp/test_in_a_run.py::test_with_a_class_that_does_not_ask_the_same_call_runs_unasked",
+    ),
+    "threads in memory are what the log says": (
+        "unit/engine/test_warm_threads.py::test_a_thread_that_somebody_else_went_on_with_is_read_again",
+    ),
+    "stores are their owner's": (
+        "unit/store/sqlite/test_file_rights.py::test_a_store_that_others_could_read_is_narrowed_when_it_is_opened",
+    ),
+    "secret-shaped text in views": (
+        "unit/decisions/test_secret_shapes.py::test_views_hide_it_and_the_run_itself_does_not",
+    ),
+    "one call does not stop the process": (
+        "hostile/test_schema_bombs.py::test_without_the_bounds_a_pattern_and_a_schema_would_take_for_ever",
+        "unit/decisions/test_schema_validator.py::test_without_the_limit_each_level_would_take_twice_as_long",
+    ),
     "provenance": (f"{AGENT}[policy.provenance.all_three]", f"{AGENT}[policy.provenance.external_evidence]"),
+    "arguments that are not the owner's": (
+        f"{AGENT}[policy.provenance.derived]",
+        "hostile/test_derived_arguments.py::test_without_the_declaration_the_same_letter_goes_to_whom_it_likes",
+        "hostile/test_injections.py::test_with_tools_that_declare_nothing_nearly_every_attack_acts",
+    ),
+    "the home and the settings in a workspace": (
+        f"{OWN_APPROVALS}::test_file_tools_reach_neither_the_home_nor_the_settings_of_the_owner",
+    ),
+    "sockets by other names": (
+        "hostile/test_neighbours.py::test_a_socket_with_a_name_that_only_its_owner_understands_is_not_reached",
+    ),
+    "folders of hooks that included settings name": (
+        "hostile/test_repositories.py::test_a_folder_of_hooks_that_an_included_file_names_is_held",
+    ),
+    "taint in files": (
+        "hostile/test_tainted_files.py::test_what_the_owner_or_an_untainted_turn_wrote_is_the_owners",
+        "hostile/test_tainted_files.py"
+        "::test_what_a_command_makes_of_tainted_files_is_tainted_in_a_turn_that_has_read_nothing_itself",
+        "hostile/test_tainted_files.py::test_an_error_that_quotes_a_tainted_file_is_untrusted",
+    ),
+    "guidance is accepted by digest": (
+        "hostile/test_tainted_files.py::test_guidance_and_skills_are_untrusted_until_the_owner_accepted_them",
+    ),
     "commands that nothing holds": (f"{AGENT}[policy.tools.unconfined]", f"{AGENT}[sandbox.confinement]"),
+    "attachments that a model cannot take": (
+        "unit/providers/test_attachments.py::test_it_is_the_profile_and_the_wire_that_keep_it_from_being_sent",
+    ),
     "injected fields stay out": (
         "unit/service/test_injected_fields.py::test_without_the_configuration_the_same_words_do_reach_it",
+    ),
+    # --- what is sent
+    "requests fit the vendors' types": (
+        "unit/providers/test_sent_by_the_runtime.py::test_inversion_a_request_that_is_not_the_vendors_is_refused",
+        "unit/providers/test_sent_by_the_runtime.py"
+        "::test_inversion_a_cache_key_for_every_model_is_refused_by_anthropics_types",
+    ),
+    "headers of one provider stay there": (
+        "unit/providers/test_sent_by_the_runtime.py::test_inversion_the_same_provider_is_sent_its_own_headers",
+        "unit/providers/test_sent_by_the_runtime.py"
+        "::test_inversion_another_server_of_the_same_name_is_sent_no_headers_of_ones_own",
+    ),
+    "keys are no settings": (
+        "unit/contracts/test_model_settings.py::test_inversion_a_header_that_is_no_key_is_stored_and_sent",
     ),
     # --- people
     "tools that need a person": (
@@ -53,32 +121,92 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "approvals expire": (f"{GUARD}[an approval in time]", f"{AGENT}[approval_expiry]"),
     "approvals are decided once": (
         f"{GUARD}[the first word holds]",
-        "unit/service/test_runtime_tools.py::test_inversion_a_store_that_lets_everybody_win_continues_the_run_twice",
+        "unit/service/client_tools/test_lifecycle.py::test_inversion_a_store_that_lets_everybody_win_continues_the_run_twice",
     ),
     "approvals are bound to what was seen": (
-        "unit/mediation/test_binding.py::test_without_the_binding_the_changed_call_would_run",
+        "unit/gate/test_approval_binding.py::test_without_the_binding_the_changed_call_would_run",
     ),
     "who may decide": (f"{APPROVALS}::test_without_named_approvers_anybody_may",),
+    "no agent approves itself": (
+        f"{OWN_APPROVALS}::test_without_a_sandbox_the_same_line_decides",
+        f"{OWN_APPROVALS}::test_where_landlock_is_told_of_the_whole_folder_the_same_line_decides",
+        f"{OWN_APPROVALS}::test_a_store_with_a_second_name_in_the_workspace_stops_commands",
+    ),
+    "a command that nothing confines asks": (
+        f"{OWN_APPROVALS}::test_a_command_that_nothing_confines_asks_unless_the_owner_says_otherwise",
+    ),
+    # --- what runs in the runtime or beside it
+    "planted programs": (
+        f"{PROGRAMS}::test_a_program_planted_in_the_workspace_is_started_neither_in_this_session_nor_in_the_next",
+        f"{PROGRAMS}::test_a_link_from_elsewhere_into_a_write_root_is_passed_over",
+        f"{PROGRAMS}::test_a_bubblewrap_that_other_users_could_exchange_is_not_used",
+    ),
+    "terminals of other programs": (f"{PROGRAMS}::test_the_terminal_of_another_program_is_out_of_reach",),
+    "planted code": (
+        f"{CODE}::test_without_a_sandbox_each_of_them_is_written",
+        f"{CODE}::test_what_an_agent_writes_on_the_search_path_is_not_imported_in_the_middle_of_a_run",
+        f"{CODE}::test_the_command_line_imports_no_module_that_an_agent_made_or_changed",
+        f"{CODE}::test_a_file_in_the_current_folder_takes_the_place_of_no_library",
+        f"{CODE}::test_hooks_of_a_package_that_an_agent_may_have_made_are_not_loaded",
+    ),
     # --- children
     "subset rule: safe for children": (f"{GUARD}[subset rule: safe for children]",),
     "subset rule: the parent's own tools": (f"{GUARD}[subset rule: the parent's own tools]",),
     "children of one call": (f"{AGENT}[max_parallel_subagents]", f"{GUARD}[at most seven children of a call]"),
     "the parallel tool is off": (f"{AGENT}[allow_parallel_subagents]",),
     # --- budget
-    "each limit of the one budget": ("unit/agents/test_tree_budgets.py::test_with_room_the_same_tree_is_not_stopped",),
+    "each limit of the one budget": ("unit/engine/test_tree_budgets.py::test_with_room_the_same_tree_is_not_stopped",),
     "no overspending together": (
         "unit/decisions/test_trees.py::test_without_a_limit_the_same_check_finds_it_exceeded",
     ),
     "steps": (f"{AGENT}[max_steps]",),
     "context budget": (
         f"{AGENT}[budget_awareness]",
-        "unit/agents/test_budget_awareness.py::test_where_compaction_does_not_help_the_run_ends_with_a_result",
+        "unit/engine/test_budget_awareness.py::test_where_compaction_does_not_help_the_run_ends_with_a_result",
+    ),
+    "time in which the process was stopped": (
+        "crash/test_suspension.py::test_the_time_for_which_a_process_was_stopped_is_not_counted",
     ),
     "money": (f"{AGENT}[budget.usd]", f"{AGENT}[budget.unpriced_token_ceiling]"),
-    "windows of spending": ("unit/service/test_spending.py::test_without_the_window_the_same_run_spends_all_of_it",),
+    "windows of spending": (
+        "unit/service/commands/test_spend_windows.py::test_without_the_window_the_same_run_spends_all_of_it",
+    ),
     # --- what stays apart
     "the planner's conversation stays its own": (
         f"{WAYS}::test_nothing_the_planner_said_called_or_saw_is_in_the_executors_messages_or_in_the_plan",
+    ),
+    # --- providers
+    "reasoning goes to its own server": (
+        "unit/providers/openai_chat/test_reasoning_runs.py"
+        "::test_inversion_without_an_owner_reasoning_would_go_to_anybody",
+    ),
+    "a call that its provider refused is not run": (
+        "unit/providers/openai_chat/test_reasoning_runs.py"
+        "::test_inversion_the_same_call_runs_where_the_provider_did_not_refuse_it",
+    ),
+    "the end of the log": (
+        f"{ANCHOR}::test_inversion_without_the_anchor_the_same_flipped_bit_rewinds_the_log_without_a_word",
+        f"{ANCHOR}::test_inversion_without_a_key_that_forger_is_not_found",
+    ),
+    "an older program adds nothing to a store that was updated": (
+        "unit/store/sqlite/test_older_rows.py::test_no_program_of_an_older_version_adds_rows_of_the_old_form",
+        "unit/store/sqlite/test_older_rows.py::"
+        "test_inversion_without_the_lock_rows_of_the_old_form_get_into_a_stream_that_went_on",
+    ),
+    "the store is still there": (
+        "unit/service/test_lost_stores.py::test_inversion_where_nobody_looks_the_effect_happens_and_its_intent_is_in_no_store",
+    ),
+    "owners that may be alive": (
+        f"{STOPPED}::test_inversion_taken_for_dead_the_probe_is_believed_and_the_effect_happens_twice",
+        f"{STOPPED}::test_inversion_without_asking_for_the_lease_the_woken_owner_changes_what_its_successor_wrote",
+        "unit/store/sqlite/test_forks.py::test_inversion_a_child_that_keeps_the_lock_makes_its_dead_parent_look_alive",
+    ),
+    "a message is run by its own caller": (
+        "contract/store/test_claims.py::test_inversion_without_a_reservation_the_turn_is_anybodys_who_asks_first",
+    ),
+    "a thread has one owner": (
+        "unit/store/sqlite/test_opening.py::test_a_lease_by_agent_becomes_one_for_each_thread_in_which_something_is_open",
+        "unit/service/commands/test_turns.py::test_inversion_a_thread_whose_lease_nobody_minds_is_run_by_two_at_once",
     ),
     "an effect is not repeated": (
         "crash/test_controls.py::test_without_the_intent_the_kills_find_effects_that_are_lost_and_repeated",
@@ -102,14 +230,14 @@ THE_LOOP: dict[str, tuple[str, ...]] = {
     "locks": (
         f"{LOOP}[tool.requires_exclusive_lock]",
         f"{DELEGATION}::test_two_calls_with_one_lock_never_overlap_whatever_level_they_are_of[False]",
-        "unit/mediation/test_locks.py::test_without_its_locks_they_run_together",
+        "unit/gate/test_locks.py::test_without_its_locks_they_run_together",
     ),
     "width": (
         f"{LOOP}[MAX_PARALLEL_PER_TURN]",
         f"{DELEGATION}::test_the_whole_tree_shares_one_number_of_slots_and_waiting_for_a_child_takes_none[8]",
     ),
     "sibling isolation: a failure": (
-        "unit/agents/test_interrupts.py::test_a_tool_says_what_its_failure_does_to_the_calls_beside_it[cancel_siblings]",
+        "unit/engine/test_interrupts.py::test_a_tool_says_what_its_failure_does_to_the_calls_beside_it[cancel_siblings]",
     ),
     "sibling isolation: notes": (f"{GUARD}[sibling isolation: notes]",),
     # --- children
@@ -138,8 +266,29 @@ THE_LOOP: dict[str, tuple[str, ...]] = {
     "an answer to what was asked": (f"{LOOP}[result.request_id]", f"{LOOP}[result.ok]"),
     "a client's tools in an editor alone": (f"{GUARD}[a client's tools in an editor alone]",),
     "a context that cannot be read": (f"{LOOP}[media_generation.mode]", f"{LOOP}[chat_context.kind]"),
-    "secrets in previews": (
-        "unit/decisions/views/test_tree.py::test_without_learning_the_secrets_the_echo_would_be_shown",
+    "secrets in previews": ("unit/views/test_tree.py::test_without_learning_the_secrets_the_echo_would_be_shown",),
+    # --- around commands
+    "planting in repositories": (
+        "hostile/test_repositories.py::test_git_runs_nothing_that_a_command_planted_in_a_nested_repository[bubblewrap-hook]",
+        "hostile/test_repositories.py::test_a_repository_that_a_command_made_runs_nothing[bubblewrap-a repository]",
+        "hostile/test_repositories.py::test_hooks_that_are_files_of_the_project_are_held_and_come_from_remotes_only[bubblewrap]",
+    ),
+    "history is not lost": ("hostile/test_repositories.py::test_no_command_loses_history[bubblewrap-removed]",),
+    "other processes' limits": (
+        "hostile/test_neighbours.py::test_limits_and_priorities_of_other_processes_stay_as_they_are",
+    ),
+    "setuid files": (
+        "hostile/test_neighbours.py::test_no_file_that_runs_as_its_owner_is_left_in_the_workspace[bubblewrap-chmod]",
+    ),
+    "IPC objects": ("hostile/test_neighbours.py::test_system_v_objects_are_the_commands_own_or_refused",),
+    "shared memory": (
+        "hostile/test_neighbours.py::test_memory_that_no_process_has_for_itself_counts[bubblewrap-memfd]",
+    ),
+    "growth": (
+        "hostile/test_neighbours.py::test_the_folders_that_may_be_written_do_not_grow_without_end[bubblewrap-files]",
+    ),
+    "sockets in files": (
+        "hostile/test_neighbours.py::test_programs_that_listen_at_a_file_outside_are_not_reached[none]",
     ),
 }
 """The checks of the loop: what may be called, what runs together, children, budgets, workflows, clients."""
@@ -193,6 +342,6 @@ def test_each_check_of_the_loop_has_an_inversion_that_is_run(collected: set[str]
 
 def test_a_check_without_one_is_named(collected: set[str]) -> None:
     """The inversion of the list itself."""
-    for tests in ((), ("unit/agents/test_delegation.py::test_nobody_wrote",), (f"{LOOP}[MAX_NOTHING]",)):
+    for tests in ((), ("unit/engine/test_delegation.py::test_nobody_wrote",), (f"{LOOP}[MAX_NOTHING]",)):
         with pytest.raises(AssertionError, match="not collected"):
             turned_round({"some check": tests}, collected)

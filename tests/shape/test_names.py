@@ -103,3 +103,66 @@ def test_names_help_texts_and_docs_do_not_say_callback(root: Path) -> None:
 def test_the_search_for_the_word_finds_names_arguments_and_help() -> None:
     sample = "def on(callback_url):\n    'posts to a Callback'\n    app.callback()\n    kind = 'callback_event'\n"
     assert {word for word in words_of(sample) if unwanted(word)} == {"posts to a Callback", "callback_url"}
+
+
+STAND_TWICE = {"AnswerRejected", "Asked", "Fold", "Stop", "TurnContext", "Waiting", "Workspace"}
+"""Names of classes that stand in two modules. This list only shrinks."""
+PARTICIPLES = {
+    "Admitted", "Anchored", "Asked", "Bounded", "Cancelled", "Contended", "Counted", "Cut",
+    "Delegating", "Ending", "Executed", "Fenced", "Folded", "Found", "Given", "Happened",
+    "Held", "Inherited", "Kept", "Known", "Living", "Passed", "Pending", "Prepared", "Reading",
+    "Recorded", "Refusing", "Retrieved", "Routed", "Said", "Settled", "Skipped", "Stored", "Titled",
+    "Unrecognised", "Waiting",
+}  # fmt: skip
+"""Classes that say what was done and not what they are. This list only shrinks."""
+NOUNS_IN_ING = {"Binding", "Pricing", "Spending", "Thinking"}
+PARTICIPLE = re.compile(
+    r"[A-Z][a-z]+(ed|ing)|Cut|Found|Given|Held|Kept|Known|Lost|Said|Seen|Shown|Spent|Split|Taken|Told|Written"
+)
+MODULE_PARTICIPLE = re.compile(r"(\w+_)?[a-z]+(ing|ed)")
+MODULES_IN_ING = {
+    "approval_binding", "context_editing", "encoding", "mapping", "planning", "pricing",
+    "recording", "routing", "spending", "staging", "steering",
+}  # fmt: skip
+"""Modules that end in -ing. This list only shrinks."""
+
+
+def classes(root: Path) -> list[str]:
+    """The names of all classes that others may import, once for each place where they stand."""
+    trees = [ast.parse(path.read_text()) for path in sources(root)]
+    return [
+        node.name
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+
+
+def test_a_class_has_a_name_of_its_own(root: Path) -> None:
+    found = classes(root)
+    assert {name for name in found if found.count(name) > 1} == STAND_TWICE
+
+
+def test_a_class_is_a_noun(root: Path) -> None:
+    assert {name for name in classes(root) if PARTICIPLE.fullmatch(name)} - NOUNS_IN_ING == PARTICIPLES
+
+
+def test_a_module_is_a_noun(root: Path) -> None:
+    stems = {path.stem for path in sources(root) if not path.stem.startswith("_")}
+    assert {stem for stem in stems if MODULE_PARTICIPLE.fullmatch(stem)} == MODULES_IN_ING
+
+
+def test_words_that_say_what_was_done_are_found() -> None:
+    assert all(PARTICIPLE.fullmatch(name) for name in ("Given", "Said", "Recorded", "Waiting"))
+    assert not any(PARTICIPLE.fullmatch(name) for name in ("RecordedFact", "Level", "ModelAttempt"))
+
+
+def glossary(root: Path) -> list[str]:
+    lines = (root / "docs/explain/glossary.md").read_text().splitlines()
+    return [line.split("|")[1].strip() for line in lines if line.startswith("| ") and not line.startswith("| word ")]
+
+
+def test_the_glossary_has_each_word_once(root: Path) -> None:
+    words = glossary(root)
+    assert len(words) == len(set(words)) and 40 <= len(words) <= 60
+    assert {"agent", "thread", "turn", "round", "level", "message", "fact", "glimpse", "effect", "intent"} <= set(words)

@@ -25,23 +25,23 @@ def test_tools_are_begun_at_one_door(root: Path) -> None:
         "def go(tool, ctx):\n    return tool.start(ctx=ctx, arguments={})",
         "def go(call, tool):\n    return gate.Dispatch(call, tool)",
         "def go(dispatch):\n    return RunningCall(dispatch, None, None)",
-        "from wakeful.tools.running import begin",
+        "from wakeful.tools.call_runner import begin",
         "def go(executor, call):\n    return in_its_place(executor.execute, call)",
     ],
 )
 def test_a_second_door_is_found(tmp_path: Path, offence: str) -> None:
     """The inversion: each way round the gate, in a module of its own."""
-    for package in ("mediation", "agents", "tools", "surfaces/loop", "service"):
+    for package in ("gate", "engine", "tools", "hosts/loop", "service"):
         (tmp_path / "src" / "wakeful" / package).mkdir(parents=True)
     package = tmp_path / "src" / "wakeful"
-    (package / "mediation/running.py").write_text("def launch(dispatch, ctx):\n    dispatch.tool.start(ctx, {})\n")
-    (package / "mediation/mediator.py").write_text("Dispatch()\n")
-    (package / "agents/calls.py").write_text("RunningCall()\n")
+    (package / "gate/running_call.py").write_text("def launch(dispatch, ctx):\n    dispatch.tool.start(ctx, {})\n")
+    (package / "gate/passage.py").write_text("Dispatch()\n")
+    (package / "engine/calls.py").write_text("RunningCall()\n")
     (package / "tools/function.py").write_text(
-        "from wakeful.tools.running import begin\n\nclass Tool:\n    def invoke(self, c, a):\n"
+        "from wakeful.tools.call_runner import begin\n\nclass Tool:\n    def invoke(self, c, a):\n"
         "        self.start(c, a)\n"
     )
-    (package / "surfaces/loop/execution.py").write_text("ask(executor.execute)\n")
+    (package / "hosts/loop/execution.py").write_text("ask(executor.execute)\n")
     (package / "service/quiet.py").write_text("thread.start()\nfor hunk in hunks:\n    assert hunk.start < 3\n")
     check_one_door(tmp_path)
     (package / "service/loud.py").write_text(offence)

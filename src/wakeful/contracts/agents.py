@@ -5,8 +5,10 @@ from typing import Any
 
 from wakeful.contracts.budgets import SpendWindow
 from wakeful.contracts.controls import CompactionPolicy
+from wakeful.contracts.model_settings import ModelSettings, provider_of, stored_settings
 from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.prompts import PromptBlock
+from wakeful.contracts.setting_names import EXTRAS
 from wakeful.contracts.skills import SkillEntry
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import Value
@@ -18,6 +20,8 @@ class TurnConfig(Value):
 
     agent_name: str
     model_ref: str
+    model_owner: str | None = None
+    """The server of the model, where an address in code says more than its name; see `owner`."""
     fallbacks: tuple[str, ...] = ()
     instructions: str = ""
     """The whole system prompt, as it was worked out when the turn began."""
@@ -27,6 +31,7 @@ class TurnConfig(Value):
     """What the model may open: the catalogue of the turn."""
     tools: tuple[ToolDeclaration, ...] = ()
     settings: dict[str, Any] = {}
+    """As they were written down; `model_settings` is what they mean."""
     output_schema: dict[str, Any] | None = None
     policy: GatePolicy = GatePolicy()
     """What the owner says about calls, and the standing answers there were when the turn was taken up."""
@@ -64,6 +69,15 @@ class TurnConfig(Value):
     context_window: int | None = None
     """How many tokens the model can be shown; None where nobody knows."""
 
+    @property
+    def owner(self) -> str:
+        """Whose the model is: what was written for one server is not sent to another that goes by the same name."""
+        return self.model_owner or provider_of(self.model_ref)
+
+    @cached_property
+    def model_settings(self) -> ModelSettings:
+        return stored_settings(self.settings)
+
     @cached_property
     def prompt_tokens(self) -> int:
         """About how long everything before the conversation is."""
@@ -81,10 +95,23 @@ class TurnConfig(Value):
         """The same with some fields given anew. Blocks go with the prompt they are of."""
         if "instructions" in changes:
             changes.setdefault("prompt_blocks", ())
+        if changes.get("model_ref", self.model_ref) != self.model_ref:
+            changes.setdefault("model_owner", None)
         copy = self.model_copy(update=changes)
         for worked_out in ("_by_name", "prompt_tokens"):
             copy.__dict__.pop(worked_out, None)
+        if "settings" in changes:
+            copy.__dict__.pop("model_settings", None)
         return copy
+
+    def settings_below(self, model_ref: str | None = None) -> dict[str, Any]:
+        """Settings for levels below this one, asked of its own model or of another.
+
+        Which tools have to be called is said of its own conversation. What was written for one provider stays there.
+        """
+        elsewhere = model_ref is not None and provider_of(model_ref) != self.owner
+        kept_here = ("tool_choice", *EXTRAS) if elsewhere else ("tool_choice",)
+        return {name: value for name, value in self.settings.items() if name not in kept_here}
 
     def changes_from(self, before: "TurnConfig") -> tuple[str, ...]:
         """What differs, in words a person reads."""

@@ -10,6 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.values import Value
 
+RUNTIME = "runtime"
+"""Who resolves an approval that expired: nobody decided it."""
+
 ApprovalState: TypeAlias = Literal["pending", "approved", "rejected", "timed_out"]
 DEFAULT_EXPIRY_SECONDS = 24 * 3600.0
 
@@ -19,13 +22,13 @@ class Approval(Value):
 
     approval_id: str
     kind: Literal["approval", "question"] = "approval"
-    run_id: str
+    turn_id: str
     run_kind: Literal["agent", "workflow"] = "agent"
     agent_id: str
     agent: str = ""
     thread: str = ""
-    tool_call_id: str | None = None
-    tool_name: str | None = None
+    call_id: str
+    tool: str
     arguments: dict[str, Any] = {}
     """What would be run, secrets redacted."""
     arguments_sha256: str
@@ -35,36 +38,24 @@ class Approval(Value):
     """What would hold it while it runs."""
     prompt: str
     """What the person is asked."""
-    why: str = ""
+    reason: str = ""
     """Why the gate asks."""
     choices: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
     """What may be done about it."""
     approvers: tuple[str, ...] = ()
     status: ApprovalState = "pending"
-    created_at: float
+    requested_at: float
     expires_at: float
-    resolved_at: float | None = None
-    resolver: str | None = None
-    reason: str | None = None
+    decided_at: float | None = None
+    decided_by: str | None = None
+    note: str | None = None
     """The words of whoever decided."""
     decision: str | None = None
 
     @property
     def id(self) -> str:
         return self.approval_id
-
-    @property
-    def tool(self) -> str:
-        return self.tool_name or ""
-
-    @property
-    def turn_id(self) -> str:
-        return self.run_id
-
-    @property
-    def call_id(self) -> str | None:
-        return self.tool_call_id
 
     @property
     def expires(self) -> datetime:

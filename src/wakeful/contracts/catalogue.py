@@ -54,8 +54,14 @@ class Capabilities(Value):
     forced_tool_choice: bool
     images: bool
     files: bool
+    audio: bool
     structured_output: bool
     reasoning: bool
+    think_tags: bool = False
+    effort: bool = False
+    """Is told how hard to think in a word."""
+    thinking_off: bool = False
+    """Can be told not to think."""
     sampling: tuple[str, ...]
     context_window: int | None = None
     """Tokens; None is not known."""

@@ -32,6 +32,9 @@ class Text(Value):
     def __init__(self, text: str = "", **data: Any) -> None:
         super().__init__(**{"text": text, **data})
 
+    # Reading stored values does not go through it: a text is what most of a log is made of.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
 
 class _Binary(Value):
     media_type: str

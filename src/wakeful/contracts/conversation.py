@@ -24,6 +24,8 @@ class CallPart(Value):
     """Where the arguments are, when they are too large to stand here."""
     raw_arguments: str | None = None
     """What the model wrote, kept only when it could not be parsed."""
+    refused: str | None = None
+    """Why the provider refused the call; such a call has no arguments and is never run."""
     opaque: dict[str, Any] = {}
     """What the provider wants back with this call, untouched."""
 

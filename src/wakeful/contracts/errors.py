@@ -1,43 +1,6 @@
 """One tree of errors, grouped by who must act.
 
-WakefulError
-├── ForTheModel            caught by the loop and told to the model
-│   ├── ToolRetry              a tool asks the model to try differently
-│   ├── ToolReported           a tool's host says in its own words that the call failed
-│   └── OutcomeUnknown         a tool cannot say whether its effect happened
-├── ForThePerson           the run waits for somebody
-│   ├── NotCompleted           the answer was read from a run that has none
-│   ├── AgentMissing           a turn needs an agent that was not supplied
-│   └── ToolMissing            a turn needs a tool that was not supplied
-├── ForTheCaller           fix the request
-│   ├── NotBuiltYet            the parameter exists and nothing keeps it yet
-│   ├── InvalidValue           a value from outside does not keep its contract
-│   ├── KeyReused              the key belongs to another prompt or agent
-│   ├── DepsMissing            tools need deps and none were given
-│   ├── TurnNotFound, CallNotFound, ApprovalNotFound, RequestNotFound
-│   ├── TurnOver               the turn has ended, and what was asked of it cannot be done
-│   ├── WorkflowNotFound, WorkflowNameTaken
-│   ├── InvalidWorkflow        a graph that does not hold together
-│   ├── NotEntitled            somebody else has to decide this
-│   ├── UnknownProvider, UnknownTool, MalformedScript, InvalidConfig
-│   │   └── KeyMissing             a provider's key is not there
-│   └── StoreProblem           the store cannot be used as it is
-│       ├── StoreLocked            another process holds it
-│       ├── AgentBusy              another process runs this agent
-│       ├── StoreDamaged           stored bytes are not what was written
-│       │   └── TurnUnreadable         what a turn rests on beside the log is gone
-│       ├── StoreFull              the disk is full
-│       └── StoreTooNew            a newer wakeful wrote it
-├── ModelFailure           an attempt at a provider was lost; retried, sent elsewhere or given up
-│   └── ResponseGone           the provider does not have the answer that was left with it
-└── Ours                   a bug, or a guard against one
-    ├── Fenced                 this owner was replaced and may not write
-    ├── RestRefused            something arrived that the turn has not seen
-    │   ├── AlreadyDecided         what is decided here was decided before
-    │   ├── WindowFull             a spend window has no room for what is to be held back
-    │   └── AlreadyNoticed         that a window is nearly used up was said before
-    ├── EventRefused           an event that may not be written
-    └── ReplayDiverged         the log and the decisions disagree
+`wakeful.errors` draws the tree and exports what a program may catch.
 """
 
 from typing import TYPE_CHECKING
@@ -139,8 +102,16 @@ class KeyReused(ForTheCaller):
     """The same key with another prompt or another agent."""
 
 
+class InvalidRequest(ForTheCaller):
+    """An option of this run could have no effect as it stands."""
+
+
 class DepsMissing(ForTheCaller):
     """The agent's tools need deps."""
+
+
+class WrongDeps(ForTheCaller):
+    """The deps of this run are not what the agent's `deps_type` says."""
 
 
 class TurnNotFound(ForTheCaller):
@@ -197,6 +168,11 @@ class MalformedScript(ForTheCaller):
     """A scripted model's file or list is not a script."""
 
 
+class ModuleRefused(ForTheCaller, ImportError):
+    """A module whose file an agent may have written since it began. Also an ImportError: code for which the module is
+    optional goes on without it."""
+
+
 class InvalidConfig(ForTheCaller):
     """An agent's configuration does not hold together."""
 
@@ -216,7 +192,7 @@ class StoreLocked(StoreProblem):
 
 
 class AgentBusy(StoreProblem):
-    """Another live process owns this agent, or the turn runs in this one already (`here`)."""
+    """Another live process owns the thread, or the turn runs in this one already (`here`)."""
 
     def __init__(self, message: str, hint: str = "", *, here: bool = False) -> None:
         super().__init__(message, hint)
@@ -232,12 +208,20 @@ class StoreDamaged(StoreProblem):
         self.sequence = sequence
 
 
+class StoreRewound(StoreDamaged):
+    """The database is behind its anchor: events that were on disk are not there any more."""
+
+
 class TurnUnreadable(StoreDamaged):
     """The log of a turn is whole, and what it refers to (its configuration, a history) cannot be read."""
 
 
 class StoreFull(StoreProblem):
     """There is no room to write; nothing that was acknowledged is lost."""
+
+
+class StoreReadOnly(StoreProblem):
+    """The file system or its permissions allow reading and no writing."""
 
 
 class StoreTooNew(StoreProblem):
@@ -259,6 +243,7 @@ class ModelFailure(WakefulError):
         usage: "TokenUsage | None" = None,
         diagnostics: "TransportDiagnostics | None" = None,
         limits: "tuple[ProviderLimit, ...]" = (),
+        refused_call: str | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -272,6 +257,8 @@ class ModelFailure(WakefulError):
         self.diagnostics = diagnostics
         self.limits = limits
         """What the provider said about its limits, when it refused for one."""
+        self.refused_call = refused_call
+        """What the model wrote, when the provider refused it as a tool call: the model's mistake, not the request's."""
 
 
 class ResponseGone(ModelFailure):

@@ -27,7 +27,6 @@ Stage: TypeAlias = Literal["connect", "send", "headers", "body", "decode", "cras
 """Where an attempt was lost; `crash` is our own process dying while it waited."""
 Disposition: TypeAlias = Literal["retry", "fallback", "abort"]
 StopReason: TypeAlias = Literal["end", "tool_calls", "length", "refusal", "content_filter", "pause", "other"]
-ToolChoice: TypeAlias = Literal["auto", "none", "required"]
 
 RETRYABLE: frozenset[FailureKind] = frozenset(
     {

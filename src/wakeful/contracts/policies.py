@@ -32,7 +32,7 @@ class ToolPolicy(Value):
     """Where `workspace_write` reaches; None: nowhere."""
     allowed_mcp_servers: tuple[str, ...] = ()
     """By name, each one named by the owner."""
-    unconfined: Decision = "allow"
+    unconfined: Decision = "ask"
     """What becomes of a command that nothing can confine here. It is shown as `not_enforced` in any case."""
 
     @field_serializer("classes", "ask", when_used="always")
@@ -111,13 +111,21 @@ class ProvenancePolicy(Value):
     external_evidence: Decision = "ask"
     """A call with effects in a turn that derives from external evidence."""
     all_three: Literal["ask", "deny"] = "ask"
-    """Untrusted input, private data, and a change of state or outward traffic, in one turn."""
+    """Untrusted input, private data, and a change of state or outward traffic, in one turn, with an argument that is
+    not the owner's."""
+    derived: Literal["ask", "deny"] = "ask"
+    """A call that changes something outside the workspace, in a turn with untrusted input, with an argument that is not
+    the owner's."""
 
 
 class GatePolicy(Value):
-    """All an owner says about calls, as one value; its hash names it in the log."""
+    """All an owner says about calls, as one value; its hash names it in the log.
+
+    Rules, `hitl_tools` and provenance add to the default policy. Giving `tools` replaces the default's classes.
+    """
 
     tools: ToolPolicy = ToolPolicy()
+    """Left out of an agent's policy: the default of its surface and profile. An agent says once what it loses by it."""
     rules: tuple[Rule, ...] = ()
     hitl_tools: tuple[str, ...] = ()
     """Names or patterns of tools that never run without a person."""

@@ -65,6 +65,27 @@ class RuntimeToolRequest(Value):
     def is_pending(self) -> bool:
         return self.status == PENDING
 
+    @property
+    def tool(self) -> str:
+        return self.tool_name
+
+    @property
+    def call_id(self) -> str:
+        return self.tool_call_id
+
+    @property
+    def turn_id(self) -> str:
+        return self.run_id
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return self.parameters
+
+    def named(self) -> dict[str, Any]:
+        """As JSON for a client, under the names that approvals and calls have, too."""
+        names = {name: getattr(self, name) for name in ("tool", "call_id", "turn_id", "arguments")}
+        return {**self.model_dump(mode="json"), **names}
+
     def settled(self, status: RequestStatus) -> "RuntimeToolRequest":
         """The same request at its end."""
         return self.model_copy(update={"status": status})

@@ -22,6 +22,8 @@ class SkillEntry(Value):
     """Its folder, by absolute path."""
     entrypoint_path: str
     """Its `SKILL.md`, by absolute path."""
+    digest: str = ""
+    """Of its `SKILL.md`, as it was found."""
 
 
 class ActiveSkill(Value):

@@ -37,6 +37,8 @@ class CatalogEntry(Value):
     is_concurrency_safe: bool = False
     is_destructive: bool = True
     interrupt_behavior: Literal["cancel", "block"] = "block"
+    declares_nothing: bool = False
+    """It acts, and says nothing of what it reads: whether that is private, and whether anybody may have written it."""
 
     @model_validator(mode="after")
     def _sandboxed_says_by_what(self) -> "CatalogEntry":
@@ -53,6 +55,11 @@ class ToolCatalog(Value):
     reason: str = "turn_started"
     """Why this one was made: the turn began, a server came back, a rule was added ..."""
     resolved_for: Literal["turn", "query"] = "turn"
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """Tools that read and act and declare nothing: what they return can make an agent act unasked."""
+        return tuple(entry.tool_name for entry in self.entries if entry.declares_nothing)
 
     @property
     def offered(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 A live tool (a Python function) is elsewhere; these values travel, are stored, and name no code.
 """
 
+import re
 from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.values import Value
@@ -84,6 +85,11 @@ class ToolDeclaration(Value):
     changes_state: bool | None = None
     """None: follows from the effect (everything but pure changes state)."""
     leaves_machine: bool = False
+    untrusted: bool | None = None
+    """Anybody may have written what it returns. None: follows from where it runs (what leaves the machine or runs
+    elsewhere is untrusted)."""
+    content: tuple[str, ...] = ()
+    """Parameters that hold free text, by dotted path: where their words come from is not compared."""
     external: bool = False
     """The tool runs outside this process; its schema came from elsewhere."""
     child_safe: bool = True
@@ -149,11 +155,18 @@ class ToolDeclaration(Value):
             "reads_private": self.reads_private or declared.reads_private,
             "changes_state": not (self.is_read_only and declared.is_read_only),
             "leaves_machine": self.leaves_machine or declared.leaves_machine,
+            "untrusted": _stricter(self.untrusted, declared.untrusted),
+            "content": tuple(name for name in self.content if name in declared.content),
             "locks": tuple(dict.fromkeys((*declared.locks, *self.locks))),
             "effect": max(self.effect, declared.effect, key=BY_DANGER.index),
             "sensitive_parameters": tuple(dict.fromkeys((*declared.sensitive_parameters, *self.sensitive_parameters))),
         }
         return self.model_copy(update=stricter)
+
+
+def _stricter(one: bool | None, other: bool | None) -> bool | None:
+    """Yes if either says so; no if both do; else it follows from where the tool runs."""
+    return True if True in (one, other) else None if None in (one, other) else False
 
 
 class ToolError(Value):
@@ -200,3 +213,9 @@ class Principal(Value):
 
     id: str
     claims: dict[str, str] = {}
+
+
+def provider_safe_name(name: str) -> str:
+    """A name every provider accepts: `client/search-docs` as `client__search__docs`."""
+    safe = re.sub(r"[^A-Za-z0-9_]+", "__", name).strip("_")
+    return safe if safe[:1].isalpha() else f"tool_{safe}"

@@ -25,6 +25,9 @@ APPROVAL_REF = "wakeful/ask_person"
 AGENT_CALL = "agent/"
 """Before an agent's name in the name of the call that runs it: a tool may have the same one."""
 
+EDITOR_TOOLS: frozenset[str] = frozenset({"build_workflow"})
+"""Offered only where a workflow editor is open."""
+
 NodeKind: TypeAlias = Literal["tool", "agent", "approval"]
 NodeStatus: TypeAlias = Literal["succeeded", "failed", "skipped", "cancelled"]
 RunStatus: TypeAlias = Literal["succeeded", "failed", "cancelled"]

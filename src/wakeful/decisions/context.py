@@ -5,11 +5,15 @@ The frame is the same for every request of a turn, whatever rounds came before: 
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 
 from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
 from wakeful.contracts.frames import PromptContentBlock, ProviderPromptCache, ProviderPromptFrame
 from wakeful.contracts.prompts import BLOCK_SEPARATOR
-from wakeful.decisions.prompting import STABILITY, cut
+from wakeful.decisions.compaction import advisory
+from wakeful.decisions.prompt import STABILITY, cut
 
 
 def frame_of(config: TurnConfig, agent_id: str, log_position: int, section: str = "") -> ProviderPromptFrame:
@@ -62,3 +66,24 @@ def prompt_cache_key(config: TurnConfig) -> str:
         sort_keys=True,
     )
     return "wk-" + hashlib.sha256(surface.encode()).hexdigest()[:32]
+
+
+def advised(
+    items: Sequence[UserItem | AssistantItem | ToolItem], first: int, used: Mapping[int, int], window: int
+) -> list[UserItem | AssistantItem | ToolItem]:
+    """The items from place `first` on, as the model is shown them."""
+    shown: list[UserItem | AssistantItem | ToolItem] = []
+    for place, item in enumerate(items, first):
+        words = [Text(advisory(used[place], window))] if place in used else []
+        if isinstance(item, AssistantItem):
+            shown.append(item)
+            if words and not item.calls:
+                shown.append(UserItem(parts=tuple(words), origin="runtime"))
+        elif isinstance(item, ToolItem) and words:
+            before = place - 1
+            if before in used and (place == first or isinstance(items[before - first], AssistantItem)):
+                words.insert(0, Text(advisory(used[before], window)))
+            shown.append(item.model_copy(update={"parts": (*item.parts, *words)}))
+        else:
+            shown.append(item)
+    return shown

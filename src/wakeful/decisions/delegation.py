@@ -16,7 +16,7 @@ from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events import SubagentCompleted, SubagentStarted
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.levels import Call, ChildEnd, Level
-from wakeful.decisions.prompting import level_prompt
+from wakeful.decisions.prompt import level_prompt
 from wakeful.decisions.runtime_answers import (
     DELEGATING,
     FINISH,
@@ -165,7 +165,13 @@ def child_config(parent: TurnConfig, started: SubagentStarted, limits: Limits) -
         structured=started.output_schema is not None,
         system_prompt=started.system_prompt,
     )
-    return parent.changed(instructions=prompt.text, prompt_blocks=prompt.blocks, tools=tools, output_schema=None)
+    return parent.changed(
+        instructions=prompt.text,
+        prompt_blocks=prompt.blocks,
+        tools=tools,
+        settings=parent.settings_below(),
+        output_schema=None,
+    )
 
 
 # --- how it ends ----------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ class CallSeen:
 
 
 @dataclass(slots=True, frozen=True)
-class Repeated:
+class Repetition:
     """The same thing, time and again."""
 
     tool_name: str
@@ -46,7 +46,7 @@ class Repeated:
 
 
 @dataclass(slots=True, frozen=True)
-class RepeatedFailure(Repeated):
+class RepeatedFailure(Repetition):
     """The same call failed in the same way, time and again."""
 
     error_code: str
@@ -73,11 +73,11 @@ class SpinDetector:
         return replace(self, count=self.count + 1 if identity == self.last else 1, last=identity, seen=call)
 
     @property
-    def repeated(self) -> Repeated | None:
+    def repeated(self) -> Repetition | None:
         """What has been repeated as often as is one too often."""
         if self.seen is None or self.count < self.threshold:
             return None
-        return Repeated(*_names(self.seen), self.count, self.threshold)
+        return Repetition(*_names(self.seen), self.count, self.threshold)
 
 
 @dataclass(slots=True, frozen=True)

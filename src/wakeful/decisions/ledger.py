@@ -16,6 +16,7 @@ from wakeful.decisions.levels import Asked
 from wakeful.decisions.spend_windows import costs_nothing
 
 UNPRICED: Final = "a model whose price nobody knows"
+KEPT_FOR_ANSWER: Final = "what is left is kept for the final answer"
 
 
 class Passed(NamedTuple):
@@ -38,7 +39,7 @@ class Reservation(NamedTuple):
 
 
 @dataclass(slots=True)
-class Ledger:
+class TurnLedger:
     """What a turn has spent, all its levels together."""
 
     model_calls: int = 0
@@ -62,6 +63,10 @@ class Ledger:
     def tool_called(self, name: str) -> None:
         self.tool_calls += 1
         self.by_tool[name] = self.by_tool.get(name, 0) + 1
+
+    def calls_of(self, name: str) -> int:
+        """Calls of the tool of that name; a bare name means the last part of a name, wherever the tool comes from."""
+        return sum(made for tool, made in self.by_tool.items() if tool == name or tool.endswith(f"/{name}"))
 
     def hold(self, asked: Asked, event: ModelRequested) -> None:
         """A request is about to be sent: what it may take is not there for others."""
@@ -184,7 +189,19 @@ class Ledger:
         return Passed("cost", ceiling, tokens, "tokens of a model whose price nobody knows")
 
 
-def left_of(ledger: Ledger, limits: Limits, seconds: float) -> BudgetLeft:
+def affordable(left: Decimal, short: Decimal, whole: Decimal, shortest: int, most: int) -> int:
+    """As many tokens of output as the money is enough for, between a short answer and the longest there can be.
+
+    `short` and `whole` are what requests with these two would cost.
+    """
+    if left >= whole or most <= shortest:
+        return most
+    if left <= short:
+        return shortest
+    return shortest + int((left - short) / (whole - short) * (most - shortest))
+
+
+def left_of(ledger: TurnLedger, limits: Limits, seconds: float) -> BudgetLeft:
     """What is left for whoever looks, after so many seconds of work."""
 
     def less(limit: int | None, used: int) -> int | None:
@@ -201,5 +218,5 @@ def left_of(ledger: Ledger, limits: Limits, seconds: float) -> BudgetLeft:
         output_tokens=less(limits.output_tokens, out_of),
         usd=None if limits.usd is None else str(max(Decimal(0), Decimal(limits.usd) - spent)),
         subtasks=less(limits.subtasks, ledger.subtasks),
-        per_tool={name: max(0, most - ledger.by_tool.get(name, 0)) for name, most in limits.per_tool.items()},
+        per_tool={name: max(0, most - ledger.calls_of(name)) for name, most in limits.per_tool.items()},
     )

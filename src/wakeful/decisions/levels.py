@@ -2,7 +2,7 @@
 
 A turn is a tree of levels. The root is the turn's own (`decisions.state.TurnState`); below it are children that calls
 made, and phases of the runtime's: a planner, a summary. All are the same thing one level down. Here is what a level
-holds; what facts do to it is in `decisions.evolving`.
+holds; what facts do to it is in `decisions.evolve`.
 """
 
 from dataclasses import dataclass, field
@@ -28,6 +28,7 @@ from wakeful.contracts.models import ProviderAttemptRecord, TokenUsage
 from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.tools import Effect
 from wakeful.decisions.guards import IdenticalFailureTracker, SpinDetector
+from wakeful.decisions.prompt_size import Measure
 
 Phase: TypeAlias = Literal[
     "new", "ready", "asking", "lost", "acting", "closing", "apart", "answered", "suspended", "ended"
@@ -224,6 +225,8 @@ class Level:
     config: TurnConfig | None = None
     items: list[UserItem | AssistantItem | ToolItem] = field(default_factory=list)
     """The conversation; the root's holds earlier turns of the thread, too."""
+    measure: Measure = field(default_factory=Measure, compare=False, repr=False)
+    """How long they are, as far as anybody asked."""
     compactions: int = 0
     """How often its beginning was folded into a summary: what was built on the items has to be built again."""
     known_tokens: int = 0
@@ -304,3 +307,20 @@ class Level:
     def open_calls(self) -> list[Call]:
         """Calls of the round that have no answer yet, in model order."""
         return [call for call in self.batch[self.front :] if call.answer is None]
+
+
+def unsatisfied(level: Level, why: str) -> tuple[str, str, dict[str, Any]]:
+    """A child that had to end with a fitting payload, and did not."""
+    tries = len(level.finish_errors)
+    return (
+        "schema_not_satisfied",
+        f"the subtask ended without a result that fits its schema: {why}",
+        {"attempts": tries, "last_errors": level.finish_errors[-3:]},
+    )
+
+
+def too_many_rounds(level: Level, most: int) -> tuple[str, str, dict[str, Any]]:
+    """A child that used up its rounds."""
+    if level.output_schema is not None:
+        return unsatisfied(level, f"finish_subtask was not called in {most} rounds")
+    return "iteration_limit", f"the subtask did not end within {most} rounds", {"limit": most}

@@ -1,7 +1,7 @@
 """What answers and lost attempts say about a provider's limits, as facts beside them; and what those facts still mean.
 
 An attempt that was refused for a limit has its fact. An answer has one only when little is left of a limit: an account
-that is well supplied adds nothing to the log, and one that stays low is told of once (`agents.low_limits`). What a
+that is well supplied adds nothing to the log, and one that stays low is told of once (`engine.low_limits`). What a
 provider said is believed until the time it named, or, of a refusal, until the model has answered; without a time it
 says nothing about later turns.
 """

@@ -20,7 +20,7 @@ _ABSENT: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
+class AssembledParameters:
     """A call's final parameters."""
 
     arguments: dict[str, Any]
@@ -36,7 +36,7 @@ class Assembled:
 
 def assemble(
     plan: ParameterPlan, model_arguments: Mapping[str, Any], contexts: Mapping[str, Mapping[str, Any] | None]
-) -> Assembled:
+) -> AssembledParameters:
     """The parameters of one call. `contexts` are by source (`contracts.bindings.SOURCES`)."""
     errors: list[str] = []
     defaults = _usable(plan.defaults)
@@ -56,7 +56,7 @@ def assemble(
             arguments.pop(name, None)
         else:
             arguments[name] = value
-    return Assembled(
+    return AssembledParameters(
         arguments,
         plan.sensitive,
         missing_parameters(plan.required, arguments),

@@ -21,7 +21,8 @@ INSTRUCTIONS = (
     "depends on it, change nothing, and answer with a short numbered list: one step a line, in the order they are to "
     "be done, each saying what is done and how one sees that it worked."
 )
-_STEP = re.compile(r"^\s*(?:\d+[.)]|[-*•])\s+(.*\S)\s*$")
+_STEP = re.compile(r"(?:\d+[.)]|[-*•])\s++(.+)")
+"""Of a line without space around it."""
 
 
 def planner_config(config: TurnConfig) -> TurnConfig:
@@ -31,6 +32,7 @@ def planner_config(config: TurnConfig) -> TurnConfig:
         model_ref=config.planning_model or config.model_ref,
         fallbacks=() if config.planning_model else config.fallbacks,
         tools=tuple(tool for tool in config.tools if tool.name not in DELEGATING),
+        settings=config.settings_below(config.planning_model),
         output_schema=None,
     )
 
@@ -40,7 +42,7 @@ def read_plan(text: str, *, run_id: str, model_ref: str, at: float, tool_calls: 
     text = within(text.strip(), MAX_PLAN_BYTES)
     if not text:
         return None
-    found = [match.group(1) for line in text.splitlines() if (match := _STEP.match(line))]
+    found = [match.group(1) for line in text.splitlines() if (match := _STEP.match(line.strip()))]
     steps = found if 0 < len(found) <= MAX_PLAN_STEPS else [text]
     return PlanArtifact(
         run_id=run_id,

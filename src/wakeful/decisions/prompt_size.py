@@ -1,7 +1,7 @@
 """How many tokens a prompt may have, from its length alone. A guess on the safe side, for estimates only."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from wakeful.contracts.content import File, Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
@@ -31,6 +31,38 @@ def within(text: str, most: int) -> str:
 def characters(items: Iterable[UserItem | AssistantItem | ToolItem]) -> int:
     """What the items would be long, with everything that stands behind references."""
     return sum(_FRAME_CHARS + sum(map(_part, item.parts)) for item in items)
+
+
+class Measure:
+    """How long a conversation is, and which of its items stand behind references. What was looked at is not again."""
+
+    __slots__ = ("characters", "items", "referring")
+
+    def __init__(self) -> None:
+        self.items = 0
+        """How many were looked at."""
+        self.characters = 0
+        self.referring: list[int] = []
+        """Places of items with something behind a reference."""
+
+    def of(self, items: Sequence[UserItem | AssistantItem | ToolItem]) -> "Measure":
+        """With what is new in a conversation that only grew since."""
+        for place in range(self.items, len(items)):
+            item = items[place]
+            self.characters += _FRAME_CHARS + sum(map(_part, item.parts))
+            if refers(item):
+                self.referring.append(place)
+        self.items = len(items)
+        return self
+
+
+def refers(item: UserItem | AssistantItem | ToolItem) -> bool:
+    """Does anything in this item stand behind a reference?"""
+    for part in item.parts:  # a plain loop: this is asked of every item of every round
+        ref = part.arguments_ref if isinstance(part, CallPart) else getattr(part, "ref", None)
+        if ref is not None:
+            return True
+    return False
 
 
 def _part(part: Text | Image | File | Thinking | CallPart) -> int:

@@ -6,7 +6,7 @@ what may be done about it:
     model.requested          lost, at stage `crash`; asked again, and not one of the provider's attempts
     model.response.accepted  the answer is asked for by its id; nothing is sent again
     pure, keyed              run again, same call, same key
-    probeable                its probe is asked
+    probeable                its probe is asked; not where the owner before may still be alive: then as irreversible
     irreversible             closed: nobody knows whether it happened
     any call, 3rd time       closed in the same way: it keeps killing the process
 """
@@ -46,7 +46,7 @@ class Rerun:
 
 
 @dataclass(slots=True, frozen=True)
-class Probe:
+class ProbeStep:
     """Ask the tool what happened."""
 
     call_id: str
@@ -57,13 +57,17 @@ class CloseUnknown:
     """Nobody can say; the model and the operator are told so."""
 
     call_id: str
-    why: Literal["interrupted", "crash_loop"]
+    why: Literal["interrupted", "crash_loop", "late_owner"]
 
 
-Settlement: TypeAlias = LoseAttempt | Reattach | Rerun | Probe | CloseUnknown
+Settlement: TypeAlias = LoseAttempt | Reattach | Rerun | ProbeStep | CloseUnknown
 
 
-def resume_cause(state: TurnState) -> Literal["recovery", "supplied", "decision", "window"]:
+ResumeCause: TypeAlias = Literal["recovery", "supplied", "decision", "window", "closing"]
+"""As `turn.resumed` has it."""
+
+
+def resume_cause(state: TurnState) -> ResumeCause:
     """Why a turn goes on: it was cut off, somebody supplied what it lacked or decided, or there is money again."""
     suspended = state.suspended_for
     if state.phase != "suspended" or suspended is None:
@@ -73,9 +77,15 @@ def resume_cause(state: TurnState) -> Literal["recovery", "supplied", "decision"
     return "supplied" if suspended.reason in ("tool_missing", "agent_missing") else "decision"
 
 
-def settle(state: TurnState) -> list[Settlement]:
-    """One settlement for everything that was open when the process ended."""
-    return [each for level in (state, *state.levels.values()) for each in _settle_level(level)]
+def settle(state: TurnState, *, from_late_owner: bool = False) -> list[Settlement]:
+    """One settlement for everything that was open when the process ended.
+
+    An owner that was only late may wake up and do what its probe says it did not.
+    """
+    settled = [each for level in (state, *state.levels.values()) for each in _settle_level(level)]
+    if not from_late_owner:
+        return settled
+    return [CloseUnknown(each.call_id, "late_owner") if isinstance(each, ProbeStep) else each for each in settled]
 
 
 def unknown_among(settlements: Iterable[Settlement]) -> list[CloseUnknown]:
@@ -99,5 +109,5 @@ def _settle_call(call: Call) -> Settlement:
     if call.effect in ("pure", "keyed"):
         return Rerun(call.call_id, call.dispatches + 1)
     if call.effect == "probeable":
-        return Probe(call.call_id)
+        return ProbeStep(call.call_id)
     return CloseUnknown(call.call_id, "interrupted")

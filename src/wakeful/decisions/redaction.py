@@ -7,7 +7,6 @@ known to be a secret by its value is hidden by `decisions.secret_values`.
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -25,11 +24,12 @@ from wakeful.contracts.sensitive_names import (
     verdict,
 )
 from wakeful.contracts.tools import ToolDeclaration
+from wakeful.decisions.linear_patterns import PatternRefused, found_by
 from wakeful.decisions.secret_values import SecretValues
 
 __all__ = [
     "REDACTED",
-    "Declared",
+    "SensitiveFields",
     "call_envelope",
     "declared_by",
     "is_sensitive",
@@ -43,17 +43,17 @@ __all__ = [
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
-class Declared(NamedTuple):
+class SensitiveFields(NamedTuple):
     """What a declaration calls sensitive: dotted paths, and the schema when it carries flags."""
 
     paths: tuple[tuple[str, ...], ...] = ()
     schema: dict[str, Any] | None = None
 
 
-NOTHING_DECLARED = Declared()
+NOTHING_DECLARED = SensitiveFields()
 
 
-def redact(value: Any, declared: Declared = NOTHING_DECLARED) -> Any:
+def redact(value: Any, declared: SensitiveFields = NOTHING_DECLARED) -> Any:
     """A copy in which every secret is `[redacted]`, in objects and lists at every depth."""
     if declared is NOTHING_DECLARED or declared == NOTHING_DECLARED:
         return hide_by_name(value, 0)
@@ -97,25 +97,25 @@ def _by_declaration(
 
 # --- what a declaration says ---------------------------------------------------------------------------------------
 
-_COMPILED: dict[int, tuple[dict[str, Any], tuple[str, ...], Declared]] = {}
+_COMPILED: dict[int, tuple[dict[str, Any], tuple[str, ...], SensitiveFields]] = {}
 """By the schema's identity; the schema is kept beside it, so that its id cannot be taken by another."""
 
 
-def declared_by(declaration: ToolDeclaration | None) -> Declared:
+def declared_by(declaration: ToolDeclaration | None) -> SensitiveFields:
     """What a tool's declaration calls sensitive."""
     if declaration is None:
         return NOTHING_DECLARED
     return _declared(declaration.input_schema, declaration.sensitive_parameters)
 
 
-def _declared(schema: dict[str, Any], sensitive_parameters: tuple[str, ...]) -> Declared:
+def _declared(schema: dict[str, Any], sensitive_parameters: tuple[str, ...]) -> SensitiveFields:
     if not schema and not sensitive_parameters:
         return NOTHING_DECLARED
     known = _COMPILED.get(id(schema))
     if known is None or known[1] != sensitive_parameters:
         paths = tuple(tuple(path.split(".")) for path in sensitive_parameters if path)
         flagged = schema if _has_flags(schema) else None
-        declared = Declared(paths, flagged) if paths or flagged is not None else NOTHING_DECLARED
+        declared = SensitiveFields(paths, flagged) if paths or flagged is not None else NOTHING_DECLARED
         if len(_COMPILED) >= 4096:
             _COMPILED.clear()
         known = _COMPILED[id(schema)] = (schema, sensitive_parameters, declared)
@@ -172,8 +172,8 @@ def _of_property(schemas: tuple[dict[str, Any], ...], key: Any) -> tuple[Any, ..
 
 def _matches(pattern: str, key: Any) -> bool:
     try:
-        return re.search(pattern, str(key)) is not None
-    except re.error:  # a schema in another dialect: better to hide too much
+        return found_by(pattern)(str(key))
+    except PatternRefused:  # better to hide too much
         return True
 
 

@@ -24,6 +24,7 @@ from wakeful.contracts.events import (
     CompactionStarted,
     ContinuationDecided,
     CostEstimated,
+    FilesTainted,
     HookCompleted,
     HookFailed,
     HookStarted,
@@ -52,24 +53,24 @@ from wakeful.contracts.events import (
     TurnInterruptApplied,
     TurnResumed,
     TurnSuspended,
+    TurnTimeSkipped,
     WarningIssued,
     WorkflowNodeResolved,
 )
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.spending import WindowPassed
 from wakeful.contracts.tools import BY_DANGER
+from wakeful.contracts.workflows import EDITOR_TOOLS
+from wakeful.decisions.compaction_outcome import settled_fold
 from wakeful.decisions.delegation import Refusal, child_of, jobs_of
 from wakeful.decisions.differences import Difference, compared, spelled, words
-from wakeful.decisions.ending import ending
-from wakeful.decisions.evolving.one_fact import evolve
-from wakeful.decisions.folding import settled_fold
+from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.ledger import UNPRICED
 from wakeful.decisions.levels import Call, Level
-from wakeful.decisions.policy.toolbelt import EDITOR_TOOLS
 from wakeful.decisions.recovery import (
     CloseUnknown,
     LoseAttempt,
-    Probe,
+    ProbeStep,
     Reattach,
     Rerun,
     Settlement,
@@ -102,6 +103,7 @@ from wakeful.decisions.turn import (
     places_left,
     stopped_level,
 )
+from wakeful.decisions.turn_end import ending
 
 Gate: TypeAlias = Callable[[TurnState, Call, Literal["parallel", "serial"], tuple[Said, ...]], Sequence[AnyEvent]]
 """The events with which a call is let through, asked about or refused, given what code outside the log said."""
@@ -153,15 +155,25 @@ class Replay:
         if difference is not None:
             self.divergence = Divergence(recorded.event_id, fact.event.kind, *difference)
 
+    def same_page(self, recorded: Recorded, stored: str, recomputed: str) -> None:
+        """A page of the conversation is what the thread's earlier turns make of it."""
+        if self.divergence is not None:
+            return
+        kind = recorded.fact.event.kind
+        if stored != recomputed:
+            self.divergence = Divergence(recorded.event_id, kind, f"the page {stored}", f"the page {recomputed}")
+        else:
+            self.checked[kind] = self.checked.get(kind, 0) + 1
+
     # --- one fact ---------------------------------------------------------------------------------------------------
 
     def _check(self, fact: Fact) -> Difference | None:
         event = fact.event
-        if isinstance(event, SandboxApplied):
-            return None  # what this machine can hold a call to is not in the log
+        if isinstance(event, SandboxApplied | FilesTainted):
+            return None  # what this machine can hold a call to, and what is in its files, is not in the log
         if self._admission:
             return self._rest_of_admission(fact)
-        if self._settlements and not isinstance(event, TurnConfigChanged | ToolCatalogResolved):
+        if self._settlements and not isinstance(event, TurnConfigChanged | ToolCatalogResolved | TurnTimeSkipped):
             return self._settled(fact, self._settlements.pop(0))
         match event:
             case ModelRequested():
@@ -274,7 +286,11 @@ class Replay:
         wanted = AskModel(fact.step or 0, event.candidate, event.attempt, level=fact.level, final=event.final)
 
         def is_it(step: Step) -> bool:
-            if not isinstance(step, AskModel) or replace(step, backoff=NO_BACKOFF) != wanted:
+            if not isinstance(step, AskModel):
+                return False
+            # What the next request would cost is outside the log: the money may be enough for one more.
+            final = step.final or (event.final and fact.level is None and self._keeps_money())
+            if replace(step, backoff=NO_BACKOFF, final=final) != wanted:
                 return False
             return self._shown(wanted) == event.items
 
@@ -291,6 +307,9 @@ class Replay:
         if ref is not None and spelled(ref) != spelled(event.model_ref):
             return Difference(f"ask {event.model_ref}", f"ask {ref}")
         return self._same(fact)
+
+    def _keeps_money(self) -> bool:
+        return self.state.limits.usd is not None and self.state.limits.final_answer_reserve
 
     def _shown(self, step: AskModel) -> int:
         """How many items the next request shows the model: a request takes along the notes there are."""
@@ -459,12 +478,10 @@ class Replay:
             return None  # what it wrote is too long for the log, and is not read here
         expected = settled_fold(self.state, level, writer, step)
         if isinstance(expected, CompactionCompleted) and isinstance(event, CompactionCompleted):
-            same = (expected.cut, expected.summary, expected.preserved_artifact_refs, expected.window) == (
-                event.cut,
-                event.summary,
-                event.preserved_artifact_refs,
-                event.window,
-            )
+            if event.summary_form != expected.summary_form:
+                return None if event.cut == expected.cut else Difference("a summary", "another cut")
+            held = ("cut", "pinned", "summary", "preserved_artifact_refs", "window")
+            same = all(getattr(expected, name) == getattr(event, name) for name in held)
             return None if same else Difference("a summary", "another summary")
         return None if expected.kind == event.kind else Difference(event.kind, expected.kind)
 
@@ -545,19 +562,19 @@ class Replay:
         if event.reason in ("approval_required", "runtime_tool_pending", "paused", "budget_window"):
             self._decided = []
             return self._one_of(fact, Suspend(event.reason, event.waiting_for))
-        needed = sorted({self._tool_of(each) for each in settle(self.state) if isinstance(each, Rerun | Probe)})
+        needed = sorted({self._tool_of(each) for each in settle(self.state) if isinstance(each, Rerun | ProbeStep)})
         self._decided = []
         if set(event.waiting_for) <= set(needed):
             return None
         return Difference(f"wait for {', '.join(event.waiting_for)}", f"only {', '.join(needed) or 'nothing'} is open")
 
-    def _tool_of(self, settlement: Rerun | Probe) -> str:
+    def _tool_of(self, settlement: Rerun | ProbeStep) -> str:
         return self.state.calls[settlement.call_id].part.name
 
     def _resumed(self, event: TurnResumed) -> Difference | None:
         self._see_all()  # whoever takes a turn up reads all of it first
         cause = resume_cause(self.state)
-        settlements = settle(self.state)
+        settlements = settle(self.state, from_late_owner=event.taken_from == "late")
         closing = unknown_among(settlements) if cause == "recovery" and event.cause == "closing" else []
         if event.cause != cause and not closing:
             return Difference(f"resumed: {event.cause}", f"resumed: {cause}")
@@ -577,7 +594,7 @@ class Replay:
             there = (settlement.level, asked.step, asked.candidate, asked.attempt)
             return Difference(f"lose {here}", f"lose {there}") if here != there else self._same(fact)
         wanted: Settlement = settlement
-        if isinstance(settlement, Probe):  # asking the probe begins like a repeat
+        if isinstance(settlement, ProbeStep):  # asking the probe begins like a repeat
             wanted = Rerun(settlement.call_id, self.state.calls[settlement.call_id].dispatches + 1)
         if written != wanted:
             return Difference(str(written) if written else f"{fact.event.kind} {fact.call_id or ''}", str(settlement))
@@ -606,7 +623,7 @@ def _settlement(fact: Fact) -> Settlement | None:
             return Rerun(call_id, event.attempt)
         case ToolFailed(effects="unknown", status="interrupted"):
             reason = (event.tool_error.details or {}).get("reason")
-            return CloseUnknown(call_id, "crash_loop" if reason == "crash_loop" else "interrupted")
+            return CloseUnknown(call_id, reason if reason in ("crash_loop", "late_owner") else "interrupted")
     return None
 
 

@@ -37,10 +37,17 @@ def dispose(
     if kind in ("cancelled", "context_length_exceeded"):
         return "abort"  # nobody waits any more; or the conversation itself is too long, wherever it is sent
     may_retry = retryable if retryable is not None else kind in RETRYABLE
-    too_long = retry_after_ms is not None and retry_after_ms > LONGEST_RETRY_AFTER_MS
-    if may_retry and not too_long and attempt < MAX_ATTEMPTS:
+    if may_retry and too_long(retry_after_ms) is None and attempt < MAX_ATTEMPTS:
         return "retry"
     return "fallback" if more_candidates else "abort"
+
+
+def too_long(retry_after_ms: int | None) -> str | None:
+    """Why a provider's Retry-After is not waited for, in words; None when it is, or when it gave none."""
+    if retry_after_ms is None or retry_after_ms <= LONGEST_RETRY_AFTER_MS:
+        return None
+    asked, longest = retry_after_ms / 1000, LONGEST_RETRY_AFTER_MS / 1000
+    return f"it asks to wait {asked:,.0f} s before the next attempt, which is longer than the {longest:.0f} s allowed"
 
 
 def backoff(attempt: int, retry_after_ms: int | None) -> Backoff:

@@ -10,9 +10,9 @@ same, as long as its wait is one that a retry would honour: a wait is better tha
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from wakeful.contracts.content import Image
+from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events import (
     ExcludedModel,
@@ -25,22 +25,14 @@ from wakeful.contracts.events import (
     RoutingSingleCandidate,
 )
 from wakeful.contracts.events.routing import ExclusionReason, RoutingMode
+from wakeful.contracts.setting_names import Capability
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.retries import LONGEST_RETRY_AFTER_MS
 
 RoutingFact: TypeAlias = RoutingCandidatesResolved | RoutingSingleCandidate | RoutingDecided | RoutingNotPossible
 Source: TypeAlias = Literal["user", "agent_config", "host_policy", "runtime"]
 """Who named the model: whoever asked for the run, the agent, or nobody."""
-CAPABILITIES = (
-    "tools",
-    "parallel_tool_calls",
-    "forced_tool_choice",
-    "vision",
-    "files",
-    "structured_output",
-    "reasoning",
-    "streaming",
-)
+CAPABILITIES: tuple[str, ...] = get_args(Capability)
 """Every word a requirement may have."""
 NEED_TOOLS = frozenset({"build_workflow", "finish_subtask"})
 """Tools whose call is the answer itself: a model that cannot call them cannot answer."""
@@ -89,7 +81,7 @@ class Requirements(NamedTuple):
     """Capabilities that the caller can do without, said beforehand."""
 
 
-class Money(NamedTuple):
+class MoneyLeft(NamedTuple):
     """What the turn may spend, and has spent."""
 
     limit: Decimal | None = None
@@ -114,21 +106,35 @@ def requirements(
     """The capabilities that a turn cannot do without, in the order of `CAPABILITIES`.
 
     Tools are one only where something needs them: a model without tools still answers, in words. A structured answer is
-    none: it is checked here, whoever gives it. Neither are documents: a model that takes none is told their names.
+    none: it is checked here, whoever gives it. Neither are files of text: they are read to any model.
     """
     needed = set(require)
     if not NEED_TOOLS.isdisjoint(tool_names):
         needed.add("tools")
-    if any(isinstance(part, Image) for item in messages for part in item.parts):
-        needed.add("vision")
+    needed.update(word for part in attachments(messages) if (word := _needed_by(part)) is not None)
     return tuple(name for name in CAPABILITIES if name in needed) if needed else ()
+
+
+def attachments(messages: Iterable[UserItem]) -> list[Image | File]:
+    """What the messages of a turn hold beside text."""
+    return [part for item in messages for part in item.parts if not isinstance(part, Text)]
+
+
+def _needed_by(part: Image | File) -> str | None:
+    """The capability that an attachment needs, as far as its media type says."""
+    family = part.media_type.partition("/")[0].lower()
+    if isinstance(part, Image) or family == "image":
+        return "vision"
+    if family == "audio":
+        return "audio"
+    return "files" if family == "video" or part.media_type.lower() == "application/pdf" else None
 
 
 def route(
     routing_id: str,
     models: Sequence[ModelFacts],
     needs: Requirements,
-    money: Money,
+    money: MoneyLeft,
     now_ms: int,
     *,
     source: Source = "agent_config",
@@ -179,7 +185,7 @@ def route(
     return Route(tuple(places), (resolved, *single, decided))
 
 
-def limit_state(limit: KnownLimit | None, money: Money, now_ms: int) -> LimitState:
+def limit_state(limit: KnownLimit | None, money: MoneyLeft, now_ms: int) -> LimitState:
     """Money and the provider's limits at this moment."""
     state = limit.state if limit is not None else None
     return _limit_state(
@@ -191,7 +197,7 @@ def limit_state(limit: KnownLimit | None, money: Money, now_ms: int) -> LimitSta
     )
 
 
-def moved_limits(lost: ModelFailed, money: Money) -> LimitState:
+def moved_limits(lost: ModelFailed, money: MoneyLeft) -> LimitState:
     """The same when a lost attempt ends a candidate: what it said, and what the turn has spent."""
     return _limit_state(
         budget_limit=f"{money.limit:f}" if money.limit is not None else None,
@@ -222,7 +228,7 @@ def _lacks(model: ModelFacts, needs: Requirements) -> tuple[str, ...]:
     return tuple(name for name in needs.capabilities if name not in model.capabilities)
 
 
-def _against(model: ModelFacts, needs: Requirements, money: Money, now_ms: int) -> ExcludedModel | None:
+def _against(model: ModelFacts, needs: Requirements, money: MoneyLeft, now_ms: int) -> ExcludedModel | None:
     """What speaks against asking it; the first reason that lasts, else one that passes."""
 
     def excluded(reason: ExclusionReason, detail: str) -> ExcludedModel:

@@ -12,11 +12,15 @@ from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import ActionRequired, ActionResolved, AssistantRecorded, HistoryImported, ToolStarted
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.redaction import declared_by, redact
+from wakeful.decisions.secret_shapes import hide_shapes, hide_shapes_in
 from wakeful.decisions.secret_values import SecretValues, hidden_texts
 
 
 class RunSecrets(SecretValues):
-    """The secrets of one run. `take` it every fact before that fact, or a later one, is shown."""
+    """The secrets of one run. `take` it every fact before that fact, or a later one, is shown.
+
+    What looks like a secret is hidden with them, in arguments, too.
+    """
 
     __slots__ = ("_given", "declarations")
 
@@ -26,6 +30,18 @@ class RunSecrets(SecretValues):
         """What the tools of the run declare, where that is known; a call's own facts say the same a little later."""
         self._given: dict[str, Mapping[str, Any]] = {}
         """Arguments of calls whose redacted form is not known yet."""
+
+    def hide(self, text: str) -> str:
+        return hide_shapes(super().hide(text))
+
+    def hide_keys(self, text: str) -> str:
+        return hide_shapes(super().hide_keys(text))
+
+    def hide_in(self, value: Any) -> Any:
+        return self.hidden_in(value)
+
+    def hide_keys_in(self, value: Any) -> Any:
+        return hide_shapes_in(super().hide_keys_in(value))
 
     def learn(self, facts: Iterable[Recorded], declarations: Mapping[str, ToolDeclaration] | None = None) -> None:
         """Learn from all of them at once."""

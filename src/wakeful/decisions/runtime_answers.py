@@ -7,6 +7,7 @@ be run, the loop does what is asked: makes a child, ends a level, reads and writ
 from typing import Any, Final
 
 from wakeful.contracts.tools import PermissionClass, ToolDeclaration
+from wakeful.decisions.answer_shapes import as_object
 
 RUN_SUBTASK: Final = "run_subtask"
 FINISH: Final = "finish_subtask"
@@ -110,11 +111,11 @@ def parallel_declaration(most: int) -> ToolDeclaration:
 
 
 def finish_declaration(schema: dict[str, Any]) -> ToolDeclaration:
-    """`finish_subtask`, for a child whose result has to fit this schema."""
+    """`finish_subtask`, for a child whose result has to fit this schema; one that is no object is its `result`."""
     return ToolDeclaration(
         name=FINISH,
         description="End this task with its result.",
-        input_schema=schema,
+        input_schema=as_object(schema),
         effect="pure",
         permission_class="subagent",
         runtime_owner="subagent",

@@ -75,7 +75,11 @@ class SecretValues:
 
     def hide_in(self, value: Any) -> Any:
         """A copy of JSON data without them, at every depth."""
-        return _hidden_in(value, self.hide, self.hide_keys, 0) if self else value
+        return self.hidden_in(value) if self else value
+
+    def hidden_in(self, value: Any) -> Any:
+        """The same, gone through in any case."""
+        return _hidden_in(value, self.hide, self.hide_keys, 0)
 
     def hide_keys_in(self, value: Any) -> Any:
         """The same for keys alone."""

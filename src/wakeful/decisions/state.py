@@ -2,11 +2,11 @@
 
 The state is the root level, and below it the levels that calls and the runtime made. What the whole tree shares (its
 limits, what it has spent, what it has seen, why it has to stop) is here once. What facts do to it is in
-`decisions.evolving`.
+`decisions.evolve`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -17,8 +17,9 @@ from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.contracts.spending import WindowPassed
-from wakeful.decisions.ledger import Ledger
+from wakeful.decisions.ledger import TurnLedger
 from wakeful.decisions.levels import Begun, Call, Level, Phase
+from wakeful.decisions.policy.owner_text import OwnerText
 from wakeful.decisions.policy.provenance import NOTHING_SEEN, Exposure
 
 
@@ -66,7 +67,7 @@ class TurnState(Level):
     chain: tuple[str, ...] = ()
     """The models that were decided on, in the order they are tried; empty in a log of before there was routing."""
     limits: Limits = AUTONOMOUS
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: TurnLedger = field(default_factory=TurnLedger)
     stop_rule: StopRule = "natural"
     structured: bool = False
     turn_index: int = 0
@@ -89,7 +90,11 @@ class TurnState(Level):
     derived_from: str = "operator_instruction"
     """The lowest authority among the turn's messages."""
     exposure: Exposure = NOTHING_SEEN
-    """What the conversation has seen: untrusted input, private data, acts."""
+    """What the conversation has seen: untrusted input, private data."""
+    owner_said: OwnerText = field(default_factory=OwnerText)
+    """What people said to it: messages with the operator's authority, and their answers."""
+    owner_files: OwnerText = field(default_factory=OwnerText)
+    """What it has read of the owner's files."""
     standing_rules: list[dict[str, Any]] = field(default_factory=list)
     """Rules that people added while deciding about calls of this turn."""
     revoked_rules: set[str] = field(default_factory=set)
@@ -176,7 +181,10 @@ def after(before: TurnState, configs: Mapping[str, TurnConfig]) -> TurnState:
     return TurnState(
         configs=configs,
         items=before.items,
-        exposure=replace(before.exposure, acted=""),
+        measure=before.measure,
+        exposure=before.exposure,
+        owner_said=before.owner_said,
+        owner_files=before.owner_files,
         heard=before.heard,
         references=before.references,
         conserved=before.conserved,

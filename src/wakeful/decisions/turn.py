@@ -18,8 +18,8 @@ from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.events import ActionRequired, LimitName, RuntimeToolRequested, StopCause
 from wakeful.contracts.events.context import CompactionTrigger
 from wakeful.decisions.compaction import context_tokens, cut_of, due, stop_words
-from wakeful.decisions.level_ends import too_many_rounds
-from wakeful.decisions.levels import Call, Level, Pending
+from wakeful.decisions.levels import Call, Level, Pending, too_many_rounds
+from wakeful.decisions.policy.patterns import bare
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
 from wakeful.decisions.spend_windows import window_words
 from wakeful.decisions.state import Stop, TurnState
@@ -349,6 +349,8 @@ def _lost(state: TurnState, level: Level, room: _Room) -> list[Step]:
     if asked is None or asked.failure is None:
         return []
     failure, at = asked.failure, level.id
+    if at is not None and level.stop_error is not None:
+        return [_ended(level, *level.stop_error)]
     if failure.stage == "crash":
         # Not one of the provider's attempts: the same one again.
         return _ask(state, level, room, AskModel(asked.step, asked.candidate, asked.attempt, level=at))
@@ -422,15 +424,16 @@ def _too_many_calls(state: TurnState, room: _Room, call: Call) -> HitLimit | Non
     limits, ledger = state.limits, state.ledger
     if room.calls is not None and room.calls <= 0:
         return HitLimit("tool_calls", limits.tool_calls or 0, ledger.tool_calls + 1)
-    name = call.part.name
-    own = limits.per_tool.get(name) if limits.per_tool else None
-    if own is None:
+    if not limits.per_tool:
         return None
-    made = ledger.by_tool.get(name, 0)
-    decided = room.tools.get(name, 0)
-    if made + decided >= own:
-        return HitLimit("tool_calls", own, made + 1, name)
-    room.tools[name] = decided + 1
+    name = call.part.name
+    own = [each for each in dict.fromkeys((name, bare(name))) if each in limits.per_tool]
+    for each in own:
+        made = ledger.calls_of(each)
+        if made + room.tools.get(each, 0) >= limits.per_tool[each]:
+            return HitLimit("tool_calls", limits.per_tool[each], made + 1, name)
+    for each in own:
+        room.tools[each] = room.tools.get(each, 0) + 1
     return None
 
 

@@ -1,9 +1,9 @@
 """Guidance that people leave in files for agents: `AGENTS.md`, and where there is none, a project's `CLAUDE.md`.
 
 Here lives finding and reading them. Not here: where they go in a prompt and what their word is worth
-(`decisions.prompting`, `decisions.prompt_words`).
+(`decisions.prompt`, `decisions.prompt_words`).
 """
 
-from wakeful.guidance.loading import GuidanceFile, LoadedGuidance, load_guidance
+from wakeful.guidance.guidance_files import GuidanceFile, LoadedGuidance, load_guidance
 
 __all__ = ["GuidanceFile", "LoadedGuidance", "load_guidance"]

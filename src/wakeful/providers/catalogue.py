@@ -25,11 +25,12 @@ from wakeful.contracts.models import RETRYABLE
 from wakeful.decisions import retries
 from wakeful.providers.endpoint_settings import provider_settings
 from wakeful.providers.endpoints import BUILT_IN, TRANSPORTS, Endpoint, endpoints, resolve, split
-from wakeful.providers.price_list import list_date, list_name
-from wakeful.providers.prices import Listed, price_of
+from wakeful.providers.price_list import list_date, list_name, model_names, price_of
+from wakeful.providers.prices import ListedPrice
 from wakeful.providers.profiles import UNKNOWN, ModelProfile, known_models, named_profile, profile_of
-from wakeful.providers.wire.redact import public_url
+from wakeful.providers.wire.redaction import public_url
 from wakeful.settings.owner_file import settings_path
+from wakeful.views.cost import LOCAL_LIST
 
 SCRIPTED = "scripted"
 RETRY = RetryPolicy(
@@ -76,8 +77,9 @@ def model_page(reference: str, environ: Mapping[str, str] | None = None) -> Mode
         return ModelPage(model=state, provider=_SCRIPTED_STATE)
     there, name = resolve(reference, environ=environ)
     page = ModelPage(model=_model(f"{there.name}:{name}", there.name, name, there), provider=_state(there, environ))
-    known = known_models(there.wire or "openai_chat")
-    if name in known or page.model.price is not None:
+    known = (*there.prices, *model_names(there.name))
+    priced = page.model.price is not None and page.model.price.price_list != LOCAL_LIST
+    if name in known or priced:
         return page
     near = get_close_matches(name, known, n=3, cutoff=0.6)
     return page.model_copy(update={"near": tuple(f"{there.name}:{each}" for each in near)})
@@ -169,7 +171,10 @@ def _profile_settings(there: Endpoint | InvalidConfig | None) -> Mapping[str, An
 
 def _model(ref: str, provider: str, name: str, there: Endpoint | InvalidConfig | None) -> ModelState:
     settings = _profile_settings(there)
-    price = price_of(ref, there.prices.get(name) if isinstance(there, Endpoint) else None)
+    own = there.price(name) if isinstance(there, Endpoint) else None
+    price = price_of(ref, own)
+    if price is not None and own is None and isinstance(there, Endpoint) and there.asked_at:
+        price = price.at(there.asked_at)
     return ModelState(
         ref=ref,
         provider=provider,
@@ -186,8 +191,12 @@ def _capabilities(profile: ModelProfile) -> Capabilities:
         forced_tool_choice=profile.forced_tool_choice,
         images=profile.images,
         files=profile.files,
+        audio=profile.audio,
         structured_output=profile.structured_output,
-        reasoning=profile.reasoning,
+        reasoning=bool(profile.reasoning),
+        think_tags=profile.think_tags,
+        effort=profile.effort,
+        thinking_off=profile.thinking_off,
         sampling=tuple(sorted(profile.sampling)),
         context_window=profile.context_window,
         max_output=profile.max_output,
@@ -195,7 +204,7 @@ def _capabilities(profile: ModelProfile) -> Capabilities:
     )
 
 
-def _listed(listed: Listed) -> ListPrice:
+def _listed(listed: ListedPrice) -> ListPrice:
     price = listed.price
     start, long = price.beyond[0] if price.beyond else (None, None)
     return ListPrice(

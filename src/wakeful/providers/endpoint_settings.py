@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.providers.prices import own_prices
-from wakeful.providers.wire.redact import public_url
+from wakeful.providers.wire.addresses import trimmed
+from wakeful.providers.wire.redaction import public_url
 from wakeful.settings.owner_file import owner_file
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -22,6 +23,7 @@ KNOWN = (
     "auth",
     "key_required",
     "api_version",
+    "dialect",
     "headers",
     "quirks",
     "profile",
@@ -81,8 +83,12 @@ def setting(name: str, value: Any, where: str) -> Any:
         return value
     if not isinstance(value, str):
         raise InvalidConfig(f"{where}: {name} is {value!r}", "Write a text in quotes.")
-    if name == "auth" and value not in ("bearer", "x-api-key", "none"):
-        raise InvalidConfig(f"{where}: auth is {value!r}", "Write bearer, x-api-key or none.")
+    if name == "auth" and value not in ("bearer", "x-api-key", "api-key", "none"):
+        raise InvalidConfig(f"{where}: auth is {value!r}", "Write bearer, x-api-key, api-key or none.")
+    if name == "dialect" and value not in ("openai", "compatible"):
+        raise InvalidConfig(
+            f"{where}: dialect is {value!r}", "Write openai for OpenAI's own API at any address, or compatible."
+        )
     return address(value, where) if name == "base_url" else value
 
 
@@ -95,4 +101,4 @@ def address(text: str, where: str) -> str:
         )
     if parts.username or parts.password:
         raise InvalidConfig(f"{where}: the address holds a user or a password", "Name a variable with key_env instead.")
-    return text.strip().rstrip("/")
+    return trimmed(text)

@@ -13,12 +13,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.errors import InvalidConfig, KeyMissing, UnknownProvider
 from wakeful.providers.endpoint_settings import address, provider_settings, setting, tables
-from wakeful.providers.prices import Listed
-from wakeful.providers.wire.redact import RequestHeaders, Secret, public_url
+from wakeful.providers.prices import LOCAL, ListedPrice
+from wakeful.providers.wire.addresses import has_in_query, is_loopback, joined, with_query
+from wakeful.providers.wire.redaction import RequestHeaders, Secret, public_url
 from wakeful.settings.owner_file import SETTINGS_FILE
 
 Wire: TypeAlias = Literal["openai_responses", "openai_chat", "anthropic"]
-Auth: TypeAlias = Literal["bearer", "x-api-key", "none"]
+Auth: TypeAlias = Literal["bearer", "x-api-key", "api-key", "none"]
+Speech: TypeAlias = Literal["openai", "compatible"]
 
 TRANSPORTS: dict[str, Wire] = {
     "openai_responses": "openai_responses",
@@ -26,9 +28,19 @@ TRANSPORTS: dict[str, Wire] = {
     "anthropic_messages": "anthropic",
 }
 """The names of the wire formats in settings."""
+IN_CODE = "base_url"
+"""The source of an address that the caller gave."""
+COMPATIBLE_NAME = "openai-compatible"
+"""What an endpoint is called of which only the address was given."""
+API_VERSION = "api-version"
 ANTHROPIC_FIRST = "2023-06-01"
 ANTHROPIC_BEARER = "2026-10-21"
 """From this version on the key is a bearer token, and sampling parameters are refused."""
+
+
+def provider_name(owner: str) -> str:
+    """The provider of an `Endpoint.owner`, wherever its address is."""
+    return owner.partition("@")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +56,16 @@ class Endpoint:
     auth: Auth = "bearer"
     key_required: bool = True
     api_version: str | None = None
+    """A header of Anthropic's API; for the others, `api-version` in the query, as Azure wants it."""
+    dialect: Speech = "compatible"
+    """Whose words it takes in OpenAI's formats: OpenAI's own, wherever the address leads, or what most servers take."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent with every request. Not shown: they may hold a token."""
     quirks: Mapping[str, Any] = field(default_factory=dict)
     """Where it differs from its wire format, in that format's own words."""
     profile: Mapping[str, Any] = field(default_factory=dict)
     """What is known better about its models' capabilities."""
-    prices: Mapping[str, Listed] = field(default_factory=dict)
+    prices: Mapping[str, ListedPrice] = field(default_factory=dict)
     """What the owner says its models cost, by their names."""
     source: str = "built in"
     """Where the address came from."""
@@ -62,6 +77,34 @@ class Endpoint:
     @property
     def host(self) -> str:
         return public_url(self.base_url).partition("//")[2].partition("/")[0]
+
+    @property
+    def owner(self) -> str:
+        """To whom reasoning belongs that came from here: its name, or, of an address in code, name and address."""
+        return f"{self.name}@{self.host}" if self.source == IN_CODE else self.name
+
+    @property
+    def is_local(self) -> bool:
+        """Its address is this machine's."""
+        return is_loopback(self.base_url)
+
+    @property
+    def asked_at(self) -> str:
+        """The server that answers in this provider's name, where that is another than the name says; else nothing."""
+        known = BUILT_IN.get(self.name)
+        own = known is None or not known.base_url or known.base_url == self.base_url
+        return self.host if not own or self.name == COMPATIBLE_NAME else ""
+
+    def url(self, path: str) -> str:
+        """Where requests go."""
+        found = joined(self.base_url, path)
+        if self.api_version and self.wire != "anthropic" and not has_in_query(found, API_VERSION):
+            found = with_query(found, [(API_VERSION, self.api_version)])
+        return found
+
+    def price(self, model: str) -> ListedPrice | None:
+        """What its owner says a model costs: in the file, or by running it; None leaves it to the seller's list."""
+        return self.prices.get(model) or (LOCAL if self.is_local else None)
 
     @property
     def refuses_sampling(self) -> bool:
@@ -92,8 +135,8 @@ class Endpoint:
             headers.setdefault("anthropic-version", self.api_version)
         if key is not None and self.auth == "bearer":
             headers.setdefault("authorization", f"Bearer {key.reveal()}")
-        elif key is not None and self.auth == "x-api-key":
-            headers.setdefault("x-api-key", key.reveal())
+        elif key is not None and self.auth in ("x-api-key", "api-key"):
+            headers.setdefault(self.auth, key.reveal())
         return headers
 
 
@@ -104,7 +147,7 @@ class Key(NamedTuple):
     variable: str | None
 
 
-class Resolved(NamedTuple):
+class ModelAddress(NamedTuple):
     """What `provider:model` stands for."""
 
     endpoint: Endpoint
@@ -118,7 +161,7 @@ def _compatible(name: str, base_url: str, key_env: str, **more: Any) -> Endpoint
 BUILT_IN: dict[str, Endpoint] = {
     endpoint.name: endpoint
     for endpoint in (
-        Endpoint("openai", "openai_responses", "https://api.openai.com/v1", ("OPENAI_API_KEY",)),
+        Endpoint("openai", "openai_responses", "https://api.openai.com/v1", ("OPENAI_API_KEY",), dialect="openai"),
         Endpoint(
             "anthropic",
             "anthropic_messages",
@@ -135,10 +178,22 @@ BUILT_IN: dict[str, Endpoint] = {
             "deepseek",
             "https://api.deepseek.com/v1",
             "DEEPSEEK_API_KEY",
-            quirks={"response_format": "json_object", "strict_field": False},
+            # In a tool loop it refuses a request in which an assistant message lacks its reasoning.
+            quirks={
+                "response_format": "json_object",
+                "strict_field": False,
+                "required": ["reasoning_content"],
+                "known_fields": ["user"],
+            },
         ),
         _compatible("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-        _compatible("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", quirks={"call_ids": "nine"}),
+        _compatible(
+            "mistral",
+            "https://api.mistral.ai/v1",
+            "MISTRAL_API_KEY",
+            quirks={"call_ids": "nine", "user_after_tool": False, "known_fields": ["metadata"]},
+        ),
+        _compatible("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
         _compatible("ollama", "http://127.0.0.1:11434/v1", "OLLAMA_API_KEY", key_required=False),
         _compatible("vllm", "http://127.0.0.1:8000/v1", "VLLM_API_KEY", key_required=False),
         _compatible("lmstudio", "http://127.0.0.1:1234/v1", "LMSTUDIO_API_KEY", key_required=False),
@@ -151,7 +206,7 @@ def resolve(
     *,
     environ: Mapping[str, str] | None = None,
     settings: Mapping[str, Any] | None = None,
-) -> Resolved:
+) -> ModelAddress:
     """The endpoint and the model of `provider:model` (or `provider/model`). Raises errors that say what to write."""
     provider, name = split(reference)
     found = endpoint(provider, environ=environ, settings=settings)
@@ -160,7 +215,7 @@ def resolve(
             f"{reference!r} names a provider and no model",
             f"Write provider:model, such as {provider}:{_example(provider)}",
         )
-    return Resolved(found, name)
+    return ModelAddress(found, name)
 
 
 def split(reference: str) -> tuple[str, str]:
@@ -219,13 +274,19 @@ def _with_settings(known: Endpoint, table: Mapping[str, Any], where: str) -> End
     for name, value in table.items():
         changed[name] = setting(name, value, where)
     version = changed.get("api_version", known.api_version)
+    if "dialect" in changed and TRANSPORTS.get(changed.get("transport", known.transport)) == "anthropic":
+        raise InvalidConfig(
+            f"{where}: dialect has no effect with this transport",
+            "It is about OpenAI's formats (openai_chat_completions, openai_responses): leave it out.",
+        )
     if "transport" in changed and "auth" not in changed and TRANSPORTS.get(changed["transport"]) != known.wire:
         changed["auth"] = "x-api-key" if TRANSPORTS.get(changed["transport"]) == "anthropic" else "bearer"
-    if "auth" not in changed and (changed.get("api_version") or "") >= ANTHROPIC_BEARER:
+    speaks_anthropic = TRANSPORTS.get(changed.get("transport", known.transport)) == "anthropic"
+    if "auth" not in changed and speaks_anthropic and (changed.get("api_version") or "") >= ANTHROPIC_BEARER:
         changed["auth"] = "bearer"
     if "key_env" in changed and "key_required" not in changed:
         changed["key_required"] = bool(changed["key_env"])  # who names a variable means it
-    if TRANSPORTS.get(changed.get("transport", known.transport)) == "anthropic" and not version:
+    if speaks_anthropic and not version:
         changed["api_version"] = ANTHROPIC_FIRST
     for name in ("headers", "quirks", "profile", "prices"):
         if name in changed:

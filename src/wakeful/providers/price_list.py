@@ -6,11 +6,11 @@ that a version of the package always says the same.
 """
 
 import threading
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from wakeful.providers.prices import Listed, Price
+from wakeful.providers.prices import LOCAL, SELLERS, ListedPrice, Price
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LIST = "genai-prices"
 DATED = {"0.2.1": date(2026, 10, 26)}
 """The newest day on which a version of the package says that a seller's list was looked at: it has no date itself."""
+USUAL_TIERS = frozenset({"", "default", "standard", "auto"})
+"""Service tiers that cost what the list says."""
 _KEYS = {
     "input": "input_mtok",
     "output": "output_mtok",
@@ -52,6 +54,17 @@ class _Lists:
             self._models[key] = seller.find_model(name.lower())
         return self._models[key]
 
+    def names(self, provider: str) -> tuple[str, ...]:
+        """Some entries of the list are the beginning of many names, `ft:gpt-4o` among them: those are no model."""
+        seller = self._snapshot.find_provider(None, provider, None)
+        now = datetime.now(UTC)
+        return tuple(
+            model.id
+            for model in seller.models
+            if not (model.deprecated or model.id.endswith("-") or model.id.startswith("ft:"))
+            and self.price(model.get_prices(now)) is not None
+        )
+
     def price(self, listed: "ModelPrice") -> Price | None:
         """As ours; made once, because the data stays as long as the process."""
         if id(listed) not in self._prices:
@@ -82,7 +95,21 @@ def load() -> None:
     _lists()
 
 
-def listed(provider: str, name: str, tier: str | None, when: datetime) -> Listed | None:
+def price_of(
+    model_ref: str, own: ListedPrice | None = None, *, tier: str | None = None, at: int = 0
+) -> ListedPrice | None:
+    """The price of `provider:model` for a service tier at a time (Unix microseconds); None when nobody knows it."""
+    usual = (tier or "") in USUAL_TIERS
+    if own is not None:
+        return own if usual or own is LOCAL else None
+    provider, _, name = model_ref.partition(":")
+    if provider not in SELLERS:
+        return None
+    when = datetime.fromtimestamp(at / 1_000_000, UTC) if at else datetime.now(UTC)
+    return listed(provider, name, None if usual else tier, when)
+
+
+def listed(provider: str, name: str, tier: str | None, when: datetime) -> ListedPrice | None:
     """The price of a seller's model at a time; None when it is not in the list, or not for this service tier."""
     lists = _lists()
     model = lists.model(provider, name)
@@ -95,13 +122,18 @@ def listed(provider: str, name: str, tier: str | None, when: datetime) -> Listed
         if not any(variant.when == context for variant in model.price_variants or ()):
             return None
         price = _converted(model.get_prices(when, context))
-    return None if price is None else Listed(price, lists.name, lists.as_of)
+    return None if price is None else ListedPrice(price, lists.name, lists.as_of)
 
 
 def context_window(provider: str, name: str) -> int | None:
     """The window that the list gives for a model; None when it gives none."""
     model = _lists().model(provider, name)
     return None if model is None else model.context_window
+
+
+def model_names(provider: str) -> tuple[str, ...]:
+    """The models that a seller lists by tokens in and out and has not withdrawn; nothing for one without a list."""
+    return _lists().names(provider) if provider in SELLERS else ()
 
 
 def list_name() -> str:

@@ -2,25 +2,24 @@
 
 Prices are US dollars for a million tokens. What the owner says wins: in code, then in the settings file; otherwise the
 seller's list counts, without discounts for batches or commitments. Only who sells a model has a price for it: the same
-model from another provider, or on one's own machine, has none unless its owner gives it one.
+model from another provider has none unless its owner gives it one. A server on this machine costs nothing (`local`).
 """
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.models import TokenUsage
+from wakeful.views.cost import LOCAL_LIST
 
 MILLION = Decimal(1_000_000)
-SELLERS = frozenset({"openai", "anthropic", "openrouter", "groq", "deepseek", "together", "mistral"})
+SELLERS = frozenset({"openai", "anthropic", "openrouter", "groq", "deepseek", "together", "mistral", "cerebras"})
 """The providers whose lists are read."""
 IN_CODE = "code"
 IN_SETTINGS = "settings"
 """What the lists of the owner are called."""
-USUAL_TIERS = frozenset({"", "default", "standard", "auto"})
-"""Service tiers that cost what the list says."""
 
 
 class Price(NamedTuple):
@@ -40,7 +39,7 @@ class Price(NamedTuple):
     """Above so many input tokens the whole request goes by another price; in order."""
 
 
-class Listed(NamedTuple):
+class ListedPrice(NamedTuple):
     """A price, and where it stands."""
 
     price: Price
@@ -48,12 +47,20 @@ class Listed(NamedTuple):
     as_of: date | None = None
     """The day of the list, where it is known."""
 
+    def at(self, server: str) -> "ListedPrice":
+        """The same price for what another server than the seller's answers."""
+        return self._replace(list_name=f"{self.list_name} via {server}")
 
-FREE = Listed(Price(Decimal(0), Decimal(0)), "free")
+
+FREE = ListedPrice(Price(Decimal(0), Decimal(0)), "free")
 """Of a model that is nobody's to sell: a script."""
 
 
-class Money(NamedTuple):
+LOCAL = ListedPrice(Price(Decimal(0), Decimal(0), audio_input=Decimal(0)), LOCAL_LIST)
+"""Of a model on a server of this machine, unless its owner says what it costs."""
+
+
+class Cost(NamedTuple):
     """An amount, and the list it was computed from."""
 
     amount: Decimal
@@ -65,24 +72,10 @@ class Money(NamedTuple):
         return f"{self.amount:f} {self.currency}"
 
 
-def price_of(model_ref: str, own: Listed | None = None, *, tier: str | None = None, at: int = 0) -> Listed | None:
-    """The price of `provider:model` for a service tier at a time (Unix microseconds); None when nobody knows it."""
-    usual = (tier or "") in USUAL_TIERS
-    if own is not None:
-        return own if usual else None
-    provider, _, name = model_ref.partition(":")
-    if provider not in SELLERS:
-        return None
-    from wakeful.providers import price_list  # its data comes with the first model that it may have
-
-    when = datetime.fromtimestamp(at / 1_000_000, UTC) if at else datetime.now(UTC)
-    return price_list.listed(provider, name, None if usual else tier, when)
-
-
-def cost(listed: Listed | None, usage: TokenUsage) -> Money | None:
+def cost(listed: ListedPrice | None, usage: TokenUsage) -> Cost | None:
     """What the tokens cost; None when nobody knows."""
     amount = None if listed is None else amount_of(listed.price, usage)
-    return None if listed is None or amount is None else Money(amount, listed.list_name, listed.as_of)
+    return None if listed is None or amount is None else Cost(amount, listed.list_name, listed.as_of)
 
 
 def amount_of(price: Price, usage: TokenUsage) -> Decimal | None:
@@ -109,21 +102,21 @@ def amount_of(price: Price, usage: TokenUsage) -> Decimal | None:
 _AMOUNTS = ("input", "output", "cached_input", "cache_write", "audio_input", "reasoning")
 
 
-def own_prices(table: object, where: str) -> dict[str, Listed]:
+def own_prices(table: object, where: str) -> dict[str, ListedPrice]:
     """`[providers.NAME.prices.MODEL]` tables, checked. Raises InvalidConfig with the place."""
     if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
         raise InvalidConfig(f"{where}: prices is no table", 'Write [providers.NAME.prices."MODEL"] above its lines.')
     return {str(model): _own_price(each, f"{where} prices.{model}") for model, each in table.items()}
 
 
-def price_in_code(table: object, where: str) -> Listed:
+def price_in_code(table: object, where: str) -> ListedPrice:
     """One such table, given in code."""
     if not isinstance(table, Mapping):
         raise InvalidConfig(f"{where} is {table!r}", 'Write {"input": "3", "output": "15"}.')
     return _own_price(table, where)._replace(list_name=IN_CODE)
 
 
-def _own_price(table: Mapping[str, Any], where: str) -> Listed:
+def _own_price(table: Mapping[str, Any], where: str) -> ListedPrice:
     for name in table:
         if name not in (*_AMOUNTS, "as_of"):
             from difflib import get_close_matches
@@ -137,7 +130,7 @@ def _own_price(table: Mapping[str, Any], where: str) -> Listed:
     if missing:
         raise InvalidConfig(f"{where}: {missing[0]} is missing", "Write both: dollars for a million tokens in and out.")
     amounts: dict[str, Any] = {name: _amount(table[name], f"{where}.{name}") for name in _AMOUNTS if name in table}
-    return Listed(Price(**amounts), IN_SETTINGS, _day(table["as_of"], where) if "as_of" in table else None)
+    return ListedPrice(Price(**amounts), IN_SETTINGS, _day(table["as_of"], where) if "as_of" in table else None)
 
 
 def _amount(value: Any, where: str) -> Decimal:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from wakeful.contracts.events import CostEstimated, CostRecorded
 from wakeful.contracts.models import TokenUsage
 from wakeful.ports import Model
-from wakeful.providers.prices import SELLERS, Listed, Money, cost, price_of
+from wakeful.providers import price_list
+from wakeful.providers.prices import LOCAL, SELLERS, Cost, ListedPrice, cost
 
 
 class ListPricing:
@@ -17,17 +18,15 @@ class ListPricing:
 
     async def ready(self, models: Sequence[Model]) -> None:
         """Load the list, off the event loop, when one of the models may be in it and nobody has needed it before."""
-        if any(model.ref.partition(":")[0] in SELLERS and _own(model) is None for model in models):
-            from wakeful.providers import price_list
-
-            if not price_list.is_loaded():
-                await asyncio.to_thread(price_list.load)
+        sold = any(model.ref.partition(":")[0] in SELLERS and _own(model) is None for model in models)
+        if sold and not price_list.is_loaded():
+            await asyncio.to_thread(price_list.load)
 
     def estimate(
         self, model: Model, input_tokens: Callable[[], int], most_output: int, at: int
     ) -> CostEstimated | None:
         """The most a request can cost. The input is asked for only when the price is known."""
-        listed = price_of(model.ref, _own(model), at=at)
+        listed = _listed(model, None, at)
         if listed is None:
             return None
         heard = input_tokens()
@@ -45,10 +44,13 @@ class ListPricing:
         )
 
     def spent(
-        self, model: Model, usage: TokenUsage, *, tier: str | None, at: int, attempt: int = 1, lost: bool = False
+        self, model: Model, usage: TokenUsage | None, *, tier: str | None, at: int, attempt: int = 1, lost: bool = False
     ) -> CostRecorded | None:
-        """What an attempt cost that used these tokens."""
-        money = cost(price_of(model.ref, _own(model), tier=tier, at=at), usage)
+        """What an attempt cost that used these tokens; where nobody counted them, what this machine answered."""
+        listed = _listed(model, tier, at)
+        if usage is None and listed is not LOCAL:
+            return None
+        money = cost(listed, usage or TokenUsage())
         if money is None:
             return None
         return CostRecorded(
@@ -62,11 +64,19 @@ class ListPricing:
         )
 
 
-def _own(model: Model) -> Listed | None:
+def _listed(model: Model, tier: str | None, at: int) -> ListedPrice | None:
+    """The price of a model. A seller's price for what another server answers in its name says which one that is."""
+    own = _own(model)
+    listed = price_list.price_of(model.ref, own, tier=tier, at=at)
+    there = getattr(model, "asked_at", "") if own is None and listed is not None else ""
+    return listed if listed is None or not there else listed.at(there)
+
+
+def _own(model: Model) -> ListedPrice | None:
     """What the owner says: the model carries it. A model that says nothing about it goes by the lists."""
     own = getattr(model, "price", None)
-    return own if isinstance(own, Listed) else None
+    return own if isinstance(own, ListedPrice) else None
 
 
-def _day(money: Money) -> str | None:
+def _day(money: Cost) -> str | None:
     return None if money.as_of is None else money.as_of.isoformat()

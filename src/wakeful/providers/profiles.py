@@ -20,8 +20,8 @@ PromptCapability: TypeAlias = Literal[
 CHECKED = date(2026, 11, 15)
 """When the table was held against the sellers' pages and the windows in the price list."""
 SAMPLING = frozenset({"temperature", "top_p"})
-OPEN_SAMPLING = SAMPLING | {"top_k", "min_p", "presence_penalty", "frequency_penalty", "seed", "logit_bias"}
-"""What servers of open models take."""
+CHAT_SAMPLING = SAMPLING | {"presence_penalty", "frequency_penalty", "seed", "logit_bias"}
+"""What OpenAI's own models and servers of open models take in Chat Completions."""
 NO_SAMPLING: frozenset[str] = frozenset()
 
 
@@ -35,10 +35,18 @@ class ModelProfile:
     """May be told that it must call a tool."""
     images: bool = False
     files: bool = False
+    """Documents: PDF, and whatever else its format takes. A text file is read to any model."""
+    audio: bool = False
     structured_output: bool = False
     """Can be held to a JSON Schema by its provider; the answer is checked here either way."""
-    reasoning: bool = False
-    """Thinks before it answers, and wants its thoughts back."""
+    reasoning: bool | None = False
+    """Thinks before it answers, and wants its thoughts back. None is not known: what it shows of them goes back."""
+    think_tags: bool = False
+    """Writes `<think>` blocks anywhere in its text; one that begins a text is reasoning whatever stands here."""
+    effort: bool = False
+    """Is told how hard to think in a word; otherwise Anthropic's models take a number of tokens."""
+    thinking_off: bool = False
+    """Can be told not to think."""
     sampling: frozenset[str] = NO_SAMPLING
     """The sampling parameters it accepts; others are not sent."""
     context_window: int | None = None
@@ -61,7 +69,7 @@ class ModelProfile:
         return replace(self, **changed)
 
 
-UNKNOWN = ModelProfile(tools=True, sampling=SAMPLING)
+UNKNOWN = ModelProfile(tools=True, reasoning=None, sampling=SAMPLING)
 """For a model that is not in the table, at an endpoint that takes tools: one call at a time, words only."""
 
 _OPENAI: frozenset[PromptCapability] = frozenset({"prompt_cache_key", "incremental_responses"})
@@ -74,14 +82,15 @@ _GPT = ModelProfile(
     images=True,
     files=True,
     structured_output=True,
-    sampling=SAMPLING,
+    sampling=CHAT_SAMPLING,
     context_window=128_000,
     max_output=16_384,
     prompt=_OPENAI,
 )
-_GPT_5 = replace(_GPT, reasoning=True, sampling=NO_SAMPLING, context_window=400_000, max_output=128_000)
+_GPT_5 = replace(_GPT, reasoning=True, sampling=frozenset({"seed"}), context_window=400_000, max_output=128_000)
+_GPT_54 = replace(_GPT_5, thinking_off=True)
 _GPT_5_CHAT = replace(_GPT_5, context_window=128_000, max_output=16_384)
-_O = replace(_GPT, reasoning=True, sampling=NO_SAMPLING, context_window=200_000, max_output=100_000)
+_O = replace(_GPT, reasoning=True, sampling=frozenset({"seed"}), context_window=200_000, max_output=100_000)
 _CLAUDE = ModelProfile(
     tools=True,
     parallel_tool_calls=True,
@@ -89,34 +98,40 @@ _CLAUDE = ModelProfile(
     images=True,
     files=True,
     reasoning=True,
+    thinking_off=True,
     sampling=SAMPLING | {"top_k"},
     context_window=200_000,
     max_output=64_000,
     prompt=_ANTHROPIC,
 )
 _CLAUDE_45 = replace(_CLAUDE, structured_output=True)
-_CLAUDE_47 = replace(_CLAUDE_45, sampling=NO_SAMPLING, context_window=1_000_000, max_output=128_000)
+_CLAUDE_46 = replace(_CLAUDE_45, effort=True, context_window=1_000_000, max_output=128_000)
+_CLAUDE_47 = replace(_CLAUDE_46, sampling=NO_SAMPLING)
 _CLAUDE_55 = replace(_CLAUDE_47, forced_tool_choice=False)
 _OPEN = ModelProfile(
-    tools=True, parallel_tool_calls=True, forced_tool_choice=True, structured_output=True, sampling=OPEN_SAMPLING
+    tools=True, parallel_tool_calls=True, forced_tool_choice=True, structured_output=True, sampling=CHAT_SAMPLING
 )
+_MISTRAL = SAMPLING | {"presence_penalty", "frequency_penalty"}
+"""Mistral refuses fields that it does not know, `seed` among them."""
 
 PROFILES: dict[str, ModelProfile] = {
     # OpenAI
     "gpt-4o": _GPT,
+    "gpt-4o-audio": replace(_GPT, images=False, files=False, audio=True, structured_output=False),
+    "gpt-audio": replace(_GPT, images=False, files=False, audio=True, structured_output=False),
     "gpt-4.1": replace(_GPT, context_window=1_047_576, max_output=32_768),
     "gpt-5": _GPT_5,
     "gpt-5-chat": _GPT_5_CHAT,
     "gpt-5.1-chat": _GPT_5_CHAT,
     "gpt-5.3": _GPT_5_CHAT,
     "gpt-5.3-codex": _GPT_5,
-    "gpt-5.4": replace(_GPT_5, context_window=1_050_000),
-    "gpt-5.4-mini": replace(_GPT_5, context_window=400_000),
-    "gpt-5.4-nano": replace(_GPT_5, context_window=400_000),
-    "gpt-5.5": replace(_GPT_5, context_window=1_050_000),
-    "gpt-5.6": replace(_GPT_5, context_window=1_050_000),
-    "gpt-6": replace(_GPT_5, context_window=1_050_000),
-    "gpt-6.1": replace(_GPT_5, context_window=1_050_000),
+    "gpt-5.4": replace(_GPT_54, context_window=1_050_000),
+    "gpt-5.4-mini": replace(_GPT_54, context_window=400_000),
+    "gpt-5.4-nano": replace(_GPT_54, context_window=400_000),
+    "gpt-5.5": replace(_GPT_54, context_window=1_050_000),
+    "gpt-5.6": replace(_GPT_54, context_window=1_050_000),
+    "gpt-6": replace(_GPT_54, context_window=1_050_000),
+    "gpt-6.1": replace(_GPT_54, context_window=1_050_000),
     "o1": replace(_O, parallel_tool_calls=False),
     "o1-mini": replace(_O, tools=False, parallel_tool_calls=False, context_window=128_000, max_output=65_536),
     "o1-preview": replace(_O, tools=False, parallel_tool_calls=False, context_window=128_000, max_output=32_768),
@@ -130,14 +145,14 @@ PROFILES: dict[str, ModelProfile] = {
     "claude-3-7-": _CLAUDE,
     "claude-opus-4": replace(_CLAUDE, max_output=32_000),
     "claude-opus-4-5": _CLAUDE_45,
-    "claude-opus-4-6": replace(_CLAUDE_45, context_window=1_000_000, max_output=128_000),
+    "claude-opus-4-6": _CLAUDE_46,
     "claude-opus-4-7": _CLAUDE_47,
     "claude-opus-4-8": _CLAUDE_47,
     "claude-opus-5": _CLAUDE_47,
     "claude-opus-5-5": _CLAUDE_55,
     "claude-sonnet-4": _CLAUDE,
     "claude-sonnet-4-5": _CLAUDE_45,
-    "claude-sonnet-4-6": replace(_CLAUDE_45, context_window=1_000_000, max_output=128_000),
+    "claude-sonnet-4-6": _CLAUDE_46,
     "claude-sonnet-5": _CLAUDE_47,
     "claude-sonnet-5-5": _CLAUDE_47,
     "claude-haiku-4-5": _CLAUDE_45,
@@ -145,14 +160,22 @@ PROFILES: dict[str, ModelProfile] = {
     "claude-fable-5": replace(_CLAUDE_47, forced_tool_choice=False),
     # Open models, wherever they run
     "deepseek-chat": replace(_OPEN, context_window=64_000, max_output=8_192),
+    "deepseek-v4": replace(_OPEN, reasoning=True, context_window=1_000_000),
     "deepseek-reasoner": replace(_OPEN, reasoning=True, sampling=NO_SAMPLING, context_window=64_000, max_output=8_192),
     "llama-3": _OPEN,
     "llama-3.1": replace(_OPEN, context_window=131_072),
     "llama-3.2": replace(_OPEN, context_window=131_072),
     "llama-3.3": replace(_OPEN, context_window=131_072),
     "llama3": _OPEN,
-    "mistral-large": replace(_OPEN, context_window=131_072),
-    "mistral-small": replace(_OPEN, context_window=131_072),
+    "mistral-large": replace(_OPEN, sampling=_MISTRAL, context_window=131_072),
+    "mistral-medium": replace(_OPEN, sampling=_MISTRAL, images=True, context_window=131_072),
+    "mistral-small": replace(_OPEN, sampling=_MISTRAL, images=True, context_window=131_072),
+    "mistral-medium-2312": replace(_OPEN, sampling=_MISTRAL),
+    "mistral-small-2402": replace(_OPEN, sampling=_MISTRAL),
+    "mistral-small-2409": replace(_OPEN, sampling=_MISTRAL),
+    "mistral-small-2501": replace(_OPEN, sampling=_MISTRAL),
+    "magistral": replace(_OPEN, sampling=_MISTRAL, reasoning=True, context_window=131_072),
+    "pixtral": replace(_OPEN, sampling=_MISTRAL, images=True, context_window=131_072),
     "qwen2.5": _OPEN,
     "qwen3": _OPEN,
 }
@@ -161,7 +184,7 @@ PROFILES: dict[str, ModelProfile] = {
 def profile_of(model: str, overrides: Mapping[str, Any] | None = None, *, where: str = "the profile") -> ModelProfile:
     """The profile of a model by its name at its provider, with what the caller knows better.
 
-    A gateway's `vendor/name` and a file's `name:tag` count as the name.
+    A gateway's `vendor/name`, a file's `name:tag` and a fine-tuned `ft:name:owner` count as the name.
     """
     profile = named_profile(model) or UNKNOWN
     return profile.with_settings(overrides, where) if overrides else profile
@@ -169,7 +192,7 @@ def profile_of(model: str, overrides: Mapping[str, Any] | None = None, *, where:
 
 def named_profile(model: str) -> ModelProfile | None:
     """The profile that the table has for a name; None for a name that nobody has declared."""
-    name = model.lower().rpartition("/")[2].partition(":")[0]
+    name = model.lower().rpartition("/")[2].removeprefix("ft:").partition(":")[0]
     fitting = [beginning for beginning in PROFILES if _begins(name, beginning)]
     return PROFILES[max(fitting, key=len)] if fitting else None
 
@@ -189,7 +212,7 @@ def _begins(name: str, beginning: str) -> bool:
 
 def _fitting(name: str, value: Any, present: Any, where: str) -> Any:
     """A value of the field's own type: settings come from files, and a text is not a number."""
-    if isinstance(present, bool):
+    if isinstance(present, bool) or name == "reasoning":
         if isinstance(value, bool):
             return value
         raise InvalidConfig(f"{where}: {name} is {value!r}", "Write true or false.")

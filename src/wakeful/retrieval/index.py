@@ -3,14 +3,91 @@
 Used by one thread at a time.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 
-from wakeful.retrieval.passages import cut
-from wakeful.retrieval.search_words import query, spaced
+_CJK = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303b\u3040-\u309f\u30a0-\u30ff\u3100-\u312f"
+    "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f"
+    "\U0001b000-\U0001b16f\U00020000-\U0003134f"
+)
+_CHARACTER = re.compile(f"([{_CJK}])")
+_TOKENS = re.compile(f"[{_CJK}]+|[^\\W{_CJK}]+")
+MAX_TERMS = 48
+
+
+def spaced(text: str) -> str:
+    """A text with a space round every character of a script that has none."""
+    return _CHARACTER.sub(r" \1 ", text)
+
+
+def query(question: str) -> str:
+    """A question in anybody's words as a search for any of them; empty when there is nothing to look for."""
+    terms: dict[str, None] = {}
+    for token in _TOKENS.findall(question):
+        if _CHARACTER.match(token):
+            pairs = [token[at : at + 2] for at in range(len(token) - 1)] or [token]
+            for pair in pairs:
+                terms[f'"{" ".join(pair)}"'] = None
+        elif len(token) > 1 or token.isdigit():
+            terms[f'"{token.lower()}"'] = None
+        if len(terms) >= MAX_TERMS:
+            break
+    return " OR ".join(list(terms)[:MAX_TERMS])
+
+
+TARGET_CHARS = 1_200
+"""A passage is closed once it is this long."""
+MAX_CHARS = 2_400
+"""A paragraph longer than this is cut at a line, and a line at this many characters."""
+
+
+class FilePassage(NamedTuple):
+    """A passage of one file."""
+
+    first_line: int
+    last_line: int
+    title: str
+    """The nearest heading above it."""
+    text: str
+
+
+def cut(text: str) -> list[FilePassage]:
+    """The passages of a text, in order. No word of it is in two of them."""
+    found: list[FilePassage] = []
+    open_from, title, size = 1, "", 0
+    lines = text.splitlines()
+    pieces: list[str] = []
+
+    def close(last: int) -> None:
+        nonlocal pieces, size
+        said = "\n".join(pieces).strip("\n")
+        if said.strip():
+            found.append(FilePassage(open_from, last, title, said))
+        pieces, size = [], 0
+
+    for number, line in enumerate(lines, 1):
+        is_heading = line.startswith("#")
+        ends_paragraph = not line.strip() and size >= TARGET_CHARS
+        if pieces and (is_heading or ends_paragraph or size + len(line) > MAX_CHARS):
+            close(number - 1)
+        if is_heading:
+            title = line.lstrip("#").strip()
+        if not pieces:
+            open_from = number
+        for start in range(0, max(len(line), 1), MAX_CHARS):
+            if start:
+                close(number)
+                open_from = number
+            pieces.append(line[start : start + MAX_CHARS])
+            size += len(pieces[-1]) + 1
+    close(len(lines))
+    return found
+
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, digest TEXT NOT NULL);
@@ -25,7 +102,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
 """
 
 
-class Found(NamedTuple):
+class FoundPassage(NamedTuple):
     """A passage of a file, as a search found it."""
 
     path: str
@@ -70,7 +147,7 @@ class Index:
         with self._connection:
             self._forget(path)
 
-    def search(self, question: str, limit: int) -> list[Found]:
+    def search(self, question: str, limit: int) -> list[FoundPassage]:
         """The passages nearest to a question, best first."""
         terms = query(question)
         if not terms:
@@ -81,7 +158,7 @@ class Index:
             "WHERE words MATCH ? ORDER BY score DESC, p.path, p.first_line LIMIT ?",
             (terms, limit),
         )
-        return [Found(*row) for row in rows]
+        return [FoundPassage(*row) for row in rows]
 
     def close(self) -> None:
         self._connection.close()

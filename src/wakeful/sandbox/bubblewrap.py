@@ -12,13 +12,16 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from wakeful.sandbox.places import Place, is_below
-from wakeful.sandbox.probing import Level
-from wakeful.sandbox.settings import Limits, Network
+from wakeful.sandbox.environment import GIT_SETTINGS
+from wakeful.sandbox.level_probe import ConfinementLevel
+from wakeful.sandbox.places import SandboxPlace, is_below
+from wakeful.sandbox.settings import MachineLimits, Network
 
 TEMPORARY = os.path.join("/", "tmp")
 """The command's own, in memory, and gone with it."""
 HOME = f"{TEMPORARY}/home"
+SHARED_MEMORY = "/dev/shm"
+"""Also its own; what is in it counts as memory."""
 _STILL_SEEN = ("/run/current-system", "/run/wrappers/bin", "/run/opengl-driver")
 """Where one distribution keeps all its programs."""
 _NAMES = "/run/systemd/resolve"
@@ -31,30 +34,35 @@ class Ground:
 
     cwd: str
     write_roots: tuple[str, ...]
-    hidden: tuple[Place, ...]
-    guarded: tuple[Place, ...]
+    hidden: tuple[SandboxPlace, ...]
+    guarded: tuple[SandboxPlace, ...]
+    sockets: tuple[str, ...]
+    """Files at which programs outside listen."""
     network: Network
-    limits: Limits
+    limits: MachineLimits
 
-    def must_stand(self) -> list[Place]:
+    def must_stand(self) -> list[SandboxPlace]:
         """Places below writable folders: they have to exist to be covered."""
         return [place for place in (*self.hidden, *self.guarded) if is_below(place.path, self.write_roots)]
 
 
 def command_line(
-    level: Level,
+    level: ConfinementLevel,
     ground: Ground,
     argv: Sequence[str],
     *,
     tty: bool,
     status: int,
     seccomp: int | None,
+    git_settings: int,
     nothing: Callable[[], int],
 ) -> list[str]:
     """The arguments. `nothing` opens an empty file, a new one each time: bubblewrap reads each of them once."""
     line = [level.program, *_namespaces(level, ground.network), "--ro-bind", "/", "/", "--dev", "/dev"]
     # Root without any capability still owns /proc/sys, and bubblewrap leaves it writable.
     line += ["--proc", "/proc", "--remount-ro", "/proc", *_temporary(level, ground.limits), *_sockets(ground.network)]
+    line += ["--file", str(git_settings), f"{HOME}/{GIT_SETTINGS}"]
+    line += [word for path in ground.sockets if _is_there(path) for word in ("--ro-bind", os.devnull, path)]
     inside = [place for place in ground.hidden if is_below(place.path, ground.write_roots)]
     outside = _outermost(place for place in ground.hidden if place not in inside)
     for place in outside:
@@ -70,16 +78,17 @@ def command_line(
     return [*line, "/bin/sh", "-c", _prelude(ground.limits, tty), "sh", *argv]
 
 
-def _namespaces(level: Level, network: Network) -> list[str]:
+def _namespaces(level: ConfinementLevel, network: Network) -> list[str]:
     line = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     line += ["--die-with-parent", "--cap-drop", "ALL"]
     line += ["--unshare-net"] if network == "none" else []
     return [*line, "--disable-userns"] if level.version >= (0, 8) else line
 
 
-def _temporary(level: Level, limits: Limits) -> list[str]:
+def _temporary(level: ConfinementLevel, limits: MachineLimits) -> list[str]:
     size = ["--size", str(limits.temporary_bytes)] if level.version >= (0, 7) else []
-    return [*size, "--perms", "1777", "--tmpfs", TEMPORARY, "--perms", "0700", "--dir", HOME]
+    shared = [*size, "--perms", "1777", "--tmpfs", SHARED_MEMORY, "--remount-ro", "/dev"]
+    return [*shared, *size, "--perms", "1777", "--tmpfs", TEMPORARY, "--perms", "0700", "--dir", HOME]
 
 
 def _sockets(network: Network) -> list[str]:
@@ -93,7 +102,12 @@ def _sockets(network: Network) -> list[str]:
     return [*line, "--remount-ro", "/run"] if "/run" in line else line
 
 
-def _covered(place: Place, write_roots: Sequence[str], nothing: Callable[[], int]) -> list[str]:
+def _is_there(path: str) -> bool:
+    """Is it still there, where other mounts have taken so much away?"""
+    return not is_below(path, [TEMPORARY, "/run", "/var/run", "/dev", "/proc"])
+
+
+def _covered(place: SandboxPlace, write_roots: Sequence[str], nothing: Callable[[], int]) -> list[str]:
     if not place.folder:
         return ["--perms", "0000", "--ro-bind-data", str(nothing()), place.path]
     passes = any(is_below(root, [place.path]) for root in write_roots)  # a workspace below: the way there stays open
@@ -113,16 +127,16 @@ def _islands(ground: Ground) -> list[str]:
     return line + [word for path in sorted(places) for word in ("--ro-bind", path, path)]
 
 
-def _outermost(places: Iterable[Place]) -> list[Place]:
+def _outermost(places: Iterable[SandboxPlace]) -> list[SandboxPlace]:
     """Without those that lie below another."""
-    kept: list[Place] = []
+    kept: list[SandboxPlace] = []
     for place in sorted(places, key=lambda one: one.path):
         if not is_below(place.path, [other.path for other in kept]):
             kept.append(place)
     return kept
 
 
-def _prelude(limits: Limits, tty: bool) -> str:
+def _prelude(limits: MachineLimits, tty: bool) -> str:
     """Limits of one process; then the wait for the word; then the command, with its own input."""
     bounds = f"ulimit -c 0; ulimit -t {limits.cpu_seconds}; ulimit -f {limits.file_bytes // 512}"
     bounds += f"; ulimit -d {limits.memory_bytes // 1024}"

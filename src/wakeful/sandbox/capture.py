@@ -16,7 +16,7 @@ SHOWN_BYTES = 1024 * 1024
 _PIECE = 65_536
 
 
-class Captured:
+class StreamCapture:
     """What one stream has said so far."""
 
     def __init__(self, show: Callable[[str], None], kept_bytes: int = KEPT_BYTES) -> None:

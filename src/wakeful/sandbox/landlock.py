@@ -51,8 +51,13 @@ def handled(version: int) -> int:
     return rights
 
 
-def restrict(read: Iterable[str], write: Iterable[str], devices: Iterable[str], *, network: bool) -> None:
-    """Hold this thread, and everything it starts, to these places. Needs no_new_privs. Raises OSError."""
+def restrict(
+    read: Iterable[str], write: Iterable[str], devices: Iterable[str], listed: Iterable[str] = (), *, network: bool
+) -> None:
+    """Hold this thread, and everything it starts, to these places. Needs no_new_privs. Raises OSError.
+
+    Of what is `listed`, only the names in it can be read.
+    """
     version = abi()
     libc = ctypes.CDLL(None, use_errno=True)
     everything = handled(version)
@@ -61,6 +66,7 @@ def restrict(read: Iterable[str], write: Iterable[str], devices: Iterable[str], 
         for paths, rights in (
             (read, READ),
             (write, everything & ~_IOCTL_DEV),
+            (listed, READ_DIR),
             (devices, everything & (READ_FILE | WRITE_FILE | READ_DIR | _TRUNCATE | _IOCTL_DEV)),
         ):
             for path in paths:

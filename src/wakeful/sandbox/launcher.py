@@ -19,7 +19,7 @@ import sys
 import time
 from typing import Any
 
-from wakeful.sandbox.watching import descendants
+from wakeful.sandbox.process_watch import descendants
 
 _PDEATHSIG, _SUBREAPER, _CAPBSET_DROP = 1, 36, 24
 _TIOCSCTTY = 0x540E
@@ -30,6 +30,7 @@ def main() -> None:
     plan: dict[str, Any] = json.loads(sys.argv[1])
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, as a parent may leave it, it would lose every exit status
     _prctl(_SUBREAPER, 1)
     report_end, told_end = os.pipe()
     child = os.fork()
@@ -44,7 +45,9 @@ def main() -> None:
         os.waitpid(child, 0)
         return _say(plan, {"spawn-error": problem.decode(errors="replace")})
     _say(plan, {"child-pid": os.getpid()})
-    _say(plan, {"exit-code": _supervise(child, plan["lifeline"])})
+    status = _supervise(child, plan["lifeline"])
+    if status is not None:
+        _say(plan, {"exit-code": status})
     return None
 
 
@@ -83,7 +86,7 @@ def _confine(plan: dict[str, Any]) -> None:
     _drop_capabilities()
     _prctl(seccomp.PR_SET_NO_NEW_PRIVS, 1)
     network = plan["network"] == "full"
-    landlock.restrict(plan["read"], plan["write"], plan["devices"], network=network)
+    landlock.restrict(plan["read"], plan["write"], plan["devices"], plan["listed"], network=network)
     seccomp.apply(seccomp.program(sockets=network))
 
 
@@ -108,32 +111,35 @@ def _limit(which: int, most: int) -> None:
 # --- the supervisor ---------------------------------------------------------------------------------------------------
 
 
-def _supervise(child: int, lifeline: int) -> int:
-    """Wait for the command or for the runtime's end, whichever comes first; then end everything below. The status."""
+def _supervise(child: int, lifeline: int) -> int | None:
+    """Wait for the command or for the runtime's end, whichever comes first; then end everything below. The status, or
+    None where somebody else has taken it."""
     poller = select.poll()
     poller.register(lifeline, select.POLLIN)
     watched = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
     if watched is not None:
         poller.register(watched, select.POLLIN)
     status: int | None = None
-    while status is None:
-        ready = dict(poller.poll(None if watched is not None else 50))
-        if lifeline in ready and not os.read(lifeline, 64):
-            os.kill(child, signal.SIGKILL)
-            status = os.waitpid(child, 0)[1]
-        else:
-            status = _reaped(child)
+    try:
+        while status is None:
+            ready = dict(poller.poll(None if watched is not None else 50))
+            if lifeline in ready and not os.read(lifeline, 64):
+                os.kill(child, signal.SIGKILL)
+                status = os.waitpid(child, 0)[1]
+            else:
+                status = _reaped(child)
+    except (ChildProcessError, ProcessLookupError):
+        pass
     _end_everything(child)
+    if status is None:
+        return None
     return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
 
 
 def _reaped(child: int) -> int | None:
     """The command's status if it has ended. Orphans that came to us are taken off the table on the way."""
     while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return 0
+        pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == child:
             return status
         if pid == 0:

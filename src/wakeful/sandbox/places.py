@@ -9,8 +9,10 @@ import fcntl
 import os
 import pwd
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+from wakeful.programs import is_below as is_below
 
 IN_THE_HOME = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".terraform.d", ".config/gcloud"),
@@ -33,8 +35,16 @@ OF_THE_SYSTEM = (
     *("/etc/ssl/private", "/etc/ssh", "/etc/NetworkManager/system-connections", "/etc/wireguard", "/var/lib/docker"),
 )
 OURS = ".wakeful"
+_SMALLEST_PAGE = 512
+_SQLITE, _WAKEFUL = b"SQLite format 3\0", b"wake"
+"""How a database begins, and whose it is: the store's `application_id`, at byte 68."""
+
+_OF_A_PROCESS = ("/proc/", "/dev/fd/")
+"""Names that lead somewhere else for every process."""
 
 _real_names: dict[tuple[str, int, int], str] = {}
+_places_of: dict[tuple[str, str], str] = {}
+"""Where sockets are whose names count from their owner's folder: by their number and name."""
 
 
 class Unprotectable(Exception):
@@ -42,7 +52,7 @@ class Unprotectable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SandboxPlace:
     """A path, and whether it is, or would be, a folder."""
 
     path: str
@@ -63,21 +73,21 @@ def known_secrets(environ: Mapping[str, str]) -> list[str]:
     return [*known, *OF_THE_SYSTEM, *map(os.path.abspath, ours)]
 
 
-def secrets(listed: Iterable[str], hidden: Iterable[str]) -> list[Place]:
+def secrets(listed: Iterable[str], hidden: Iterable[str]) -> list[SandboxPlace]:
     """What no command may read: those on the list that exist, and what the owner adds."""
     found = [place for path in listed if (place := _existing(path))]
     return list(dict.fromkeys([*found, *(_named(path) for path in hidden)]))
 
 
-def guarded(root: str, protected: Iterable[str]) -> list[Place]:
+def guarded(root: str, protected: Iterable[str]) -> list[SandboxPlace]:
     """What a command may read and not change in a workspace. Raises Unprotectable for a link in its way."""
     git = f"{root}/.git"
-    places = [Place(f"{root}/{OURS}", True)]
+    places = [SandboxPlace(f"{root}/{OURS}", True)]
     if _has_something(git):
         places += _of_repository(git)
-        places += [Place(path, os.path.isdir(path)) for path in _inner_repositories(git)]
+        places += [SandboxPlace(path, os.path.isdir(path)) for path in _inner_repositories(git)]
     else:
-        places.append(Place(git, not os.path.isfile(git)))
+        places.append(SandboxPlace(git, not os.path.isfile(git)))
     places += [_named(path) for path in protected]
     unique = list(dict.fromkeys(places))
     for place in unique:
@@ -85,14 +95,121 @@ def guarded(root: str, protected: Iterable[str]) -> list[Place]:
     return unique
 
 
+def guarded_elsewhere(git: str, own: str | None) -> list[SandboxPlace]:
+    """The same in a git directory outside the workspace that this is a work tree of; `own` is the part that is its
+    own. Raises Unprotectable."""
+    trees = [f"{git}/worktrees/{name}" for name in _names(f"{git}/worktrees")]
+    found = [*_of_repository(git), *(SandboxPlace(path, os.path.isdir(path)) for path in _inner_repositories(git))]
+    found = [place for place in found if own is None or not is_below(place.path, [own])]
+    found += [SandboxPlace(tree, True) for tree in trees if os.path.realpath(tree) != own and os.path.isdir(tree)]
+    for place in found:
+        _refuse_links(git, place.path)
+    return list(dict.fromkeys(found))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def sockets(write_roots: Iterable[str]) -> list[str]:
+    """Files at which programs listen, outside of what a command may write: a read-only mount does not keep anybody
+    from talking to them."""
+    roots = list(write_roots)
+    found = {os.path.realpath(path) for path in _socket_files()}
+    return sorted(path for path in found if not is_below(path, roots) and _is_socket(path) and _can_be_reached(path))
+
+
+def _socket_files() -> Iterator[str]:
+    """The kernel lists the names that sockets were given: relative ones, from where their owner was then, and ones that
+    were renamed since. Where nothing is at a name, every socket beside it is meant."""
+    try:
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as listed:
+            named = {(fields[6], fields[7].rstrip("\n")) for line in listed if len(fields := line.split(None, 7)) == 8}
+    except OSError:
+        return
+    absolute = {name for _, name in named if name.startswith("/") and not name.startswith(_OF_A_PROCESS)}
+    from_somewhere = {inode: name for inode, name in named if name not in absolute and not name.startswith("@")}
+    absolute |= _from_their_owners(from_somewhere)
+    yield from absolute
+    for folder in {os.path.dirname(path) for path in absolute if not os.path.lexists(path)}:
+        yield from (f"{folder}/{name}" for name in _names(folder) if _is_socket(f"{folder}/{name}"))
+
+
+def _from_their_owners(named: Mapping[str, str]) -> set[str]:
+    """Names that count from a process's folder or its open files, as paths. `named` has them by the socket's number."""
+    unknown = {f"socket:[{inode}]": (inode, name) for inode, name in named.items() if (inode, name) not in _places_of}
+    for pid in filter(str.isdigit, _names("/proc") if unknown else ()):
+        for number in _names(f"/proc/{pid}/fd"):
+            try:
+                held = os.readlink(f"/proc/{pid}/fd/{number}")
+                if (socket := unknown.get(held)) is not None:
+                    _places_of[socket] = _seen_by(pid, socket[1])
+            except OSError:
+                continue  # it ended or was closed meanwhile, or is not ours to look at
+    for socket in unknown.values():
+        _places_of.setdefault(socket, "")  # nobody tells where it is: it is not asked before every command
+    for socket in [known for known in _places_of if known not in named.items()]:
+        _places_of.pop(socket, None)
+    return {path for socket in named.items() if (path := _places_of.get(socket))}
+
+
+def _seen_by(pid: str, name: str) -> str:
+    """Raises OSError."""
+    if name.startswith("/proc/self/"):
+        folder, last = os.path.split(name.removeprefix("/proc/self/"))
+        return f"{os.path.realpath(f'/proc/{pid}/{folder}')}/{last}"
+    if name.startswith("/dev/fd/"):
+        return _seen_by(pid, f"/proc/self/fd/{name.removeprefix('/dev/fd/')}")
+    return name if name.startswith("/") else os.path.normpath(f"{os.readlink(f'/proc/{pid}/cwd')}/{name}")
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _can_be_reached(path: str) -> bool:
+    """May this user go there by the bits of the folders? Root inside a sandbox has nothing but those either."""
+    groups = {os.getgid(), *os.getgroups()}
+    while (path := os.path.dirname(path)) != "/":
+        try:
+            found = os.stat(path)
+        except OSError:
+            return False
+        bit = 0o100 if found.st_uid == os.getuid() else 0o010 if found.st_gid in groups else 0o001
+        if not found.st_mode & bit:
+            return False
+    return True
+
+
 def store_files(path: str) -> tuple[str, ...]:
     """A database of ours and what stands beside it, to be hidden: whoever writes a journal writes the database."""
-    endings = ("", "-wal", "-shm", "-journal", "-owners", ".blobs/")  # the last is a folder
+    endings = ("", "-wal", "-shm", "-journal", "-anchor", ".owners/", ".blobs/")  # the last two are folders
     return tuple(f"{os.path.abspath(path)}{ending}" for ending in endings)
 
 
-def is_below(path: str, roots: Iterable[str]) -> bool:
-    return any(path == root or path.startswith(root if root == "/" else f"{root}/") for root in roots)
+def stores_in(folder: str) -> list[str]:
+    """Databases of wakeful directly in a folder, whoever they belong to: a command decides nothing in any of them."""
+    found = []
+    try:
+        with os.scandir(folder) as entries:
+            files = [entry.path for entry in entries if entry.is_file(follow_symlinks=False) and _is_whole_pages(entry)]
+    except OSError:
+        return []
+    for path in files:
+        try:
+            with open(path, "rb", opener=_without_waiting) as file:
+                head = file.read(72)
+        except OSError:
+            continue
+        if head.startswith(_SQLITE) and head[68:72] == _WAKEFUL:
+            found.append(path)
+    return sorted(found)
 
 
 class StandIns:
@@ -102,10 +219,12 @@ class StandIns:
     that is not `passing` stays: next to a database, taking an empty file away could lose what is being written to it.
     """
 
-    def __init__(self) -> None:
-        self._held: dict[str, tuple[Place, int]] = {}
+    def __init__(self, made: Callable[[SandboxPlace], None] = lambda place: None) -> None:
+        """`made` hears of every place that may have to be taken away."""
+        self._held: dict[str, tuple[SandboxPlace, int]] = {}
+        self._made = made
 
-    def ensure(self, places: Iterable[Place]) -> None:
+    def ensure(self, places: Iterable[SandboxPlace]) -> None:
         """Before every command: somebody may have taken one away, or put something real there."""
         for place in places:
             held = self._held.get(place.path)
@@ -116,13 +235,14 @@ class StandIns:
             handle = _hold(place)
             if handle is not None:
                 self._held[place.path] = (place, handle)
+                self._made(place)
 
     def close(self) -> None:
         for path in reversed(list(self._held)):
             _let_go(*self._held.pop(path))
 
 
-def _hold(place: Place) -> int | None:
+def _hold(place: SandboxPlace) -> int | None:
     """A shared lock on a stand-in, made where there was nothing; None where there is something real."""
     while True:
         if place.folder:
@@ -157,23 +277,34 @@ def _is_at(path: str, handle: int) -> bool:
         return False
 
 
-def _is_stand_in(place: Place, handle: int) -> bool:
+def _is_stand_in(place: SandboxPlace, handle: int) -> bool:
     if place.folder:
         return not os.listdir(handle)
     return place.passing and os.pread(handle, len(place.content) + 1, 0) == place.content
 
 
-def _let_go(place: Place, handle: int) -> None:
+def take_away(place: SandboxPlace) -> bool:
+    """Take a stand-in away that nobody holds. False when somebody does."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_DIRECTORY if place.folder else 0)
+    try:
+        handle = os.open(place.path, flags)
+    except OSError:
+        return True  # it is gone, or something else is there
+    return _let_go(place, handle)
+
+
+def _let_go(place: SandboxPlace, handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if place.folder:
-            os.rmdir(place.path)
-        elif _is_stand_in(place, handle):
-            os.unlink(place.path)
+        if _is_stand_in(place, handle):
+            os.rmdir(place.path) if place.folder else os.unlink(place.path)
+    except BlockingIOError:
+        return False  # another command needs it
     except OSError:
-        pass  # another command needs it, or somebody has put something there
+        pass  # somebody has put something there meanwhile
     finally:
         os.close(handle)
+    return True
 
 
 def _has_something(folder: str) -> bool:
@@ -187,21 +318,21 @@ def _has_something(folder: str) -> bool:
         return False
 
 
-def _of_repository(git: str) -> list[Place]:
+def _of_repository(git: str) -> list[SandboxPlace]:
     """What git runs, what tells it to run something, and what sends it elsewhere to look for these."""
     places = [
-        Place(f"{git}/hooks", True),
-        Place(f"{git}/config", False),
+        SandboxPlace(f"{git}/hooks", True),
+        SandboxPlace(f"{git}/config", False),
         # Git takes "." for the folder itself: a stand-in that git outside can live with.
-        Place(f"{git}/commondir", False, b".\n", passing=True),
+        SandboxPlace(f"{git}/commondir", False, b".\n", passing=True),
     ]
     own = f"{git}/config.worktree"
     try:
-        with open(f"{git}/config", "rb") as config:
+        with open(f"{git}/config", "rb", opener=_without_waiting) as config:
             splits = b"worktreeconfig" in config.read().lower()
     except OSError:
         splits = False
-    return [*places, Place(own, False)] if splits or os.path.exists(own) else places
+    return [*places, SandboxPlace(own, False)] if splits or os.path.exists(own) else places
 
 
 def _inner_repositories(git: str) -> list[str]:
@@ -216,8 +347,8 @@ def _inner_repositories(git: str) -> list[str]:
     return found
 
 
-def _named(path: str) -> Place:
-    return Place(os.path.normpath(path), path.endswith("/") or os.path.isdir(path))
+def _named(path: str) -> SandboxPlace:
+    return SandboxPlace(os.path.normpath(path), path.endswith("/") or os.path.isdir(path))
 
 
 def _refuse_links(root: str, path: str) -> None:
@@ -228,7 +359,7 @@ def _refuse_links(root: str, path: str) -> None:
         path = os.path.dirname(path)
 
 
-def _existing(path: str) -> Place | None:
+def _existing(path: str) -> SandboxPlace | None:
     """What is there, under the name it really has. Asked for every name on the list before every command."""
     try:
         found = os.stat(path)
@@ -238,7 +369,17 @@ def _existing(path: str) -> Place | None:
     real = _real_names.get(known)
     if real is None:
         real = _real_names[known] = os.path.realpath(path)
-    return Place(real, stat.S_ISDIR(found.st_mode))
+    return SandboxPlace(real, stat.S_ISDIR(found.st_mode))
+
+
+def _is_whole_pages(entry: "os.DirEntry[str]") -> bool:
+    """May it be a database? Their size is a number of whole pages; nothing else is opened."""
+    size = entry.stat(follow_symlinks=False).st_size
+    return size > 0 and size % _SMALLEST_PAGE == 0
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
 
 
 def _own_home() -> str | None:

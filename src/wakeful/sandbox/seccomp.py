@@ -1,8 +1,10 @@
 """A seccomp filter, built by hand: which system calls a command may not make.
 
-Two parts. Always: what reaches past namespaces and folders (keyrings, kernel modules, BPF, io_uring, which would slip
-by the second part, new user namespaces, typing into a terminal). And sockets: with namespaces around it a command keeps
-the usual families, without them and without network it gets none.
+Always refused: what reaches past namespaces and folders (keyrings, kernel modules, BPF, io_uring, which would slip by
+every check of an argument, new user namespaces, typing into a terminal), and the setuid bit, which stays on a file of
+the workspace when the sandbox is gone. Sockets: with namespaces around it a command keeps the usual families, without
+them and without network it gets none. Without namespaces it also shares processes and System V IPC with everybody of
+the same user: limits and priorities are its own only, and IPC objects are refused.
 """
 
 import ctypes
@@ -21,6 +23,11 @@ _NR, _ARCH, _ARGS = 0, 4, 16
 _EPERM, _EACCES, _ENOSYS = 1, 13, 38
 _CLONE_NEWUSER = 0x10000000
 _TERMINAL_TRICKS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+_SETUID = 0o4000
+_MAKES_A_FILE = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE: otherwise the mode is whatever was in the register
+_SMALL_SEGMENT = 64 * 1024
+"""Of System V shared memory. A segment that no process has attached is in no process's count: larger ones are refused.
+Databases lock their folder with one of a few bytes."""
 
 _ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X86 = {
@@ -63,6 +70,36 @@ _X86 = {
     "mount_setattr": 442,
     "iopl": 172,
     "ioperm": 173,
+    "open": 2,
+    "creat": 85,
+    "openat": 257,
+    "openat2": 437,
+    "mknod": 133,
+    "mknodat": 259,
+    "chmod": 90,
+    "fchmod": 91,
+    "fchmodat": 268,
+    "fchmodat2": 452,
+    "prlimit64": 302,
+    "setpriority": 141,
+    "ioprio_set": 251,
+    "sched_setparam": 142,
+    "sched_setscheduler": 144,
+    "sched_setaffinity": 203,
+    "sched_setattr": 314,
+    "shmget": 29,
+    "shmat": 30,
+    "shmctl": 31,
+    "semget": 64,
+    "semop": 65,
+    "semctl": 66,
+    "semtimedop": 220,
+    "msgget": 68,
+    "msgsnd": 69,
+    "msgrcv": 70,
+    "msgctl": 71,
+    "mq_open": 240,
+    "mq_unlink": 241,
 }
 _ARM = {
     "ioctl": 29,
@@ -102,8 +139,48 @@ _ARM = {
     "fsmount": 432,
     "fspick": 433,
     "mount_setattr": 442,
+    "openat": 56,
+    "openat2": 437,
+    "mknodat": 33,
+    "fchmod": 52,
+    "fchmodat": 53,
+    "fchmodat2": 452,
+    "prlimit64": 261,
+    "setpriority": 140,
+    "ioprio_set": 30,
+    "sched_setparam": 118,
+    "sched_setscheduler": 119,
+    "sched_setaffinity": 122,
+    "sched_setattr": 274,
+    "shmget": 194,
+    "shmat": 196,
+    "shmctl": 195,
+    "semget": 190,
+    "semop": 193,
+    "semctl": 191,
+    "semtimedop": 192,
+    "msgget": 186,
+    "msgsnd": 189,
+    "msgrcv": 188,
+    "msgctl": 187,
+    "mq_open": 180,
+    "mq_unlink": 181,
 }
-_ARGUED = {"ioctl", "socket", "clone", "clone3"}
+_MODE_AT = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+"""Which argument is the mode of a file."""
+_OPEN_AT = {"open": (1, 2), "openat": (2, 3)}
+"""Which arguments are the flags and the mode."""
+_OF_ONE_PROCESS = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr")
+"""Their first argument is a process; 0 is the caller."""
+_OF_SOME_PROCESSES = {"setpriority": 0, "ioprio_set": 1}
+"""Their first argument says what the second one is: this number, a process."""
+_SHARED_OBJECTS = frozenset(
+    {"shmget", "shmat", "shmctl", "semget", "semop", "semctl", "semtimedop"}
+    | {"msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"}
+)
+"""System V IPC and POSIX message queues."""
+_JUDGED_BY_ARGUMENTS = {"ioctl", "socket", "clone", "clone3", "openat2", *_MODE_AT, *_OPEN_AT}
+_JUDGED_BY_ARGUMENTS |= {*_OF_ONE_PROCESS, *_OF_SOME_PROCESSES, *_SHARED_OBJECTS}
 FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK: what a network namespace holds. AF_VSOCK and others it does not."""
 
@@ -113,24 +190,65 @@ def supported() -> bool:
 
 
 @cache
-def program(*, sockets: bool) -> bytes:
-    """The filter as BPF. With `sockets`, the usual families; without, none at all."""
+def program(*, sockets: bool, namespaces: bool = False) -> bytes:
+    """The filter as BPF. With `sockets`, the usual families; without, none at all. With `namespaces`, for a command
+    that has its own processes and IPC around it."""
     machine = os.uname().machine
     numbers = _X86 if machine == "x86_64" else _ARM
     made = [_step(_LOAD, k=_ARCH), _step(_JEQ, 1, 0, _ARCHES[machine]), _refuse(_EPERM), _step(_LOAD, k=_NR)]
     if machine == "x86_64":  # the x32 numbers are other names for the same calls
         made += [_step(_JGE, 0, 1, 0x40000000), _refuse(_ENOSYS)]
     for name, number in numbers.items():
-        if name not in _ARGUED:
-            made += [_step(_JEQ, 0, 1, number), _refuse(_EPERM)]
-    made += [_step(_JEQ, 0, 1, numbers["clone3"]), _refuse(_ENOSYS)]  # its flags cannot be seen; libraries fall back
-    made += [_step(_JEQ, 0, 4, numbers["clone"]), _argument(0), _step(_JSET, 0, 1, _CLONE_NEWUSER)]
-    made += [_refuse(_EPERM), _allow()]
+        if name not in _JUDGED_BY_ARGUMENTS:
+            made += _on(number, _refuse(_EPERM))
+    for name in ("clone3", "openat2"):  # flags and mode cannot be seen; libraries fall back
+        made += _on(numbers[name], _refuse(_ENOSYS))
+    made += _on(numbers["clone"], _argument(0), _step(_JSET, 0, 1, _CLONE_NEWUSER), _refuse(_EPERM), _allow())
     tricks = [step for trick in _TERMINAL_TRICKS for step in (_step(_JEQ, 0, 1, trick), _refuse(_EPERM))]
-    made += [_step(_JEQ, 0, len(tricks) + 2, numbers["ioctl"]), _argument(1), *tricks, _allow()]
+    made += _on(numbers["ioctl"], _argument(1), *tricks, _allow())
     families = [step for family in FAMILIES for step in (_step(_JEQ, 0, 1, family), _allow())] if sockets else []
-    made += [_step(_JEQ, 0, len(families) + 2, numbers["socket"]), _argument(0), *families, _refuse(_EACCES)]
+    made += _on(numbers["socket"], _argument(0), *families, _refuse(_EACCES))
+    made += _without_setuid(numbers)
+    made += _ipc_of_its_own(numbers) if namespaces else _nobody_elses(numbers)
     return b"".join([*made, _allow()])
+
+
+def _without_setuid(numbers: dict[str, int]) -> list[bytes]:
+    made: list[bytes] = []
+    for name, mode in _MODE_AT.items():
+        if name in numbers:
+            made += _on(numbers[name], _argument(mode), _step(_JSET, 0, 1, _SETUID), _refuse(_EPERM), _allow())
+    for name, (flags, mode) in _OPEN_AT.items():
+        if name in numbers:
+            made += _on(
+                numbers[name],
+                *(_argument(mode), _step(_JSET, 1, 0, _SETUID), _allow()),
+                *(_argument(flags), _step(_JSET, 0, 1, _MAKES_A_FILE), _refuse(_EPERM), _allow()),
+            )
+    return made
+
+
+def _ipc_of_its_own(numbers: dict[str, int]) -> list[bytes]:
+    """Everything that goes away with the namespace, but no memory that nobody counts."""
+    size = [_step(_LOAD, k=_ARGS + 8 + 4), _step(_JEQ, 1, 0, 0), _refuse(_EPERM)]  # the upper half
+    size += [_argument(1), _step(_JGE, 0, 1, _SMALL_SEGMENT + 1), _refuse(_EPERM)]
+    return _on(numbers["shmget"], *size, _allow())
+
+
+def _nobody_elses(numbers: dict[str, int]) -> list[bytes]:
+    """Limits, priorities and places of processes: the caller's own only. Objects that others see: none."""
+    made: list[bytes] = []
+    for name in _OF_ONE_PROCESS:
+        made += _on(numbers[name], _argument(0), _step(_JEQ, 0, 1, 0), _allow(), _refuse(_EPERM))
+    for name, process in _OF_SOME_PROCESSES.items():
+        made += _on(
+            numbers[name],
+            *(_argument(0), _step(_JEQ, 1, 0, process), _refuse(_EPERM)),
+            *(_argument(1), _step(_JEQ, 0, 1, 0), _allow(), _refuse(_EPERM)),
+        )
+    for name in sorted(_SHARED_OBJECTS):
+        made += _on(numbers[name], _refuse(_EPERM))
+    return made
 
 
 def apply(filtered: bytes) -> None:
@@ -150,6 +268,11 @@ def _checked(result: int, what: str) -> None:
 
 def _step(code: int, true: int = 0, false: int = 0, k: int = 0) -> bytes:
     return struct.pack("HBBI", code, true, false, k)
+
+
+def _on(number: int, *steps: bytes) -> list[bytes]:
+    """The steps for one system call. Their last one decides; for every other call they are skipped."""
+    return [_step(_JEQ, 0, len(steps), number), *steps]
 
 
 def _argument(index: int) -> bytes:

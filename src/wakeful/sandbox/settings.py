@@ -14,19 +14,22 @@ MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class MachineLimits:
     """How much of the machine one command gets, its children included."""
 
     processes: int = 512
     """Processes and threads together."""
     memory_bytes: int = 4096 * MIB
-    """Resident memory of all of them; also what one of them may have as data."""
+    """Resident memory of all of them, with shared memory and memfd; also what one of them may have as data."""
     file_bytes: int = 2048 * MIB
     """The largest file it may write."""
     temporary_bytes: int = 1024 * MIB
-    """Its private temporary folder, where that is in memory."""
+    """Its private temporary folder, where that is in memory; the same again for shared memory in files."""
     cpu_seconds: int = 1200
     """Of one process."""
+    growth_bytes: int = 8192 * MIB
+    """By how much the folders it may write may grow while it runs. Looked at, so it can be passed by what is written
+    between two looks."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -53,7 +56,7 @@ class SandboxSettings:
     """Readable, and neither writable nor creatable. The same way of writing."""
     environment: tuple[str, ...] = ()
     """Variables that are passed on beside the usual ones. Keys of providers and WAKEFUL_* never are."""
-    limits: Limits = field(default_factory=Limits)
+    limits: MachineLimits = field(default_factory=MachineLimits)
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> "SandboxSettings":
@@ -94,9 +97,9 @@ class SandboxSettings:
 _USUAL = SandboxSettings()
 
 
-def _limits(data: Mapping[str, Any]) -> Limits:
-    known = {each.name for each in fields(Limits)}
+def _limits(data: Mapping[str, Any]) -> MachineLimits:
+    known = {each.name for each in fields(MachineLimits)}
     for name in data:
         if name not in known:
             raise InvalidConfig(f"sandbox.limits has no setting {name!r}", f"it has: {', '.join(sorted(known))}")
-    return Limits(**data)
+    return MachineLimits(**data)

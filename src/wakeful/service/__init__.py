@@ -1,7 +1,94 @@
 """What one may ask of the runtime: commands, queries, watching, and the points at which a host may listen in.
 
-Here live running, steering and interrupting turns, deciding approvals and answering for clients, the tools of a turn
-(`toolbelt`, `inventory`), why a call ended as it did (`explaining`), replay, and what hosts register (`hooks`,
-`abilities`). Not here: how a turn is carried out (`agents`), what a caller sees of it on a screen or a wire
-(`surfaces`).
+`operations` is the table of it. `commands` change something, `queries` only read, `workflows` and `client_tools` carry
+out what takes longer than one append. Not here: how a turn is carried out (`engine`), what a caller sees of it on a
+screen or a wire (`surfaces`).
+
+This module is the room's door: what surfaces need of the rooms below they take from here, and from nowhere else. Each
+name is loaded when it is first used.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wakeful.decisions.policy.patterns import any_named as any_named
+    from wakeful.decisions.redaction import redact as redact
+    from wakeful.decisions.spend_windows import scope_words as scope_words
+    from wakeful.decisions.workflows.graph_reader import graph_of as graph_of
+    from wakeful.decisions.workflows.graph_reader import read_graph as read_graph
+    from wakeful.decisions.workflows.layout import as_lines as as_lines
+    from wakeful.decisions.workflows.layout import as_mermaid as as_mermaid
+    from wakeful.decisions.workflows.node_inputs import as_text as as_text
+    from wakeful.decisions.workflows.node_inputs import fitted as fitted
+    from wakeful.engine.agent import Agent as Agent
+    from wakeful.engine.agent import ModelChoice as ModelChoice
+    from wakeful.engine.agent_checks import checked_hooks as checked_hooks
+    from wakeful.engine.agent_checks import tools_of_the_runtime as tools_of_the_runtime
+    from wakeful.engine.agent_tool import AgentTool as AgentTool
+    from wakeful.engine.prepare.models import choices_of as choices_of
+    from wakeful.engine.run_request import RunRequest as RunRequest
+    from wakeful.engine.run_request import Runtime as Runtime
+    from wakeful.engine.watchers import Glimpse as Glimpse
+    from wakeful.engine.watchers import ModelGlimpsed as ModelGlimpsed
+    from wakeful.engine.watchers import OutputGlimpsed as OutputGlimpsed
+    from wakeful.engine.watchers import ProgressGlimpsed as ProgressGlimpsed
+    from wakeful.engine.workflow_registry import WorkflowRegistry as WorkflowRegistry
+    from wakeful.engine.workflow_registry import workflow_registry as workflow_registry
+    from wakeful.ports import RuleRow as RuleRow
+    from wakeful.ports import Store as Store
+    from wakeful.ports import TurnRow as TurnRow
+    from wakeful.ports import UnknownRow as UnknownRow
+    from wakeful.sandbox.import_guard import guard_imports as guard_imports
+    from wakeful.settings.home import home as home
+    from wakeful.tools.context import RunContext as RunContext
+    from wakeful.tools.function import Tool as Tool
+    from wakeful.tools.function import tool as tool
+    from wakeful.tools.local.profiles import PROFILES as PROFILES
+    from wakeful.tools.source import ToolSource as ToolSource
+
+_WHERE = {
+    "Agent": "wakeful.engine.agent",
+    "AgentTool": "wakeful.engine.agent_tool",
+    "Glimpse": "wakeful.engine.watchers",
+    "ModelChoice": "wakeful.engine.agent",
+    "ModelGlimpsed": "wakeful.engine.watchers",
+    "OutputGlimpsed": "wakeful.engine.watchers",
+    "PROFILES": "wakeful.tools.local.profiles",
+    "ProgressGlimpsed": "wakeful.engine.watchers",
+    "RuleRow": "wakeful.ports",
+    "RunContext": "wakeful.tools.context",
+    "RunRequest": "wakeful.engine.run_request",
+    "Runtime": "wakeful.engine.run_request",
+    "Store": "wakeful.ports",
+    "Tool": "wakeful.tools.function",
+    "ToolSource": "wakeful.tools.source",
+    "TurnRow": "wakeful.ports",
+    "UnknownRow": "wakeful.ports",
+    "WorkflowRegistry": "wakeful.engine.workflow_registry",
+    "any_named": "wakeful.decisions.policy.patterns",
+    "as_lines": "wakeful.decisions.workflows.layout",
+    "as_mermaid": "wakeful.decisions.workflows.layout",
+    "as_text": "wakeful.decisions.workflows.node_inputs",
+    "checked_hooks": "wakeful.engine.agent_checks",
+    "choices_of": "wakeful.engine.prepare.models",
+    "fitted": "wakeful.decisions.workflows.node_inputs",
+    "graph_of": "wakeful.decisions.workflows.graph_reader",
+    "guard_imports": "wakeful.sandbox.import_guard",
+    "home": "wakeful.settings.home",
+    "read_graph": "wakeful.decisions.workflows.graph_reader",
+    "redact": "wakeful.decisions.redaction",
+    "scope_words": "wakeful.decisions.spend_windows",
+    "tool": "wakeful.tools.function",
+    "tools_of_the_runtime": "wakeful.engine.agent_checks",
+    "workflow_registry": "wakeful.engine.workflow_registry",
+}
+
+
+def __getattr__(name: str) -> Any:
+    where = _WHERE.get(name)
+    if where is None:
+        raise AttributeError(f"module 'wakeful.service' has no attribute {name!r}")
+    value = getattr(import_module(where), name)
+    globals()[name] = value
+    return value

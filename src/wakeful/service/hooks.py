@@ -13,12 +13,16 @@ ascending priority, then in the order in which they were registered.
 
 import copy
 import inspect
+import logging
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, TypeAlias
 
+from wakeful import programs
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig
+from wakeful.sandbox.own_code import is_agents_own
 
 Kind: TypeAlias = Literal["observer", "value", "resolver"]
 Hook: TypeAlias = Callable[..., Any]
@@ -71,7 +75,14 @@ class _Registered:
 
 
 def _installed() -> Iterable[EntryPoint]:
-    return entry_points(group=GROUP)
+    """Those that packages bring. A package in a folder that agents may write may be one of theirs, and brings none."""
+    for each in entry_points(group=GROUP):
+        place = os.path.realpath(str(each.dist.locate_file(""))) if each.dist is not None else ""
+        if place and is_agents_own(place, tuple(programs.agent_roots())):
+            words = "the hook %s is not loaded: it comes from %s, where agents may write"
+            logging.getLogger("wakeful").warning(words, each.name, place)
+        else:
+            yield each
 
 
 class HookRegistry:

@@ -20,6 +20,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from wakeful import programs
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.sandbox.environment import scrubbed
 from wakeful.settings.owner_file import OwnerFile, owner_file, settings_path
@@ -82,4 +83,7 @@ def _command(given: Any, where: str) -> list[str]:
 
 
 def _environment(keys: frozenset[str]) -> dict[str, str]:
-    return scrubbed(os.environ, home=str(Path.home()), temporary=tempfile.gettempdir(), keys=keys)
+    usual = scrubbed(os.environ, home=str(Path.home()), temporary=tempfile.gettempdir(), keys=keys)
+    return usual | {
+        "PATH": programs.search_path(owners=True)
+    }  # a hook is not confined: it must not run an agent's programs

@@ -4,6 +4,7 @@ Finding a skill does nothing: no code runs, and nothing is marked as used. A ski
 the workspace; a link that leads out of it is left out. Users and agents may link to skills they keep elsewhere.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,37 @@ from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.contracts.events import ContextOmission
 from wakeful.contracts.prompts import ExecutionRoots
 from wakeful.contracts.skills import AgentKind, SkillEntry, SkillScope
-from wakeful.skills.front_matter import read_front_matter
 from wakeful.skills.roots import roots
 from wakeful.workspaces import Workspace
+
+MAX_VALUE = 2_000
+
+
+def read_front_matter(text: str) -> dict[str, str]:
+    """`name` and `description`, as far as they are plain values."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    if not lines or lines[0].rstrip() != "---":
+        return {}
+    end = next((place for place, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), None)
+    if end is None:
+        return {}
+    import yaml  # an agent without skills must not pay for it
+
+    try:
+        said = yaml.safe_load("\n".join(lines[1:end]))
+    except yaml.YAMLError:
+        return {}
+    if not isinstance(said, dict):
+        return {}
+    found = {}
+    for field in ("name", "description"):
+        value = said.get(field)
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            words = " ".join(str(value).split())[:MAX_VALUE]
+            if words:
+                found[field] = words
+    return found
+
 
 SKILL_MD = "SKILL.md"
 MAX_SKILLS = 200
@@ -23,7 +52,7 @@ MAX_FRONT_MATTER = 64_000
 
 
 @dataclass(frozen=True, slots=True)
-class Discovered:
+class SkillCatalogue:
     """A catalogue, in the order in which it is shown."""
 
     skills: tuple[SkillEntry, ...] = ()
@@ -32,7 +61,7 @@ class Discovered:
     omissions: tuple[ContextOmission, ...] = ()
 
 
-def discover(of: ExecutionRoots, kind: AgentKind = "named", given: Sequence[Path] = ()) -> Discovered:
+def discover(of: ExecutionRoots, kind: AgentKind = "named", given: Sequence[Path] = ()) -> SkillCatalogue:
     """The skills of an agent. `given` are further roots or skills that its program named; they win over all others.
 
     Does not raise: what cannot be read is an omission.
@@ -49,7 +78,7 @@ def discover(of: ExecutionRoots, kind: AgentKind = "named", given: Sequence[Path
                 omissions.append(ContextOmission(ref=entry.entrypoint_path, reason="duplicate"))
             else:
                 skills[entry.name] = entry
-    return Discovered(tuple(skills.values()), tuple(shadowed), tuple(omissions))
+    return SkillCatalogue(tuple(skills.values()), tuple(shadowed), tuple(omissions))
 
 
 def _in_root(
@@ -66,13 +95,14 @@ def _in_root(
             blocked = isinstance(problem, ToolReported) and problem.error.kind == "outside_workspace"
             omissions.append(ContextOmission(ref=str(path), reason="policy_blocked" if blocked else "custom"))
             continue
-        says = read_front_matter(data)
+        says = read_front_matter(data[:MAX_FRONT_MATTER].decode("utf-8", "replace"))
         yield SkillEntry(
             name=says.get("name") or folder.name,
             description=says.get("description", ""),
             scope=scope,
             root=str(folder),
             entrypoint_path=str(path),
+            digest="sha256:" + hashlib.sha256(data).hexdigest(),
         )
     omissions += [ContextOmission(ref=str(folder / SKILL_MD), reason="budget_limit") for folder in folders[MAX_SKILLS:]]
 
@@ -84,10 +114,10 @@ def _folders(root: Path) -> list[Path]:
         return []
 
 
-def _read(path: Path, beneath: Path) -> str:
-    """The beginning of a `SKILL.md`. Raises FileNotFoundError, or whatever else keeps it from being read."""
+def _read(path: Path, beneath: Path) -> bytes:
+    """A `SKILL.md`. Raises FileNotFoundError, or whatever else keeps it from being read."""
     folder = Workspace.at(beneath)
     name = str(path.relative_to(beneath))
     if folder.stat(name) is None:
         raise FileNotFoundError(path)
-    return folder.read(name).data[:MAX_FRONT_MATTER].decode("utf-8", "replace")
+    return folder.read(name).data

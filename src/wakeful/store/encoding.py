@@ -1,11 +1,14 @@
-"""A fact in its stored form, and back. The rule: stored bytes are made here and read here, and nowhere else.
+"""Facts in their stored form, and back. The rule: stored bytes are made here and read here, and nowhere else.
 
-Header: a JSON list of kind, payload version, time, writer, ids; empty ends are cut off. Body: 8 random bytes, then the
-payload as JSON, without what has its default. The random bytes keep a digest from revealing a body that is gone.
+An append is one row, or one for each of its turns. Header: a JSON list of writer, time, thread and turn, and then for
+each fact its kind, the length of its payload, how long after that time it was, and its other ids; empty ends are cut
+off. Body: 8 random bytes, then the payloads one after the other, as JSON without what has its default, packed
+(`store.row_compression`). The random bytes keep a digest from revealing a body that is gone (`store.chain`).
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -15,8 +18,11 @@ from wakeful.contracts.envelope import MAX_PAYLOAD_BYTES, Fact
 from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import BY_KIND, EVENTS, AnyEvent, Unrecognised
 from wakeful.contracts.history import parse
+from wakeful.contracts.models import TokenUsage
+from wakeful.store import chain
+from wakeful.store.chain import SALT
+from wakeful.store.row_compression import pack, unpack
 
-SALT = 8
 Writer: TypeAlias = Literal[0, 1]
 OWNER: Writer = 0
 OUTSIDER: Writer = 1
@@ -41,26 +47,44 @@ class _Shape(NamedTuple):
     ids: Callable[[Fact], Any]
     """The needed ids of a fact; always a tuple."""
     to_json: Callable[..., bytes]
+    defaults: dict[str, Any]
+    """What a field comes back as when it is not stored."""
 
 
 def _shape(event: type[AnyEvent]) -> _Shape:
     names = [_ATTRIBUTES[name] for name in event.needs]
     ids = attrgetter(*names) if len(names) > 1 else lambda fact: tuple(getattr(fact, name) for name in names)
-    return _Shape(event.kind, event.version, event.outsider, event.needs, ids, event.__pydantic_serializer__.to_json)
+    optional = {name: field for name, field in event.model_fields.items() if not field.is_required()}
+    # What can be changed is written out: a default of that kind is copied, slowly, each time it is filled in.
+    values = {name: field.get_default(call_default_factory=True) for name, field in optional.items()}
+    defaults = {name: value for name, value in values.items() if not isinstance(value, dict | list)}
+    to_json = event.__pydantic_serializer__.to_json
+    return _Shape(event.kind, event.version, event.outsider, event.needs, ids, to_json, defaults)
 
 
 _SHAPES = {event: _shape(event) for event in EVENTS}
 
 
+_TOKENS = tuple(TokenUsage.model_fields)
+_REQUIRED = object()
+
+
 class Stored(NamedTuple):
-    """The two halves of a stored event."""
+    """Facts of one turn, or of none, as one row."""
 
     header: bytes
     body: bytes
+    turn_id: str | None
+    payloads: tuple[bytes, ...]
+    """What the body holds."""
+
+    def link(self, previous: bytes) -> bytes:
+        """Its hash, given the hash of the row before it."""
+        return chain.link(previous, self.header, self.body[:SALT], self.payloads)
 
 
 class Head(NamedTuple):
-    """A header, read: enough to tell whose fact it is without touching the body."""
+    """What stands around a fact: enough to tell whose it is without touching its payload."""
 
     kind: str
     version: int
@@ -76,16 +100,51 @@ class Head(NamedTuple):
     level: str | None = None
 
 
-_FIELDS = len(Head._fields)
+class StoredFact(NamedTuple):
+    """A stored fact that was not decoded yet."""
+
+    seq: int
+    head: Head
+    payload: bytes
 
 
 def encode(facts: Sequence[Fact], writer: Writer) -> list[Stored]:
     """Raises EventRefused: an id is missing, the payload is too large or cannot be JSON, outsiders may not write it."""
-    salts = os.urandom(SALT * len(facts))
-    return [_encode(fact, writer, salts[at * SALT : at * SALT + SALT]) for at, fact in enumerate(facts)]
+    return [_encode(list(run), writer) for _, run in groupby(facts, _WHERE)]
 
 
-def _encode(fact: Fact, writer: Writer, salt: bytes) -> Stored:
+_WHERE = attrgetter("thread_id", "turn_id")
+
+
+def _encode(facts: Sequence[Fact], writer: Writer) -> Stored:
+    first = facts[0]
+    payloads: list[bytes] = []
+    header: list[Any] = [writer, first.at, first.thread_id, first.turn_id]
+    for fact in facts:
+        kind, version, payload = _payload(fact, writer)
+        payloads.append(payload)
+        head = (kind, len(payload), fact.at - first.at, fact.step, fact.call_id, fact.action_id, fact.parent_call_id)
+        header.append(_cut((*head, fact.depth, fact.level, version)))
+    try:
+        return Stored(to_json(header), os.urandom(SALT) + pack(b"".join(payloads)), first.turn_id, tuple(payloads))
+    except (PydanticSerializationError, UnicodeEncodeError) as error:
+        named = ", ".join(fact.event.kind for fact in facts)
+        raise EventRefused(f"{named} has an id that is no text: {error}", "Use plain Unicode text.") from error
+
+
+_ABSENT = (None, None, 0, None, None, None, None, 0, None, 1)
+
+
+def _cut(head: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Without the end that says nothing."""
+    length = len(head)
+    while head[length - 1] == _ABSENT[length - 1]:
+        length -= 1
+    return head[:length]
+
+
+def _payload(fact: Fact, writer: Writer) -> tuple[str, int, bytes]:
+    """Kind, version and payload."""
     event = fact.event
     shape = _SHAPES.get(type(event))
     if shape is None:
@@ -95,9 +154,7 @@ def _encode(fact: Fact, writer: Writer, salt: bytes) -> Stored:
         if not all(shape.ids(fact)):
             raise _without_id(fact, shape)
         try:
-            # Fields that were never set have their defaults. Excluding defaults by value would also drop, further
-            # down, the `type` and `role` that tell parts and items apart.
-            payload = shape.to_json(event, include=event.__pydantic_fields_set__, exclude_none=True)
+            payload = shape.to_json(event, exclude_none=True, **_worth_storing(event, shape))
         except (PydanticSerializationError, UnicodeEncodeError) as error:
             raise EventRefused(f"{kind} cannot be written as JSON: {error}", "Use JSON values only.") from error
     if writer == OUTSIDER and not event.outsider:
@@ -109,15 +166,21 @@ def _encode(fact: Fact, writer: Writer, salt: bytes) -> Stored:
             f"{kind} has a payload of {len(payload)} bytes; {MAX_PAYLOAD_BYTES} are allowed",
             "Put the content in a blob and refer to it.",
         )
-    header: list[Any] = [kind, version, fact.at, writer, fact.thread_id, fact.turn_id, fact.step, fact.call_id]
-    if fact.level is not None or fact.depth or fact.parent_call_id is not None:
-        header += (fact.action_id, fact.parent_call_id, fact.depth, fact.level)
-    elif fact.action_id is not None:
-        header.append(fact.action_id)
-    else:
-        while header[-1] is None:
-            header.pop()
-    return Stored(to_json(header), salt + payload)
+    return kind, version, payload
+
+
+def _worth_storing(event: AnyEvent, shape: _Shape) -> dict[str, Any]:
+    """What to write: fields that are not as they would come back anyway.
+
+    Further down only counts of tokens are looked at: excluding defaults by value everywhere would also drop the `type`
+    and `role` that tell parts and items apart.
+    """
+    values, defaults = event.__dict__, shape.defaults
+    kept = {name for name in event.__pydantic_fields_set__ if values[name] != defaults.get(name, _REQUIRED)}
+    usage = values.get("token_usage")
+    if isinstance(usage, TokenUsage):
+        return {"include": kept, "exclude": {"token_usage": {name for name in _TOKENS if not getattr(usage, name)}}}
+    return {"include": kept}
 
 
 def _without_id(fact: Fact, shape: _Shape) -> EventRefused:
@@ -136,15 +199,43 @@ def _foreign(event: AnyEvent) -> tuple[str, int, bytes]:
     return event.original_kind, event.original_version, to_json(event.body)
 
 
-def read_head(header: bytes) -> Head:
-    """A header's fields."""
-    return Head(*from_json(header)[:_FIELDS])  # a later version may have added ids at the end
+NO_ROW = (ValueError, TypeError, LookupError, ArithmeticError)
+"""What reading raises for bytes that are no row: they were not checked against the chain yet, and may be anything."""
 
 
-def decode(head: Head, body: bytes) -> Fact:
+def read_row(first: int, header: bytes, body: bytes) -> list[StoredFact]:
+    """The facts of a row. Raises one of `NO_ROW`."""
+    writer, at, thread_id, turn_id, *heads = from_json(header)
+    entries = []
+    payloads = unpack(body[SALT:], sum(head[1] for head in heads))
+    begin = 0
+    for seq, head in enumerate(heads, first):
+        # A later version may have added something at the end.
+        values = (*head, *_ABSENT[len(head) :])
+        kind, length, after, step, call_id, action_id, parent, depth, level, version = values[: len(_ABSENT)]
+        where = Head(
+            kind, version, at + after, writer, thread_id, turn_id, step, call_id, action_id, parent, depth, level
+        )
+        entries.append(StoredFact(seq, where, payloads[begin : begin + length]))
+        begin += length
+    return entries
+
+
+def count_facts(header: bytes) -> int:
+    """How many facts a row has. Raises one of `NO_ROW`."""
+    _, _, _, _, *heads = from_json(header)
+    return len(heads)
+
+
+def link_row(previous: bytes, header: bytes, body: bytes, entries: Iterable[StoredFact]) -> bytes:
+    """The hash of a row that was read, given the hash of the one before it."""
+    return chain.link(previous, header, body[:SALT], [entry.payload for entry in entries])
+
+
+def decode(head: Head, payload: bytes) -> Fact:
     """Raises ValueError when the payload does not fit its kind."""
     return Fact(
-        parse(head.kind, head.version, body[SALT:]),
+        parse(head.kind, head.version, payload),
         head.at,
         head.thread_id,
         head.turn_id,

@@ -1,8 +1,10 @@
-"""Who may write to an agent's turns. Pure: backends read and write the lease, this decides.
+"""Who may write to a thread's turns. Pure: backends read and write the lease, this decides.
 
-A lease is (owner, epoch, expiry). A dead owner is replaced at once; a live one when its lease ran out, which happens to
-processes that are stopped or hang. Every change of owner raises the epoch, and every claim raises its turn's own, so
-that whoever was replaced is told so by its next write.
+A thread of an agent has one lease: (owner, epoch, expiry). Threads of one agent may have different owners. A dead
+owner is replaced at once; a live one when its lease ran out, which happens to processes that are stopped or hang.
+Every change of owner raises the epoch, and every claim raises its turn's own, so that whoever was replaced is told so
+by its next write. A live one may wake up in the middle of an effect: who takes over from it is told that, for as long
+as that process lives.
 """
 
 import time
@@ -11,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentBusy, EventRefused, Fenced
-from wakeful.ports import Claim
+from wakeful.ports import Claim, TakenFrom
 
 TTL = 30.0
 Elapsed: TypeAlias = Callable[[], float]
@@ -25,7 +27,7 @@ def elapsed() -> float:
 
 
 class Lease(NamedTuple):
-    """An agent's lease as it is stored."""
+    """A thread's lease as it is stored."""
 
     owner: str | None
     epoch: int
@@ -52,14 +54,31 @@ def take(lease: Lease, me: str, now: float, ttl: float, alive: Callable[[str], b
     return Lease(me, lease.epoch + 1, now + ttl)
 
 
+def taken_from(lease: Lease, me: str, alive: Callable[[str], bool]) -> TakenFrom | None:
+    """Whom somebody replaces who takes this lease: an owner that is dead, or one that lives and was late."""
+    if lease.owner is None or lease.owner == me:
+        return None
+    return "late" if alive(lease.owner) else "dead"
+
+
 def is_held(lease: Lease, now: float, alive: Callable[[str], bool]) -> bool:
     """Is there an owner who lives and has renewed it?"""
     return lease.owner is not None and now < lease.expires and alive(lease.owner)
 
 
+def is_kept(lease: Lease, caller: str | None, mine: str | None, now: float, alive: Callable[[str], bool]) -> bool:
+    """Is a turn kept for another caller, who lives and is not late? A thread that is free keeps the time it had."""
+    return caller is not None and caller != mine and now < lease.expires and alive(owner_of(caller))
+
+
+def owner_of(reservation: str) -> str:
+    """Who made a reservation."""
+    return reservation.partition("/")[0]
+
+
 def check(claim: Claim, lease: Lease, turn_epoch: int) -> None:
-    """Raises Fenced unless the claim is the newest of its agent and of its turn."""
-    if lease.owner != claim.owner or lease.epoch != claim.agent_epoch or turn_epoch != claim.turn_epoch:
+    """Raises Fenced unless the claim is the newest of its thread and of its turn."""
+    if lease.owner != claim.owner or lease.epoch != claim.lease_epoch or turn_epoch != claim.turn_epoch:
         raise fenced(claim)
 
 
@@ -84,6 +103,12 @@ def busy_here(turn_id: str) -> AgentBusy:
     return AgentBusy(f"turn {turn_id} runs in this process already", "Wait for that run to end.", here=True)
 
 
-def busy_elsewhere(agent_id: str, holder: Holder | None) -> AgentBusy:
+def busy_waiting(turn_id: str, holder: Holder | None, *, here: bool) -> AgentBusy:
+    who = "this process" if here else str(holder or "another process")
+    return AgentBusy(f"turn {turn_id} is about to be run by its caller, {who}", "Wait for that run to end.", here=here)
+
+
+def busy_elsewhere(agent_id: str, thread_id: str, holder: Holder | None) -> AgentBusy:
     who = str(holder) if holder is not None else "another process"
-    return AgentBusy(f"agent {agent_id} is being run by {who}", "Wait for it to end, or stop that process.")
+    what = f"thread {thread_id!r} of agent {agent_id} is being run by {who}"
+    return AgentBusy(what, "Wait for it to end, or stop that process.")

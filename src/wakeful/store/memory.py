@@ -7,8 +7,10 @@ processes on one database are.
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from socket import gethostname
 
 from wakeful.contracts.content import BlobRef
@@ -16,9 +18,32 @@ from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import RestRefused, StoreDamaged, StoreProblem, TurnNotFound
 from wakeful.contracts.models import AgentTokenUsageSummary
 from wakeful.contracts.spending import SpendRow, WindowKey
-from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, TurnRow, UnknownRow, Watch, WorkflowRow
+from wakeful.ports import (
+    ActionRow,
+    Admitted,
+    Claim,
+    Damage,
+    Feed,
+    RuleRow,
+    TaintRow,
+    TurnRow,
+    UnknownRow,
+    Watch,
+    WorkflowRow,
+)
 from wakeful.store import chain
-from wakeful.store.encoding import OUTSIDER, OWNER, Stored, Writer, decode, encode, read_head
+from wakeful.store.encoding import (
+    NO_ROW,
+    OUTSIDER,
+    OWNER,
+    Stored,
+    StoredFact,
+    Writer,
+    decode,
+    encode,
+    link_row,
+    read_row,
+)
 from wakeful.store.leases import (
     TTL,
     Elapsed,
@@ -26,45 +51,93 @@ from wakeful.store.leases import (
     Lease,
     busy_elsewhere,
     busy_here,
+    busy_waiting,
     check,
     check_turn,
     elapsed,
     fenced,
     is_held,
+    is_kept,
+    owner_of,
     take,
+    taken_from,
 )
 from wakeful.store.memory_runs import MemoryImportedAgents, MemoryTaskRuns, RunShelf
-from wakeful.store.rows import Book, changes, message_of, not_ours, summary
+from wakeful.store.rows import Book, changes, holds_for, message_of, not_ours, summary
 from wakeful.store.spending import Move, in_order
-from wakeful.store.watching import Watches
+from wakeful.store.watches import Wake, Watches
 from wakeful.store.workflow_shelf import by_name, next_revision
+from wakeful.views.cost import TurnCost
 
 
 class _Agent:
-    """One agent: its log, its rows, its lease."""
+    """One agent: its log, its rows, the leases of its threads."""
 
     def __init__(self, agent_id: str, windows: dict[WindowKey, Move]) -> None:
         self.agent_id = agent_id
         self.log: list[tuple[bytes, bytes, bytes]] = []
-        """Header, body, hash; the sequence is the position, from 1."""
+        """Header, body, hash: one row an append."""
+        self.firsts: list[int] = []
+        """The sequence of each row's first fact."""
+        self.seq = 0
+        self.rows_of: dict[str, list[int]] = {}
+        """A turn's rows, by their places in the log."""
         self.book = Book(agent_id, windows, checks_windows=True)
-        self.lease = Lease(None, 0, 0.0)
+        self.leases: dict[str, Lease] = {}
         self.epochs: dict[str, int] = {}
+        self.callers: dict[str, str] = {}
+        """Turns that are kept for the run that admitted them, until somebody claims them."""
+        self.late: dict[str, dict[str, int]] = {}
+        """Of each thread: owners that were late with their lease, and the head of the log when they were replaced."""
+
+    def lease(self, thread_id: str) -> Lease:
+        return self.leases.get(thread_id, Lease(None, 0, 0.0))
 
     def extend(self, facts: Sequence[Fact], stored: Sequence[Stored], writer: Writer) -> None:
-        made = changes(facts, writer, len(self.log), self.book)
+        made = changes(facts, writer, self.seq, self.book)
         previous = self.log[-1][2] if self.log else chain.origin(self.agent_id)
-        for header, body in stored:
-            previous = chain.link(previous, header, body)
-            self.log.append((header, body, previous))
+        for row in stored:
+            previous = row.link(previous)
+            if row.turn_id is not None:
+                self.rows_of.setdefault(row.turn_id, []).append(len(self.log))
+            self.log.append((row.header, row.body, previous))
+            self.firsts.append(self.seq + 1)
+            self.seq += len(row.payloads)
         self.book.record(facts, made)
 
+    def row(self, place: int) -> list[StoredFact]:
+        """The facts of a row, checked. Raises StoreDamaged."""
+        header, body, digest = self.log[place]
+        previous = self.log[place - 1][2] if place else chain.origin(self.agent_id)
+        try:
+            entries = read_row(self.firsts[place], header, body)
+            if link_row(previous, header, body, entries) == digest:
+                return entries
+        except NO_ROW:
+            pass
+        raise StoreDamaged(
+            f"event {self.firsts[place]} of agent {self.agent_id} is not what was written",
+            "Other agents are not affected.",
+            agent_id=self.agent_id,
+            sequence=self.firsts[place],
+        )
+
+    def entries(self, after: int = 0, turn_ids: Sequence[str] | None = None) -> Iterator[StoredFact]:
+        """Facts after an event in order: all, or those of some turns."""
+        if turn_ids is None:
+            places: Sequence[int] = range(max(0, bisect_right(self.firsts, after + 1) - 1), len(self.log))
+        else:
+            places = sorted(place for turn_id in turn_ids for place in self.rows_of.get(turn_id, ()))
+        for place in places:
+            if place + 1 == len(self.firsts) or self.firsts[place + 1] > after + 1:
+                yield from (entry for entry in self.row(place) if entry.seq > after)
+
     def damage(self) -> Damage | None:
-        previous = chain.origin(self.agent_id)
-        for seq, (header, body, digest) in enumerate(self.log, 1):
-            if chain.link(previous, header, body) != digest:
-                return Damage(self.agent_id, seq, "the stored bytes do not match the hash chain")
-            previous = digest
+        try:
+            for _ in self.entries():
+                pass
+        except StoreDamaged as found:
+            return Damage(self.agent_id, found.sequence, "the stored bytes do not match the hash chain")
         return None
 
 
@@ -95,6 +168,7 @@ class MemoryStore:
         self._ttl = ttl
         self._clock = clock
         self._held: dict[str, Claim] = {}
+        self._reserved = 0
         self._closed = False
         self.task_runs = MemoryTaskRuns(self._memory.runs, self._check_open)
         self.imported_agents = MemoryImportedAgents(self._memory.runs, self._check_open)
@@ -113,7 +187,7 @@ class MemoryStore:
     def secret(self) -> bytes:
         return self._memory.secret
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
         self._check_open()
         memory = self._memory
         stored = encode(facts, OUTSIDER)
@@ -133,27 +207,65 @@ class MemoryStore:
                 memory.agent_of_turn[turn_id] = agent
                 if row.key is not None:
                     memory.turn_of_key[row.key] = turn_id
-        memory.watches.wake(agent_id, outsider=True)
+        memory.watches.wake(Wake.outsiders(agent_id, facts))
         if message is None or message.turn_id is None:
             return None
-        return Admitted(agent.book.turns[message.turn_id], created=True)
+        row = agent.book.turns[message.turn_id]
+        return Admitted(row, created=True, reservation=self._reserve(agent, row) if reserve else None)
 
-    async def claim(self, turn_id: str) -> Claim:
+    def _reserve(self, agent: _Agent, row: TurnRow) -> str:
+        self._reserved += 1
+        reservation = agent.callers[row.turn_id] = f"{self._owner}/{self._reserved}"
+        lease, now = agent.lease(row.thread_id), self._clock()
+        if lease.owner is None and lease.expires <= now:
+            agent.leases[row.thread_id] = lease._replace(expires=now + self._ttl)
+        return reservation
+
+    async def give_up(self, turn_id: str, reservation: str) -> None:
+        self._check_open()
+        agent = self._memory.agent_of_turn[turn_id]
+        if agent.callers.get(turn_id) == reservation:
+            del agent.callers[turn_id]
+        self._memory.watches.wake(Wake(agent.agent_id, agent.book.turns[turn_id].thread_id, "lease"))
+
+    async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
         self._check_open()
         agent = self._memory.agent_of_turn.get(turn_id)
         if agent is None:
             raise TurnNotFound(f"there is no turn {turn_id} in this store", "List the turns that are there.")
-        if agent.lease.owner == self._owner and turn_id in self._held:
+        thread, owners = agent.book.turns[turn_id].thread_id, self._memory.owners
+        old, late = agent.lease(thread), agent.late.get(thread, {})
+        if old.owner == self._owner and turn_id in self._held:
             raise busy_here(turn_id)
-        lease = take(agent.lease, self._owner, self._clock(), self._ttl, self._memory.owners.__contains__)
+        lease = take(old, self._owner, self._clock(), self._ttl, owners.__contains__)
         if lease is None:
-            raise busy_elsewhere(agent.agent_id, self._memory.owners.get(agent.lease.owner or ""))
-        if lease.epoch != agent.lease.epoch:
-            self._drop(agent.agent_id)
-        agent.lease = lease
+            raise busy_elsewhere(agent.agent_id, thread, owners.get(old.owner or ""))
+        caller = agent.callers.get(turn_id)
+        if caller is not None and is_kept(old, caller, reservation, self._clock(), owners.__contains__):
+            asker = owner_of(caller)
+            raise busy_waiting(turn_id, owners.get(asker), here=asker == self._owner)
+        agent.callers.pop(turn_id, None)
+        if lease.epoch != old.epoch:
+            self._drop(agent.agent_id, thread)
+        before = taken_from(old, self._owner, owners.__contains__)
+        if before == "late" and old.owner is not None:
+            late[old.owner] = agent.seq
+        agent.late[thread] = late = {owner: seq for owner, seq in late.items() if owner in owners}
+        agent.leases[thread] = lease
         epoch = agent.epochs.get(turn_id, 0) + 1
         agent.epochs[turn_id] = epoch
-        claim = Claim(agent.agent_id, turn_id, self._owner, lease.epoch, epoch, seen=0, fresh=epoch == 1)
+        claim = Claim(
+            agent.agent_id,
+            thread,
+            turn_id,
+            self._owner,
+            lease.epoch,
+            epoch,
+            seen=0,
+            fresh=epoch == 1,
+            taken_from=before,
+            late_upto=max(late.values(), default=0),
+        )
         self._held[turn_id] = claim
         return claim
 
@@ -162,14 +274,17 @@ class MemoryStore:
         if held is None or held.turn_epoch != claim.turn_epoch:
             return
         del self._held[claim.turn_id]
-        agent = self._memory.agents[claim.agent_id]
-        if agent.lease.owner == self._owner and not any(h.agent_id == claim.agent_id for h in self._held.values()):
-            agent.lease = agent.lease._replace(owner=None)
+        agent, place = self._memory.agents[claim.agent_id], (claim.agent_id, claim.thread_id)
+        lease = agent.lease(claim.thread_id)
+        if lease.owner == self._owner and not any((h.agent_id, h.thread_id) == place for h in self._held.values()):
+            agent.leases[claim.thread_id] = lease._replace(owner=None, expires=self._clock() + self._ttl)
+        self._memory.watches.wake(Wake(*place, "lease"))
 
     async def hold(self, claim: Claim) -> None:
         self._check_open()
         agent = self._checked(claim)
-        agent.lease = agent.lease._replace(expires=self._clock() + self._ttl)
+        lease = agent.lease(claim.thread_id)
+        agent.leases[claim.thread_id] = lease._replace(expires=self._clock() + self._ttl)
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
@@ -181,16 +296,16 @@ class MemoryStore:
         heard = agent.book.heard.get(claim.turn_id, 0)
         if rest and heard > claim.seen:
             raise RestRefused(f"turn {claim.turn_id} has not seen event {heard}", "Fold what arrived, then decide.")
-        others = []
-        for seq in range(claim.seen + 1, heard + 1):
-            header, body, _ = agent.log[seq - 1]
-            head = read_head(header)
-            if head.writer == OUTSIDER and head.turn_id == claim.turn_id:
-                others.append(Recorded(agent.agent_id, seq, decode(head, body)))
+        news = agent.entries(claim.seen, [claim.turn_id]) if heard > claim.seen else ()
+        others = [
+            Recorded(agent.agent_id, entry.seq, decode(entry.head, entry.payload))
+            for entry in news
+            if entry.head.writer == OUTSIDER
+        ]
         agent.extend(facts, stored, OWNER)
-        claim.seen = len(agent.log)
+        claim.seen = agent.seq
         if facts:
-            self._memory.watches.wake(claim.agent_id)
+            self._memory.watches.wake(Wake(claim.agent_id, claim.thread_id, "all"))
         return others
 
     async def sync(self) -> None:
@@ -214,27 +329,14 @@ class MemoryStore:
         agent = self._memory.agents.get(agent_id)
         if agent is None:
             return []
-        found: list[Recorded] = []
-        previous = agent.log[after - 1][2] if 0 < after <= len(agent.log) else chain.origin(agent_id)
-        for seq in range(after + 1, len(agent.log) + 1):
-            if limit is not None and len(found) >= limit:
-                break
-            header, body, digest = agent.log[seq - 1]
-            if chain.link(previous, header, body) != digest:
-                raise StoreDamaged(
-                    f"event {seq} of agent {agent_id} is not what was written",
-                    "Other agents are not affected.",
-                    agent_id=agent_id,
-                    sequence=seq,
-                )
-            previous = digest
-            head = read_head(header)
-            if turn_id is not None and head.turn_id != turn_id:
-                continue
-            if thread_id is not None and head.thread_id != thread_id:
-                continue
-            found.append(Recorded(agent_id, seq, decode(head, body)))
-        return found
+        turns: list[str] | None = None
+        if turn_id is not None or thread_id is not None:
+            rows = agent.book.turns.values() if turn_id is None else [agent.book.turns.get(turn_id)]
+            turns = [row.turn_id for row in rows if row is not None and thread_id in (None, row.thread_id)]
+        return [
+            Recorded(agent_id, entry.seq, decode(entry.head, entry.payload))
+            for entry in islice(agent.entries(after, turns), limit)
+        ]
 
     async def turn(self, turn_id: str) -> TurnRow | None:
         return self._row(turn_id)
@@ -253,18 +355,26 @@ class MemoryStore:
         rows.sort(key=lambda found: found[:3], reverse=True)
         return [row for *_, row in rows[:limit]]
 
-    async def running(self, agent_id: str) -> list[TurnRow]:
-        agent = self._memory.agents.get(agent_id)
-        rows = [] if agent is None else [row for row in agent.book.turns.values() if row.state == "running"]
-        return sorted(rows, key=lambda row: (row.created_at, row.first_seq), reverse=True)
+    async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
+        rows = [row for row in await self.turns() if since is None or row.ended_at is None or row.ended_at >= since]
+        costs = {turn: cost for agent in self._memory.agents.values() for turn, cost in agent.book.costs.items()}
+        return [(row, costs.get(row.turn_id)) for row in reversed(rows)]
 
-    async def is_held(self, agent_id: str) -> bool:
-        agent = self._memory.agents.get(agent_id)
-        return agent is not None and is_held(agent.lease, self._clock(), self._memory.owners.__contains__)
+    async def agent_names(self) -> list[str]:
+        return sorted({row.agent_name for row in await self.turns()})
 
-    async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
+    async def is_held(self, agent_id: str, thread_id: str) -> bool:
         agent = self._memory.agents.get(agent_id)
-        return [] if agent is None else [row for row in agent.book.turns.values() if row.thread_id == thread_id]
+        alive = self._memory.owners.__contains__
+        return agent is not None and is_held(agent.lease(thread_id), self._clock(), alive)
+
+    async def turns_of_thread(
+        self, agent_id: str, thread_id: str, *, open_only: bool = False, last: int | None = None
+    ) -> list[TurnRow]:
+        agent = self._memory.agents.get(agent_id)
+        newest = reversed(agent.book.turns.values()) if agent is not None else ()
+        rows = (row for row in newest if row.thread_id == thread_id and (row.is_open or not open_only))
+        return list(islice(rows, last))[::-1]
 
     async def agents(self) -> list[str]:
         return list(self._memory.agents)
@@ -299,6 +409,17 @@ class MemoryStore:
             if agent_name in (None, row.agent_name)
         ]
         return sorted(rows, key=lambda row: (row.added_at, row.rule_id))
+
+    async def tainted_files(
+        self, place: str, *, digest: str = "", below: bool = False, limit: int | None = None
+    ) -> list[TaintRow]:
+        rows = [
+            row
+            for agent in self._memory.agents.values()
+            for row in agent.book.tainted.values()
+            if holds_for(row, place, digest, below)
+        ]
+        return sorted(rows, key=lambda row: (row.at, row.agent_id, row.path, row.since))[:limit]
 
     async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
         rows = [move.row(key) for key, move in self._memory.windows.items() if move.turns > after]
@@ -363,17 +484,16 @@ class MemoryStore:
     def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
         return lambda: self._recorded(agent_id, 0, None, turn_id, None)
 
-    def watch(self, agent_id: str, *, outsiders_only: bool = False) -> Watch:
-        return self._memory.watches.open(agent_id, outsiders_only=outsiders_only)
+    def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:
+        return self._memory.watches.open(agent_id, thread_id, feed)
 
     async def rebuild_views(self) -> None:
         self._memory.windows.clear()
         for agent in self._memory.agents.values():
             book = Book(agent.agent_id, self._memory.windows)
-            for seq, (header, body, _) in enumerate(agent.log, 1):
-                head = read_head(header)
-                fact = decode(head, body)
-                book.record([fact], changes([fact], head.writer, seq - 1, book))
+            for entry in agent.entries():
+                fact = decode(entry.head, entry.payload)
+                book.record([fact], changes([fact], entry.head.writer, entry.seq - 1, book))
             book.checks_windows = True
             agent.book = book
 
@@ -393,15 +513,16 @@ class MemoryStore:
 
     def _checked(self, claim: Claim) -> _Agent:
         agent = self._memory.agents[claim.agent_id]
-        check(claim, agent.lease, agent.epochs[claim.turn_id])
+        check(claim, agent.lease(claim.thread_id), agent.epochs[claim.turn_id])
         held = self._held.get(claim.turn_id)
         if held is None or held.turn_epoch != claim.turn_epoch:
             raise fenced(claim)
         return agent
 
-    def _drop(self, agent_id: str) -> None:
-        """Claims under an older epoch of the agent's lease are worth nothing."""
-        for turn_id in [turn for turn, held in self._held.items() if held.agent_id == agent_id]:
+    def _drop(self, agent_id: str, thread_id: str) -> None:
+        """Claims under an older epoch of the thread's lease are worth nothing."""
+        place = (agent_id, thread_id)
+        for turn_id in [turn for turn, held in self._held.items() if (held.agent_id, held.thread_id) == place]:
             del self._held[turn_id]
 
     def _check_open(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from wakeful.contracts.envelope import Fact
+from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import AlreadyDecided, EventRefused
 from wakeful.contracts.events import (
     ActionRequired,
@@ -15,6 +15,7 @@ from wakeful.contracts.events import (
     ActionStaged,
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
+    FilesTainted,
     MessageAdmitted,
     ModelCompleted,
     RuntimeToolRequested,
@@ -33,12 +34,16 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.contracts.spending import WindowKey
-from wakeful.ports import ActionKind, ActionRow, RuleRow, TurnRow, TurnState, UnknownRow
+from wakeful.ports import ActionKind, ActionRow, RuleRow, TaintRow, TurnRow, TurnState, UnknownRow
+from wakeful.programs import is_below
 from wakeful.store.encoding import OUTSIDER
 from wakeful.store.spending import CONCERNED, Hold, HoldKey, KnownSpending, Move, Spending, apply
+from wakeful.views.cost import CALL_FACTS, TurnCost, turn_cost
 
 CallKey: TypeAlias = tuple[str, str]
 """Turn and call."""
+TaintKey: TypeAlias = tuple[str, str, int]
+"""Workspace, path, since when."""
 
 
 class Known(KnownSpending, Protocol):
@@ -56,6 +61,10 @@ class Known(KnownSpending, Protocol):
 
     def safe_args(self, turn_id: str, call_id: str) -> dict[str, Any] | None:
         """What `tool.started` shows of the arguments of a call that has no outcome yet."""
+        ...
+
+    def call_facts(self, turn_id: str) -> list[Recorded]:
+        """What the log says of an open turn's requests to models (`views.cost.CALL_FACTS`)."""
         ...
 
     def action(self, action_id: str) -> ActionRow | None: ...
@@ -84,7 +93,13 @@ class Changes:
     """Asked of somebody outside, or decided."""
     rules: dict[str, RuleRow] = field(default_factory=dict)
     """Added or revoked."""
+    tainted: dict[TaintKey, TaintRow | None] = field(default_factory=dict)
+    """Tainted, or with None, known better."""
     spending: Spending = field(default_factory=Spending)
+    asked: dict[str, list[Recorded]] = field(default_factory=dict)
+    """Facts about requests to models, by turn."""
+    costs: dict[str, TurnCost] = field(default_factory=dict)
+    """What the requests of turns that ended come to."""
 
 
 def changes(facts: Iterable[Fact], writer: int, after: int, known: Known) -> Changes:
@@ -98,6 +113,8 @@ def changes(facts: Iterable[Fact], writer: int, after: int, known: Known) -> Cha
         if isinstance(fact.event, CONCERNED):
             made.spending.take_in(fact, known)
         turn_id = fact.turn_id
+        if isinstance(fact.event, CALL_FACTS):
+            made.asked.setdefault(turn_id or "", []).append(Recorded(known.agent_id, seq, fact))
         if turn_id is not None:
             if turn_id not in newest and not (turn_id in made.turns or known.has_turn(turn_id)):
                 raise EventRefused(
@@ -189,6 +206,8 @@ def _turn_ended(made: Changes, fact: Fact, seq: int, known: Known) -> None:
     assert isinstance(event, Terminal)
     _move(made, fact, known, event.status, waiting_for=(), ended_at=fact.at)
     made.spending.take_in(fact, known)
+    turn_id = fact.turn_id or ""
+    made.costs[turn_id] = turn_cost([*known.call_facts(turn_id), *made.asked.get(turn_id, ())])
     if isinstance(event, TurnCompleted) and event.token_usage is not None:
         made.last_turn = event.token_usage
 
@@ -231,8 +250,8 @@ def _tool_failed(made: Changes, fact: Fact, seq: int, known: Known) -> None:
         turn_id=key[0],
         thread_id=fact.thread_id or "",
         step=fact.step or 0,
-        tool_name=event.tool_name,
-        safe_args=args if args is not None else known.safe_args(*key) or {},
+        tool=event.tool_name,
+        arguments=args if args is not None else known.safe_args(*key) or {},
         reason=event.message,
         since=fact.at,
     )
@@ -339,6 +358,41 @@ def _rule_revoked(made: Changes, fact: Fact, seq: int, known: Known) -> None:
         made.rules[event.rule_id] = row._replace(revoked_at=fact.at, revoked_by=event.revoked_by)
 
 
+def _files_tainted(made: Changes, fact: Fact, seq: int, known: Known) -> None:
+    event = fact.event
+    assert isinstance(event, FilesTainted)
+    named = [(path, 0, digest) for path, digest in event.files.items()]
+    if event.settles is not None:
+        made.tainted[event.workspace, "", event.settles] = None
+    if event.since is not None:
+        named.append(("", event.since, ""))
+    for path, since, digest in named:
+        made.tainted[event.workspace, path, since] = TaintRow(
+            *(event.workspace, path, since, digest, event.cause, known.agent_id, fact.turn_id or "", fact.at)
+        )
+
+
+def holds_for(row: TaintRow, place: str, digest: str, below: bool) -> bool:
+    """Is the file or folder at an absolute path among what the row names; with `below`, or anything in it?"""
+    if any(workspace == row.workspace and row.path in paths for workspace, paths in workspaces_around(place)):
+        return True
+    if digest and digest == row.digest and is_below(place, [row.workspace]):
+        return True
+    return below and is_below(f"{row.workspace.rstrip('/')}/{row.path}".rstrip("/"), [place])
+
+
+def workspaces_around(place: str) -> list[tuple[str, list[str]]]:
+    """Every folder that the place lies in, itself included, as a workspace; and how rows of that workspace would name
+    the place: its path first, then the folders on the way there."""
+    parts = [part for part in place.split("/") if part]
+    found = []
+    for count in range(len(parts), -1, -1):
+        within = parts[count:]
+        above = [f"{'/'.join(within[:depth])}/" for depth in range(len(within), 0, -1)]
+        found.append((f"/{'/'.join(parts[:count])}", ["/".join(within), *above, *([""] if within else [])]))
+    return found
+
+
 _RULES: dict[type, Callable[[Changes, Fact, int, Known], None]] = {
     SessionStarted: _session_started,
     MessageAdmitted: _message_admitted,
@@ -359,6 +413,7 @@ _RULES: dict[type, Callable[[Changes, Fact, int, Known], None]] = {
     ActionSettled: _action_settled,
     ApprovalRuleAdded: _rule_added,
     ApprovalRuleRevoked: _rule_revoked,
+    FilesTainted: _files_tainted,
 }
 
 
@@ -379,10 +434,13 @@ class Book:
         self.unknown: dict[CallKey, tuple[int, UnknownRow]] = {}
         self.actions: dict[str, ActionRow] = {}
         self.rules: dict[str, RuleRow] = {}
+        self.tainted: dict[TaintKey, TaintRow] = {}
         self.total = TokenUsage()
         self.rounds = 0
         self.last_turn: TokenUsage | None = None
+        self.costs: dict[str, TurnCost] = {}
         self._started: dict[CallKey, dict[str, Any]] = {}
+        self._asked: dict[str, list[Recorded]] = {}
 
     def has_turn(self, turn_id: str) -> bool:
         return turn_id in self.turns
@@ -392,6 +450,9 @@ class Book:
 
     def safe_args(self, turn_id: str, call_id: str) -> dict[str, Any] | None:
         return self._started.get((turn_id, call_id))
+
+    def call_facts(self, turn_id: str) -> list[Recorded]:
+        return self._asked.get(turn_id, [])
 
     def action(self, action_id: str) -> ActionRow | None:
         return self.actions.get(action_id)
@@ -423,6 +484,11 @@ class Book:
                 self.unknown[key] = opened
         self.actions.update(made.actions)
         self.rules.update(made.rules)
+        for taint, tainted in made.tainted.items():
+            if tainted is None:
+                self.tainted.pop(taint, None)
+            else:
+                self.tainted[taint] = tainted
         apply(self.windows, made.spending.windows)
         for place, hold in made.spending.holds.items():
             if hold is None:
@@ -434,6 +500,11 @@ class Book:
             self.total += made.tokens
         if made.last_turn is not None:
             self.last_turn = made.last_turn
+        for turn_id, asked in made.asked.items():
+            self._asked.setdefault(turn_id, []).extend(asked)
+        self.costs.update(made.costs)
+        for turn_id in made.costs:
+            self._asked.pop(turn_id, None)
         self._started.update(made.started)
         for fact in facts:
             # Once a call has its outcome, nobody asks for its arguments again.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wakeful.testing.crash_suite import kill_everywhere
     from wakeful.testing.crash_switch import CrashSwitch, KillPoint
     from wakeful.testing.effect_ledger import Ledger, LedgerEntry
-    from wakeful.testing.fixed import FixedClock, SequentialIds
+    from wakeful.testing.fixed_parts import FixedClock, SequentialIds
     from wakeful.testing.network import NetworkRefused, network_refused
     from wakeful.testing.recording import record
     from wakeful.testing.scripts import scripted
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "scripted": "scripts",
     "record": "recording",
-    "FixedClock": "fixed",
-    "SequentialIds": "fixed",
+    "FixedClock": "fixed_parts",
+    "SequentialIds": "fixed_parts",
     "kill_everywhere": "crash_suite",
     "KillReport": "crash_checks",
     "KillPoint": "crash_switch",

@@ -16,7 +16,7 @@ from wakeful.testing.crash_switch import KillPoint
 from wakeful.testing.effect_ledger import LedgerEntry
 
 
-class Violation(NamedTuple):
+class BrokenPromise(NamedTuple):
     """A promise that was broken, and where the kill was."""
 
     promise: str
@@ -51,7 +51,7 @@ class KillReport:
     """Outcomes that nobody knows, each of them visible. Not a fault: that is what irreversible means."""
     unreached: list[KillPoint] = field(default_factory=list)
     """Points the scenario did not come to again: it does not do the same thing each time."""
-    violations: list[Violation] = field(default_factory=list)
+    violations: list[BrokenPromise] = field(default_factory=list)
 
     @classmethod
     def together(cls, reports: Iterable["KillReport"]) -> "KillReport":
@@ -69,23 +69,23 @@ class KillReport:
     def ok(self) -> bool:
         return not self.violations
 
-    def of(self, promise: str) -> list[Violation]:
+    def of(self, promise: str) -> list[BrokenPromise]:
         return [violation for violation in self.violations if violation.promise == promise]
 
     @property
-    def lost(self) -> list[Violation]:
+    def lost(self) -> list[BrokenPromise]:
         return self.of("lost")
 
     @property
-    def repeats(self) -> list[Violation]:
+    def repeats(self) -> list[BrokenPromise]:
         return self.of("repeated")
 
     @property
-    def hidden(self) -> list[Violation]:
+    def hidden(self) -> list[BrokenPromise]:
         return self.of("hidden")
 
     @property
-    def wedged(self) -> list[Violation]:
+    def wedged(self) -> list[BrokenPromise]:
         return self.of("wedged")
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class KillReport:
         return "\n".join([head, *unreached, *(f"- {violation}" for violation in self.violations)])
 
 
-def check_kill(point: KillPoint, unharmed: Moment, killed: Moment, acknowledged: int) -> list[Violation]:
+def check_kill(point: KillPoint, unharmed: Moment, killed: Moment, acknowledged: int) -> list[BrokenPromise]:
     """What must hold in the log before anybody has recovered anything."""
     found = []
     if killed.log.count < acknowledged:
@@ -109,10 +109,10 @@ def check_kill(point: KillPoint, unharmed: Moment, killed: Moment, acknowledged:
             for entry in killed.ledger
             if entry.key not in intents
         ]
-    return [Violation("lost", point, what) for what in found]
+    return [BrokenPromise("lost", point, what) for what in found]
 
 
-def check_recovery(point: KillPoint, unharmed: Moment, killed: Moment, recovered: Moment) -> list[Violation]:
+def check_recovery(point: KillPoint, unharmed: Moment, killed: Moment, recovered: Moment) -> list[BrokenPromise]:
     """What must hold once the same program was run again."""
     promises = {
         "lost": [*_changed_facts(killed, recovered), *_missing_effects(unharmed, recovered)],
@@ -120,7 +120,7 @@ def check_recovery(point: KillPoint, unharmed: Moment, killed: Moment, recovered
         "hidden": list(_hidden(killed, recovered)),
         "wedged": list(_other_ends(unharmed, recovered)),
     }
-    return [Violation(promise, point, what) for promise, found in promises.items() for what in found]
+    return [BrokenPromise(promise, point, what) for promise, found in promises.items() for what in found]
 
 
 def _keys_are_intents(unharmed: Moment) -> bool:

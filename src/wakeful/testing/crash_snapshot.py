@@ -20,7 +20,7 @@ CallName = tuple[str, str]
 
 
 @dataclass
-class CallSeen:
+class CallSnapshot:
     """A call, as far as the log knows it."""
 
     tool: str
@@ -45,7 +45,7 @@ class Snapshot:
     """The log at one moment."""
 
     turns: dict[str, TurnSeen] = field(default_factory=dict)
-    calls: dict[CallName, CallSeen] = field(default_factory=dict)
+    calls: dict[CallName, CallSnapshot] = field(default_factory=dict)
     unknown: set[CallName] = field(default_factory=set)
     """Calls that somebody is told to find out about, or was."""
     facts: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Snapshot:
         """Effects whose call has its outcome in the log."""
         return {call.key for call in self.calls.values() if call.ended}
 
-    def intents(self) -> dict[str, CallSeen]:
+    def intents(self) -> dict[str, CallSnapshot]:
         """The calls whose effect may have begun, by key."""
         return {call.key: call for call in self.calls.values() if call.dispatched}
 
@@ -91,7 +91,7 @@ def _note(recorded: list[Recorded], seen: Snapshot) -> Iterator[tuple[str, str]]
         name = (turn_id, fact.call_id or "")
         match event:
             case ToolStarted():
-                seen.calls[name] = CallSeen(event.tool_name, event.effect, event.idempotency_key, event.dispatched)
+                seen.calls[name] = CallSnapshot(event.tool_name, event.effect, event.idempotency_key, event.dispatched)
             case ToolDispatched() if name in seen.calls:
                 seen.calls[name].dispatched = True
             case ToolResult() | ToolFailed() if name in seen.calls:

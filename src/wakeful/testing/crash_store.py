@@ -14,9 +14,11 @@ from wakeful.ports import (
     Admitted,
     Claim,
     Damage,
+    Feed,
     ImportedAgents,
     RuleRow,
     Store,
+    TaintRow,
     TaskRunStore,
     TurnRow,
     UnknownRow,
@@ -24,6 +26,7 @@ from wakeful.ports import (
     WorkflowRow,
 )
 from wakeful.testing.crash_switch import CrashSwitch
+from wakeful.views.cost import TurnCost
 
 
 class CrashingStore:
@@ -57,9 +60,9 @@ class CrashingStore:
         """The same for what cannot wait: something else has been asked of the store before."""
         return self._opened[asyncio.get_running_loop()].result()
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
         with self._switch.around("admit"):
-            admitted = await (await self._real()).admit(agent_id, facts)
+            admitted = await (await self._real()).admit(agent_id, facts, reserve=reserve)
             if admitted is None or admitted.created:
                 self._note(len(facts))
             return admitted
@@ -93,8 +96,11 @@ class CrashingStore:
     def imported_agents(self) -> ImportedAgents:
         return self._here().imported_agents
 
-    async def claim(self, turn_id: str) -> Claim:
-        return await (await self._real()).claim(turn_id)
+    async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
+        return await (await self._real()).claim(turn_id, reservation=reservation)
+
+    async def give_up(self, turn_id: str, reservation: str) -> None:
+        await (await self._real()).give_up(turn_id, reservation)
 
     async def release(self, claim: Claim) -> None:
         await (await self._real()).release(claim)
@@ -125,14 +131,19 @@ class CrashingStore:
     async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
         return await (await self._real()).turns(open_only=open_only, limit=limit)
 
-    async def running(self, agent_id: str) -> list[TurnRow]:
-        return await (await self._real()).running(agent_id)
+    async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
+        return await (await self._real()).turn_costs(since=since)
 
-    async def is_held(self, agent_id: str) -> bool:
-        return await (await self._real()).is_held(agent_id)
+    async def agent_names(self) -> list[str]:
+        return await (await self._real()).agent_names()
 
-    async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
-        return await (await self._real()).turns_of_thread(agent_id, thread_id)
+    async def is_held(self, agent_id: str, thread_id: str) -> bool:
+        return await (await self._real()).is_held(agent_id, thread_id)
+
+    async def turns_of_thread(
+        self, agent_id: str, thread_id: str, *, open_only: bool = False, last: int | None = None
+    ) -> list[TurnRow]:
+        return await (await self._real()).turns_of_thread(agent_id, thread_id, open_only=open_only, last=last)
 
     async def agents(self) -> list[str]:
         return await (await self._real()).agents()
@@ -148,6 +159,11 @@ class CrashingStore:
 
     async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
         return await (await self._real()).rules(agent_name)
+
+    async def tainted_files(
+        self, place: str, *, digest: str = "", below: bool = False, limit: int | None = None
+    ) -> list[TaintRow]:
+        return await (await self._real()).tainted_files(place, digest=digest, below=below, limit=limit)
 
     async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
         return await (await self._real()).spending(scopes, after=after)
@@ -188,8 +204,8 @@ class CrashingStore:
     def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
         return self._here().reader(agent_id, turn_id)
 
-    def watch(self, agent_id: str, *, outsiders_only: bool = False) -> Watch:
-        return self._here().watch(agent_id, outsiders_only=outsiders_only)
+    def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:
+        return self._here().watch(agent_id, thread_id=thread_id, feed=feed)
 
     async def rebuild_views(self) -> None:
         await (await self._real()).rebuild_views()

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from wakeful.ports import Store
 from wakeful.store.sqlite import SqliteStore
-from wakeful.testing.crash_checks import KillReport, Moment, Violation, check_kill, check_recovery
+from wakeful.testing.crash_checks import BrokenPromise, KillReport, Moment, check_kill, check_recovery
 from wakeful.testing.crash_children import Ending, Nursery
 from wakeful.testing.crash_snapshot import Snapshot, take_snapshot
 from wakeful.testing.crash_store import CrashingStore
@@ -74,7 +74,13 @@ class _Broken(AssertionError):
 
 class _Suite:
     def __init__(
-        self, scenario: Scenario, open_store: Opener, folder: Path, ledger: Ledger | None, tries: int, seconds: float
+        self,
+        scenario: Scenario,
+        open_store: Opener,
+        folder: Path,
+        ledger: Ledger | None,
+        tries: int,
+        seconds: float,
     ) -> None:
         self._scenario = scenario
         self._open_store = open_store
@@ -97,7 +103,7 @@ class _Suite:
                 report = KillReport.together(pool.map(work, range(min(workers, len(chosen)))))
         if report.kills * 2 < len(chosen) or not chosen:
             few = f"{report.kills} of {len(chosen)} points were reached: this shows nothing"
-            report.violations.append(Violation("wedged", None, few))
+            report.violations.append(BrokenPromise("wedged", None, few))
         return report
 
     def _unharmed(self, nursery: Nursery) -> tuple[Moment, list[KillPoint]]:
@@ -128,7 +134,7 @@ class _Suite:
             report.unknown = len(recovered.log.unknown)
             report.violations += check_recovery(point, unharmed, killed, recovered)
         except _Broken as broken:
-            report.violations.append(Violation(broken.promise, point, broken.what))
+            report.violations.append(BrokenPromise(broken.promise, point, broken.what))
         shutil.rmtree(place, ignore_errors=True)
         return report
 

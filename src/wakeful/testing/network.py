@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from wakeful.decisions.network_addresses import is_loopback
+
 
 class NetworkRefused(RuntimeError):
     """Something wanted to leave the machine. Not an OSError, so that no retry takes it for a bad connection."""
@@ -72,7 +74,7 @@ def _refuse_unless_here(host: str, port: object) -> None:
         return
     if _is_address(host):
         address = ipaddress.ip_address(host.partition("%")[0])
-        if address.is_loopback or address.is_unspecified:
+        if is_loopback(host) or int(address) == 0:
             return
     raise NetworkRefused(
         f"this test wanted to connect to {host}:{port}, and tests here stay on this machine. "

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from wakeful.bootstrap import resolve_model
 from wakeful.contracts.conversation import ITEM
 from wakeful.contracts.errors import InvalidConfig, ModelFailure
+from wakeful.contracts.model_settings import stored_settings
 from wakeful.contracts.models import FailureKind, ModelGlimpse, Reply, Stage, TokenUsage
 from wakeful.contracts.values import Value
 from wakeful.decisions.redaction import redact
@@ -143,7 +144,8 @@ class RecordedModel:
     def _whole(self, stored: dict[str, Any]) -> dict[str, Any]:
         """The request with its items in place."""
         try:
-            return {**stored, "history": [self._tape.items[number] for number in stored["history"]]}
+            history = [self._tape.items[number] for number in stored["history"]]
+            return {**stored, "history": history, "settings": _settings_of(stored)}
         except (KeyError, IndexError, TypeError):
             raise _not_a_recording(self._path, "a request names an item that is not there") from None
 
@@ -188,11 +190,17 @@ def _spoken(request: ModelRequest) -> dict[str, Any]:
             for tool in request.tools
         ],
         "tool_choice": request.tool_choice,
-        "settings": _clean(request.settings),
+        "settings": _clean(request.settings.written()),
         "output_schema": request.output_schema,
     }
     plain: dict[str, Any] = json.loads(json.dumps(said, default=repr))
     return plain
+
+
+def _settings_of(stored: dict[str, Any]) -> dict[str, Any]:
+    """Settings as they are written today; in older recordings each of them had the name of one API."""
+    told = {name: value for name, value in stored["settings"].items() if name != "prompt_cache_key"}
+    return _clean(stored_settings(told).written())
 
 
 def _clean(value: dict[str, Any]) -> dict[str, Any]:

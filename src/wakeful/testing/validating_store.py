@@ -21,9 +21,9 @@ class ValidatingStore(WrappedStore):
         self.validated = 0
         """How many facts were seen."""
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
         self._validate(agent_id, facts)
-        return await super().admit(agent_id, facts)
+        return await super().admit(agent_id, facts, reserve=reserve)
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False

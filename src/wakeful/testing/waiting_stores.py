@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from wakeful.contracts.pending_actions import PendingAction
 from wakeful.contracts.runtime_tools import COMPLETED, TIMEOUT, RequestStatus, RuntimeToolRequest, RuntimeToolResult
-from wakeful.ports import Settled
+from wakeful.hosts.actions.pending_action import PendingAction
+from wakeful.ports.client_requests import RequestEnding
 
 
 class MemoryRuntimeToolStore:
@@ -31,10 +31,10 @@ class MemoryRuntimeToolStore:
     async def get(self, request_id: str) -> RuntimeToolRequest | None:
         return self._requests.get(request_id)
 
-    async def complete(self, request_id: str, result: RuntimeToolResult) -> Settled | None:
+    async def complete(self, request_id: str, result: RuntimeToolResult) -> RequestEnding | None:
         return self._settle(request_id, COMPLETED, result)
 
-    async def timeout(self, request_id: str, result: RuntimeToolResult | None = None) -> Settled | None:
+    async def timeout(self, request_id: str, result: RuntimeToolResult | None = None) -> RequestEnding | None:
         return self._settle(request_id, TIMEOUT, result)
 
     async def recent_pending(self, query: Mapping[str, Any]) -> list[RuntimeToolRequest]:
@@ -49,7 +49,7 @@ class MemoryRuntimeToolStore:
         ]
         return found[: query.get("limit")]
 
-    def _settle(self, request_id: str, status: RequestStatus, result: RuntimeToolResult | None) -> Settled | None:
+    def _settle(self, request_id: str, status: RequestStatus, result: RuntimeToolResult | None) -> RequestEnding | None:
         request = self._requests.get(request_id)
         if request is None:
             return None
@@ -59,7 +59,7 @@ class MemoryRuntimeToolStore:
             if result is not None:
                 self._results[request_id] = result
             self.writes += 1
-        return Settled(won, request, self._results.get(request_id))
+        return RequestEnding(won, request, self._results.get(request_id))
 
 
 class MemoryPendingActionStore:

@@ -11,15 +11,18 @@ from wakeful.ports import (
     Admitted,
     Claim,
     Damage,
+    Feed,
     ImportedAgents,
     RuleRow,
     Store,
+    TaintRow,
     TaskRunStore,
     TurnRow,
     UnknownRow,
     Watch,
     WorkflowRow,
 )
+from wakeful.views.cost import TurnCost
 
 
 class WrappedStore:
@@ -48,11 +51,14 @@ class WrappedStore:
     def imported_agents(self) -> ImportedAgents:
         return self.inner.imported_agents
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact]) -> Admitted | None:
-        return await self.inner.admit(agent_id, facts)
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+        return await self.inner.admit(agent_id, facts, reserve=reserve)
 
-    async def claim(self, turn_id: str) -> Claim:
-        return await self.inner.claim(turn_id)
+    async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
+        return await self.inner.claim(turn_id, reservation=reservation)
+
+    async def give_up(self, turn_id: str, reservation: str) -> None:
+        await self.inner.give_up(turn_id, reservation)
 
     async def release(self, claim: Claim) -> None:
         await self.inner.release(claim)
@@ -88,14 +94,19 @@ class WrappedStore:
     async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
         return await self.inner.turns(open_only=open_only, limit=limit)
 
-    async def running(self, agent_id: str) -> list[TurnRow]:
-        return await self.inner.running(agent_id)
+    async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
+        return await self.inner.turn_costs(since=since)
 
-    async def is_held(self, agent_id: str) -> bool:
-        return await self.inner.is_held(agent_id)
+    async def agent_names(self) -> list[str]:
+        return await self.inner.agent_names()
 
-    async def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
-        return await self.inner.turns_of_thread(agent_id, thread_id)
+    async def is_held(self, agent_id: str, thread_id: str) -> bool:
+        return await self.inner.is_held(agent_id, thread_id)
+
+    async def turns_of_thread(
+        self, agent_id: str, thread_id: str, *, open_only: bool = False, last: int | None = None
+    ) -> list[TurnRow]:
+        return await self.inner.turns_of_thread(agent_id, thread_id, open_only=open_only, last=last)
 
     async def agents(self) -> list[str]:
         return await self.inner.agents()
@@ -111,6 +122,11 @@ class WrappedStore:
 
     async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
         return await self.inner.rules(agent_name)
+
+    async def tainted_files(
+        self, place: str, *, digest: str = "", below: bool = False, limit: int | None = None
+    ) -> list[TaintRow]:
+        return await self.inner.tainted_files(place, digest=digest, below=below, limit=limit)
 
     async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
         return await self.inner.spending(scopes, after=after)
@@ -150,8 +166,8 @@ class WrappedStore:
     def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
         return self.inner.reader(agent_id, turn_id)
 
-    def watch(self, agent_id: str, *, outsiders_only: bool = False) -> Watch:
-        return self.inner.watch(agent_id, outsiders_only=outsiders_only)
+    def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:
+        return self.inner.watch(agent_id, thread_id=thread_id, feed=feed)
 
     async def rebuild_views(self) -> None:
         await self.inner.rebuild_views()

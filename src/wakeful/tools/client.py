@@ -5,10 +5,10 @@ declarations that came with a request, and for what a client's manifest names.
 from typing import Any
 
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.tools.client_side import client_name, not_here, run_by_client
+from wakeful.tools.call_runner import CallHandle
+from wakeful.tools.client_calls import client_name, not_here, run_by_client
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import DeclaredTool
-from wakeful.tools.running import Running
 
 
 class ClientTool(DeclaredTool):
@@ -18,5 +18,5 @@ class ClientTool(DeclaredTool):
         client_name(declaration.name)
         self._declaration = run_by_client(declaration)
 
-    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Running:
+    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> CallHandle:
         raise not_here(self.name)

@@ -11,7 +11,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from wakeful.sandbox import probing
+from wakeful import programs
+from wakeful.sandbox import level_probe
 from wakeful.tools.hooks import HookInput, NoVerdict
 
 MAX_ANSWER_BYTES = 65_536
@@ -44,10 +45,14 @@ class CommandHook:
         return verdict
 
     async def _run(self, said: bytes) -> bytes:
+        program = programs.find(self._command[0], owners=True)
+        if program is None:
+            what = "it is not on the PATH, or only where an agent may write"
+            raise CommandFailed(f"{self._command[0]} could not be started: {what}")
         tells, status = os.pipe()
         lifeline, holds = os.pipe()
         plan = {
-            "argv": list(self._command),
+            "argv": [program, *self._command[1:]],
             "cwd": self._directory,
             "status": status,
             "lifeline": lifeline,
@@ -55,7 +60,7 @@ class CommandHook:
             "confined": False,
             "rlimits": {"RLIMIT_CORE": 0},
         }
-        line = [*probing.interpreter("from wakeful.sandbox.launcher import main; main()"), json.dumps(plan)]
+        line = [*level_probe.interpreter("from wakeful.sandbox.launcher import main; main()"), json.dumps(plan)]
         ours = [tells, holds]
         try:
             try:

@@ -4,7 +4,9 @@ Read-only: a tool changes the world, never its context. Every field but `deps` i
 one; `deps` are live objects of this process, are rebuilt after a restart, and are never stored.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Generic, TypeAlias
@@ -18,7 +20,72 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
-from wakeful.tools.cancellation import Cancelled
+
+# Waiting is rare and setting is rarer: one lock for all signals keeps each of them two empty slots.
+_LOCK = threading.Lock()
+
+
+class Cancelled:
+    """Set once by the runtime. `is_set()` anywhere, `wait(seconds)` in a sync tool, `await` in an async one."""
+
+    __slots__ = ("_event", "_futures", "_set", "on_seen")
+
+    def __init__(self) -> None:
+        self._set = False
+        self._event: threading.Event | None = None
+        self._futures: list[asyncio.Future[None]] | None = None
+        self.on_seen: Callable[[], None] | None = None
+        """Told once, in whichever thread it is, that the tool has seen it."""
+
+    def is_set(self) -> bool:
+        if self._set:
+            self._seen()
+        return self._set
+
+    def _seen(self) -> None:
+        told, self.on_seen = self.on_seen, None
+        if told is not None:
+            told()
+
+    def set(self) -> None:
+        """Tell everybody who waits. From any thread, any number of times."""
+        with _LOCK:
+            self._set = True
+            event, futures = self._event, self._futures
+            self._futures = None
+        if event is not None:
+            event.set()
+        for future in futures or ():
+            try:
+                future.get_loop().call_soon_threadsafe(_resolve, future)
+            except RuntimeError:  # that loop is closed: nobody awaits there any more
+                pass
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block this thread until the call is cancelled or the time is over; says whether it is cancelled."""
+        if self._set or (timeout is not None and timeout <= 0):
+            return self.is_set()
+        if asyncio._get_running_loop() is not None:
+            raise RuntimeError("ctx.cancelled.wait() would block the event loop: use `await ctx.cancelled` here")
+        with _LOCK:
+            was_set = bool(self._set)  # since the first look
+            self._event = event = self._event or threading.Event()
+        return (was_set or event.wait(timeout)) and self.is_set()
+
+    def __await__(self) -> Generator[None, None, None]:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        with _LOCK:
+            was_set = self._set
+            self._futures = [*(waiting for waiting in self._futures or () if not waiting.done()), future]
+        if not was_set:
+            yield from future
+        self._seen()
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
 
 Deps_co = TypeVar("Deps_co", covariant=True, default=None)
 ProgressSink: TypeAlias = Callable[[str, float | None, float | None], None]
@@ -49,6 +116,7 @@ class RunContext(Generic[Deps_co]):
         "_context",
         "_deadline",
         "_deps",
+        "_hold",
         "_idempotency_key",
         "_keep",
         "_output",
@@ -79,6 +147,7 @@ class RunContext(Generic[Deps_co]):
         output: OutputSink | None = None,
         keep: Keep | None = None,
         approval: Approval | None = None,
+        hold: Callable[[], None] | None = None,
     ) -> None:
         self._deps = deps
         self._context = context
@@ -97,6 +166,7 @@ class RunContext(Generic[Deps_co]):
         self._output = output
         self._keep = keep
         self._approval = approval
+        self._hold = hold
 
     @property
     def deps(self) -> Deps_co:
@@ -179,6 +249,15 @@ class RunContext(Generic[Deps_co]):
         if self._keep is None:
             raise InvalidConfig("this context keeps no artifacts", "the tool was called outside a run")
         return await self._keep(data, media_type)
+
+    def hold(self) -> None:
+        """Make sure that this process still owns the turn. Raises Fenced when another one has taken it over.
+
+        A process that was stopped for longer than its lease may wake up in the middle of a tool. A tool that changes
+        several things asks before each of them. It waits for the store, so it is for functions that are not async.
+        """
+        if self._hold is not None:
+            self._hold()
 
     def __repr__(self) -> str:
         return f"RunContext(agent={self._agent!r}, turn_id={self._turn_id!r}, call_id={self._call_id!r})"

@@ -17,17 +17,17 @@ _SPHINX_ENTRY = re.compile(r"^:(?:param|parameter|arg|argument)\s+(?:[^:]*\s)?\*
 _SPHINX_OTHER = re.compile(r"^:(?:type|rtype|raises?)\b[^:]*:")
 
 
-class Described(NamedTuple):
+class DocstringParts(NamedTuple):
     """A docstring, taken apart."""
 
     description: str
     parameters: dict[str, str]
 
 
-def read(docstring: str | None) -> Described:
+def read(docstring: str | None) -> DocstringParts:
     """The description without its parameter section, and what that section says."""
     if not docstring:
-        return Described("", {})
+        return DocstringParts("", {})
     lines = inspect.cleandoc(docstring).splitlines()
     kept: list[str] = []
     found: dict[str, str] = {}
@@ -46,7 +46,7 @@ def read(docstring: str | None) -> Described:
         else:
             kept.append(line)
             index += 1
-    return Described(re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip(), found)
+    return DocstringParts(re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip(), found)
 
 
 def _google(lines: list[str], start: int, found: dict[str, str]) -> int:

@@ -29,13 +29,47 @@ from wakeful.contracts.tools import (
 )
 from wakeful.decisions.parameters import assemble
 from wakeful.tools import docstrings, parameters, schema
-from wakeful.tools.client_side import NOTHING_MORE, ForClient, client_name, not_here, run_by_client
+from wakeful.tools.call_runner import CallHandle, begin
+from wakeful.tools.client_calls import NOTHING_MORE, ForClient, client_name, not_here, run_by_client
 from wakeful.tools.context import RunContext
-from wakeful.tools.options import CheckedOptions, ToolOptions, bindings, lock_names
-from wakeful.tools.probing import Probe
+from wakeful.tools.options import CheckedOptions, ToolOptions, bindings, check_content, content_names, lock_names
+from wakeful.tools.parameters import context_deps, function_of, is_async, label_of
 from wakeful.tools.proposal import ProposedCall
-from wakeful.tools.running import Running, begin
 from wakeful.tools.schema import ArgumentsRefused
+
+
+class Probe:
+    """Takes the context, any of the tool's own parameters by name, or all of them as `**arguments`."""
+
+    __slots__ = ("_everything", "_fn", "_is_async", "_names", "_takes_context")
+
+    def __init__(self, fn: Callable[..., Any], arguments: Sequence[str]) -> None:
+        wanted = list(inspect.signature(fn).parameters.values())
+        scope = getattr(function_of(fn), "__globals__", {})
+        # A parameter called `ctx` is the context even without a type: no model ever fills a probe's parameters.
+        self._takes_context = bool(wanted) and (
+            wanted[0].name == "ctx" or context_deps(wanted[0], scope, {}) is not None
+        )
+        self._fn = fn
+        self._is_async = is_async(fn)
+        self._names: list[str] = []
+        self._everything = False
+        for parameter in wanted[1:] if self._takes_context else wanted:
+            if parameter.kind is parameter.VAR_KEYWORD:
+                self._everything = True
+            elif parameter.name in arguments and parameter.kind is not parameter.POSITIONAL_ONLY:
+                self._names.append(parameter.name)
+            elif parameter.default is parameter.empty:
+                raise InvalidConfig(
+                    f"the probe {label_of(fn)}() wants {parameter.name!r}, which the tool does not have",
+                    f"a probe takes the context and any of: {', '.join(arguments) or '(the tool has no parameters)'}",
+                )
+
+    def begin(self, ctx: RunContext[Any], values: dict[str, Any]) -> CallHandle:
+        """Ask about the call these (Python) values were given to."""
+        wanted = values if self._everything else {name: values[name] for name in self._names if name in values}
+        return begin(self._fn, self._is_async, (ctx,) if self._takes_context else (), wanted)
+
 
 Deps_contra = TypeVar("Deps_contra", contravariant=True, default=object)
 D = TypeVar("D", default=object)
@@ -64,6 +98,11 @@ class Tool(Generic[Deps_contra]):
         raise NotImplementedError
 
     @property
+    def deps_type(self) -> Any:
+        """The type of deps it reads, where that is known."""
+        return None
+
+    @property
     def has_probe(self) -> bool:
         return False
 
@@ -72,7 +111,7 @@ class Tool(Generic[Deps_contra]):
         """Which parameters the run gives, and not the model."""
         return NO_PLAN
 
-    def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> Running:
+    def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> CallHandle:
         """Begin a call. Raises ArgumentsRefused when the arguments are not the function's; nothing has run then."""
         raise NotImplementedError
 
@@ -96,6 +135,11 @@ class Tool(Generic[Deps_contra]):
         return False
 
     @property
+    def approval_expires(self) -> float | None:
+        """Seconds until a pending approval of a call expires; None: as the agent says."""
+        return None
+
+    @property
     def may_ask(self) -> bool:
         """Is `asks` worth asking?"""
         return self.approval is not False
@@ -117,6 +161,16 @@ class Tool(Generic[Deps_contra]):
     def working_directory(self, arguments: dict[str, Any]) -> str | None:
         """Where the call would work, for tools to which that matters: an approval is bound to it."""
         return None
+
+    @property
+    def workspace_root(self) -> str | None:
+        """The folder whose files its calls read and write; None for tools that work on no workspace."""
+        return None
+
+    @property
+    def write_roots(self) -> tuple[str, ...]:
+        """Every folder whose files its calls may change: the workspace, and what a command may write besides."""
+        return () if self.workspace_root is None else (self.workspace_root,)
 
     @property
     def sees_cancel(self) -> bool:
@@ -166,8 +220,10 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
                 f"{self._name} is external and takes a context", "a client has none: leave the parameter out"
             )
         self._plan = _plan(self._parameters, options.bind)
+        shown = [each.name for each in self._parameters.named if each.name not in options.bind]
+        check_content(self._name, {"properties": dict.fromkeys(shown)}, options.content)
         self._probe: Probe | None = None
-        self._compiled: schema.Compiled | None = None
+        self._compiled: schema.CompiledSchema | None = None
         self._declaration: ToolDeclaration | None = None
         self.__signature__ = self._parameters.signature
         _look_like(self, fn)
@@ -191,6 +247,10 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
     def needs_deps(self) -> bool:
         """Does it take a context that names deps?"""
         return self._parameters.needs_deps
+
+    @property
+    def deps_type(self) -> Any:
+        return self._parameters.deps_type
 
     @property
     def has_probe(self) -> bool:
@@ -219,6 +279,8 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
             reads_private=options.reads_private,
             changes_state=options.changes_state,
             leaves_machine=options.leaves_machine,
+            untrusted=options.untrusted,
+            content=options.content,
             child_safe=options.child_safe,
             sensitive_parameters=compiled.sensitive,
             permission_class=options.permission_class,
@@ -229,7 +291,7 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
         )
         return run_by_client(declared) if options.external else declared
 
-    def _compile(self) -> schema.Compiled:
+    def _compile(self) -> schema.CompiledSchema:
         if self._compiled is None:
             self._compiled = schema.compile_parameters(self._parameters, docstrings.read(self.__doc__).parameters)
         return self._compiled
@@ -250,7 +312,7 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
             raise ArgumentsRefused(absent or [("", error) for error in assembled.errors])
         return self._compile().arguments(assembled.arguments)
 
-    def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> Running:
+    def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> CallHandle:
         if self._options.external:
             raise not_here(self._name)
         values = self._values(ctx, arguments)
@@ -260,6 +322,10 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
     @property
     def approval(self) -> bool | Callable[[ProposedCall], bool | str]:
         return self._options.approval
+
+    @property
+    def approval_expires(self) -> float | None:
+        return self._options.approval_expires
 
     @property
     def sees_cancel(self) -> bool:
@@ -358,12 +424,15 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     approval: bool | Callable[[ProposedCall], bool | str] = False,
+    approval_expires: float | None = None,
     timeout: float | None = None,
     retries: int = 2,
     locks: Sequence[str] = (),
     reads_private: bool = False,
     changes_state: bool | None = None,
     leaves_machine: bool = False,
+    untrusted: bool | None = None,
+    content: Sequence[str] = (),
     external: bool = False,
     child_safe: bool = True,
     bind: Mapping[str, str] = _NO_BINDINGS,
@@ -378,7 +447,12 @@ def tool(
 
     `effect` says what a repeat after a crash would do; a tool that says nothing is never repeated. `retries` is how
     often in a turn the tool may ask the model to try differently; no two running calls hold one of `locks` together.
+    `untrusted=True`: anybody may have written what it returns (an inbox, a web page, a ticket); left out, this is so
+    for tools that leave the machine. From then on, a call that changes something outside the workspace needs a person
+    unless its arguments stand in the owner's words; `content=("body",)` names parameters with free text, which are
+    left out of this. `docs/explain/security.md` has the rule.
     `approval` says whether a person must let a call through: always, or when a function of the call says so.
+    `approval_expires` is how many seconds a pending approval of its calls waits; left out, as the agent says.
     `bind={"customer": "context.customer_id"}` takes a parameter from the run's context and away from the model.
     `permission_class` is what a policy switches on and off; left out, it follows from the other flags.
     `interrupt_behavior="block"` lets a running call finish when the turn is interrupted. `on_failure` says what its
@@ -397,8 +471,11 @@ def tool(
         reads_private=reads_private,
         changes_state=changes_state,
         leaves_machine=leaves_machine,
+        untrusted=untrusted,
+        content=content_names(content),
         child_safe=child_safe,
         approval=approval,
+        approval_expires=approval_expires,
         bind=bindings(bind),
         external=external,
         permission_class=permission_class,
@@ -413,7 +490,7 @@ def _make(fn: Any, options: CheckedOptions) -> Any:
     if isinstance(fn, Tool):
         raise InvalidConfig(f"{fn.name} is a tool already", "give tool() the function itself")
     if not isinstance(fn, FunctionType | MethodType | BuiltinFunctionType):
-        from wakeful.tools.foreign.adopting import adopt
+        from wakeful.tools.foreign.adoption import adopt
 
         adopted = adopt(fn, options)
         if adopted is not None:

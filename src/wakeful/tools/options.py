@@ -20,12 +20,15 @@ class ToolOptions(TypedDict, total=False):
     name: str | None
     description: str | None
     approval: bool | Callable[[ProposedCall], bool | str]
+    approval_expires: float | None
     timeout: float | None
     retries: int
     locks: Sequence[str]
     reads_private: bool
     changes_state: bool | None
     leaves_machine: bool
+    untrusted: bool | None
+    content: Sequence[str]
     external: bool
     child_safe: bool
     bind: Mapping[str, str]
@@ -51,6 +54,9 @@ class CheckedOptions:
     child_safe: bool
     bind: dict[str, Binding] = field(default_factory=dict)
     approval: bool | Callable[[ProposedCall], bool | str] = False
+    approval_expires: float | None = None
+    untrusted: bool | None = None
+    content: tuple[str, ...] = ()
     external: bool = False
     permission_class: PermissionClass | None = None
     interrupt_behavior: InterruptBehavior = "cancel"
@@ -70,6 +76,11 @@ class CheckedOptions:
                 f"tool(approval={self.approval!r}): give True, False, or a function of the call",
                 'for example approval=lambda call: call.arguments["cents"] > 1_000',
             )
+        expires = self.approval_expires
+        if expires is not None and not (_is_number(expires) and 0 < expires < math.inf):
+            raise InvalidConfig(f"tool(approval_expires={expires!r}): give a positive number of seconds, or None")
+        if self.untrusted not in (None, True, False):
+            raise InvalidConfig(f"tool(untrusted={self.untrusted!r}): give True or False, or leave it out")
         if self.changes_state and self.effect == "pure":
             raise InvalidConfig('tool(effect="pure", changes_state=True): a pure tool changes nothing')
         for option, kind in (("interrupt_behavior", InterruptBehavior), ("on_failure", OnFailure)):
@@ -120,6 +131,29 @@ class CheckedOptions:
                 f"tool(external=True, bind=...): {', '.join(self.bind)} would come from this run's context",
                 "a client is sent what the model wrote; let the client fill it in itself",
             )
+
+
+def content_names(content: Sequence[str]) -> tuple[str, ...]:
+    """The parameters that hold free text. A bare string would name each of its letters."""
+    names: tuple[Any, ...] = (content,) if isinstance(content, str) else tuple(content)
+    if isinstance(content, str) or not all(isinstance(name, str) and name for name in names):
+        raise InvalidConfig(
+            f"tool(content={content!r}): give a list of parameters", 'for example content=("subject", "body")'
+        )
+    return names
+
+
+def check_content(tool: str, schema: Mapping[str, Any], content: tuple[str, ...]) -> tuple[str, ...]:
+    """The same names, when the schema has a parameter for each. Raises InvalidConfig."""
+    properties = schema.get("properties")
+    known = list(properties) if isinstance(properties, Mapping) else []
+    for path in content:
+        if path.partition(".")[0] not in known:
+            raise InvalidConfig(
+                f"{tool} has no parameter {path!r} that could be free text (content)",
+                f"it has: {', '.join(sorted(known)) or 'none'}",
+            )
+    return content
 
 
 def lock_names(locks: Sequence[str]) -> tuple[str, ...]:

@@ -38,6 +38,8 @@ class Parameters:
     """Those the model fills."""
     globals: dict[str, Any] = field(repr=False)
     locals: dict[str, Any] = field(repr=False)
+    deps_type: Any = None
+    """What its context wants as deps; None where it wants none, or names what is not known yet."""
 
 
 def function_of(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,7 +96,8 @@ def read(fn: Callable[..., Any]) -> Parameters:
     named = given if needs_deps is None else given[1:]
     for parameter in named:
         _check(label, parameter, context_deps(parameter, scope, local) is not None)
-    return Parameters(label, signature, needs_deps is not None, bool(needs_deps), tuple(named), scope, local)
+    wanted = deps_type_of(given[0], scope, local) if needs_deps else None
+    return Parameters(label, signature, needs_deps is not None, bool(needs_deps), tuple(named), scope, local, wanted)
 
 
 def _check(label: str, parameter: inspect.Parameter, is_context: bool) -> None:
@@ -129,6 +132,17 @@ def context_deps(parameter: inspect.Parameter, scope: Mapping[str, Any], local: 
         return None
     deps = get_args(annotation)[0]
     return not (deps in (None, NoneType, object, Any) or isinstance(deps, TypeVar) or NoneType in get_args(deps))
+
+
+def deps_type_of(parameter: inspect.Parameter, scope: Mapping[str, Any], local: Mapping[str, Any]) -> Any:
+    """What a context that wants deps wants: the Shop of `RunContext[Shop]`. None where that is not known yet."""
+    annotation = parameter.annotation
+    if isinstance(annotation, str):
+        try:
+            annotation = eval(annotation, dict(scope), dict(local))
+        except Exception:  # a name that exists only for the type checker, or not yet
+            return None
+    return get_args(annotation)[0]
 
 
 def _names_round(parameters: list[inspect.Parameter]) -> dict[str, Any]:

@@ -7,9 +7,9 @@ is told so at once.
 from typing import Any
 
 from wakeful.contracts.tools import ToolDeclaration
+from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool, tool
-from wakeful.tools.running import Running
 
 NAME = "wakeful/ask_person"
 
@@ -49,7 +49,7 @@ class AskPerson(Tool[object]):
     def needs_deps(self) -> bool:
         return False
 
-    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Running:
+    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> CallHandle:
         raise AssertionError("a question is answered by a person, never by code")
 
 

@@ -11,7 +11,7 @@ from wakeful.contracts.tools import Principal
 class ProposedCall:
     """What a model wants to do."""
 
-    name: str
+    tool: str
     arguments: Mapping[str, Any]
     call_id: str = ""
     turn_id: str = ""

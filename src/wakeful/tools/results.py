@@ -54,7 +54,7 @@ class ToolOutput:
     """How much text of it the model may be shown, up to `MAX_TOOL_RESULT_BYTES`; None: as much as of any result."""
 
 
-class Shown(NamedTuple):
+class ShownResult(NamedTuple):
     """A result as the model sees it."""
 
     parts: tuple[ResultPart, ...]
@@ -64,7 +64,7 @@ class Shown(NamedTuple):
     """Bytes of the result, pictures and files included, before anything was cut."""
 
 
-def show(value: Any, hide: Callable[[str], str] | None = None, most: int = MAX_SHOWN_BYTES) -> Shown:
+def show(value: Any, hide: Callable[[str], str] | None = None, most: int = MAX_SHOWN_BYTES) -> ShownResult:
     """What a tool returned, ready for the model. Raises ResultRefused.
 
     `hide` takes out of every text what may not be in it, before anything is cut: no half of it stays.
@@ -72,10 +72,10 @@ def show(value: Any, hide: Callable[[str], str] | None = None, most: int = MAX_S
     if hide is not None:
         return limit([_hidden(part, hide) for part in parts_from(value)], most)
     if type(value) is str and 0 < len(value) < 1_000 and value.isascii() and "\x00" not in value:
-        return Shown((_plain(text=value),), None, len(value))  # nothing to clean and nothing to cut
+        return ShownResult((_plain(text=value),), None, len(value))  # nothing to clean and nothing to cut
     if type(value) is int and value.bit_length() <= 64:
         words = str(value)
-        return Shown((_plain(text=words),), None, len(words))
+        return ShownResult((_plain(text=words),), None, len(words))
     return limit(parts_from(value), most)
 
 
@@ -94,14 +94,14 @@ def parts_from(value: Any) -> tuple[ResultPart, ...]:
     return (_text(_json(value)),)
 
 
-def limit(parts: Sequence[ResultPart], most: int = MAX_SHOWN_BYTES) -> Shown:
+def limit(parts: Sequence[ResultPart], most: int = MAX_SHOWN_BYTES) -> ShownResult:
     """Keep at most `most` bytes of text, cut between characters, with a notice that says how much there was."""
     texts = [part for part in parts if isinstance(part, Text)]
     sizes = [len(part.text) if part.text.isascii() else len(part.text.encode()) for part in texts]
     total = sum(sizes)
     binary = sum(len(part.data or b"") for part in parts if isinstance(part, Image | File))
     if total <= most:
-        return Shown(tuple(parts), None, total + binary)
+        return ShownResult(tuple(parts), None, total + binary)
     notice = f"\n[cut here: {most:,} of {total:,} bytes are shown]"
     left = most - len(notice)
     shown: list[ResultPart] = []
@@ -115,7 +115,7 @@ def limit(parts: Sequence[ResultPart], most: int = MAX_SHOWN_BYTES) -> Shown:
                 left = 0
             shown.append(Text(kept + notice) if left == 0 else part)
     whole = texts[0].text if len(texts) == 1 else "\n".join(part.text for part in texts)
-    return Shown(tuple(shown), whole.encode(), total + binary)
+    return ShownResult(tuple(shown), whole.encode(), total + binary)
 
 
 def clean(text: str) -> str:

@@ -26,7 +26,7 @@ class ArgumentsRefused(ForTheModel):
         self.problems = problems
 
 
-class Compiled(NamedTuple):
+class CompiledSchema(NamedTuple):
     """One tool's schema and validator."""
 
     schema: dict[str, Any]
@@ -53,7 +53,7 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-def compile_parameters(parameters: Parameters, described: dict[str, str]) -> Compiled:
+def compile_parameters(parameters: Parameters, described: dict[str, str]) -> CompiledSchema:
     """The schema and the validator of a function. Raises InvalidConfig, naming function and parameter."""
     fields = {
         parameter.name: _field(hint, parameter.default is not parameter.empty, described.get(parameter.name))
@@ -68,7 +68,7 @@ def compile_parameters(parameters: Parameters, described: dict[str, str]) -> Com
     for parameter in parameters.named:
         _show_default(schema["properties"][parameter.name], parameter.default, parameter.empty)
     secret = [name for name, inner in schema["properties"].items() if _is_secret(inner)]
-    return Compiled(schema, adapter, tuple(secret))
+    return CompiledSchema(schema, adapter, tuple(secret))
 
 
 def _hints(parameters: Parameters) -> list[tuple[Any, Any]]:

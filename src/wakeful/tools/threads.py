@@ -10,8 +10,9 @@ import contextvars
 import functools
 import inspect
 import os
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -87,6 +88,28 @@ def run_in_thread(call: Callable[[], Any]) -> "asyncio.Future[Any]":
     return future
 
 
+def contained_exit(error: SystemExit | KeyboardInterrupt) -> BaseException:
+    """What to raise on the loop instead: as it is, it would end the loop and every other turn with it.
+
+    An interrupt that a person's key may have raised stays what it is.
+    """
+    return error if isinstance(error, KeyboardInterrupt) and _may_be_a_signal() else _contained(error)
+
+
+def _may_be_a_signal() -> bool:
+    """Only the main thread gets signals, and only Python's own handler makes exceptions of them; asyncio's cancels."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+async def _awaited(work: "Coroutine[Any, Any, Any]") -> Any:
+    try:
+        return await work
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise contained_exit(error) from None
+
+
 def _contained(error: BaseException) -> ToolExited:
     contained = ToolExited(f"the tool raised {type(error).__name__}: {error}".rstrip(": "))
     contained.__cause__ = error
@@ -97,7 +120,7 @@ def _deliver(future: "asyncio.Future[Any]", outcome: Any, failed: bool) -> None:
     if future.done():
         return
     if not failed and inspect.iscoroutine(outcome):  # a plain function that only passes a coroutine on
-        asyncio.ensure_future(outcome).add_done_callback(functools.partial(_pass_on, future))
+        asyncio.ensure_future(_awaited(outcome)).add_done_callback(functools.partial(_pass_on, future))
     elif failed:
         future.set_exception(outcome)
     else:

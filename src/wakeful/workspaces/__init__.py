@@ -4,7 +4,7 @@ Here live opening beneath a handle, atomic writes, the names that tools may not 
 runs it. Not here: what a tool says to a model about a file, what holds a command (`sandbox`), whether a call may run.
 """
 
-from wakeful.workspaces.protection import PROTECTED, covering
-from wakeful.workspaces.workspace import Content, Entry, Workspace
+from wakeful.workspaces.protection import PROTECTED, covering, exactly
+from wakeful.workspaces.workspace import Entry, FileContent, Workspace
 
-__all__ = ["Content", "Entry", "PROTECTED", "Workspace", "covering"]
+__all__ = ["FileContent", "Entry", "PROTECTED", "Workspace", "covering", "exactly"]

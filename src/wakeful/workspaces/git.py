@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from wakeful import programs
+
 TIMEOUT = 60.0
 _OFF = {
     "core.hooksPath": os.devnull,
@@ -49,6 +51,7 @@ _PROGRAM_KEYS = re.compile(
 )
 """Keys whose names a repository chooses: they have to be looked up to be switched off."""
 _SWITCHES = ["--no-pager", *(word for key, value in _OFF.items() for word in ("-c", f"{key}={value}"))]
+_ABOUT_THE_USER = r"^(user\.(name|email)|safe\.directory|init\.defaultbranch)$"
 _SHOWS_DIFFERENCES = frozenset({"diff", "show", "log", "whatchanged", "format-patch", "stash"})
 
 
@@ -91,6 +94,18 @@ def run_git_sync(args: Sequence[str], cwd: str | Path, *, timeout: float = TIMEO
     return _git([*_SWITCHES, *given], cwd, timeout, args, chosen)
 
 
+def user_settings(cwd: str | Path, *, timeout: float = TIMEOUT) -> list[tuple[str, str]]:
+    """Who the user is to git in this folder, and which folders git trusts: from the user's own files, not from the
+    repository's, which git reads by itself. Nothing, where there is no git."""
+    reading = ["config", "--includes", "--show-scope", "--null", "--get-regexp", _ABOUT_THE_USER]
+    try:
+        told = _git([*_SWITCHES, *reading], cwd, timeout, reading).text.split("\0")
+    except GitFailed:
+        return []
+    found = zip(told[::2], told[1::2], strict=False)
+    return [(key, value) for scope, one in found if scope == "global" for key, _, value in [one.partition("\n")]]
+
+
 def _programs_named(cwd: str | Path, timeout: float) -> list[str]:
     """Keys of filters, drivers and converters that the configuration names. Reading it runs nothing."""
     reading = [*_SWITCHES, "config", "--includes", "--name-only", "--null", "--list"]
@@ -104,9 +119,12 @@ def _programs_named(cwd: str | Path, timeout: float) -> list[str]:
 def _git(
     line: Sequence[str], cwd: str | Path, timeout: float, args: Sequence[str], emptied: Sequence[str] = ()
 ) -> GitOutput:
+    git = programs.find("git")
+    if git is None:
+        raise GitFailed(args, None, "git is not installed outside the folders that agents may write")
     try:
         done = subprocess.run(
-            ["git", *line],
+            [git, *line],
             cwd=cwd,
             env={**_environment(), **_emptied(emptied)},
             stdin=subprocess.DEVNULL,
@@ -133,8 +151,9 @@ def _emptied(keys: Sequence[str]) -> dict[str, str]:
 
 def _environment() -> dict[str, str]:
     """No GIT_* of whoever started us, no prompts, no configuration of the system."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR", "USER") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR", "USER") if name in os.environ}
     return kept | {
+        "PATH": programs.search_path(),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ASKPASS": "false",

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from wakeful.contracts.errors import InvalidConfig, ToolReported
-from wakeful.workspaces.beneath import FOLDER, READ, Place, kernel_resolves, look, open_beneath, split, walk
-from wakeful.workspaces.protection import PROTECTED, holding, protecting
+from wakeful.workspaces.protection import PROTECTED, completes_repository, holding, protecting
 from wakeful.workspaces.refusals import explained, outside, refused
+from wakeful.workspaces.rooted_paths import FOLDER, READ, RootedPlace, kernel_resolves, look, open_beneath, split, walk
 
 MAX_READ_BYTES = 16_000_000
 """The largest file that is read whole."""
@@ -45,7 +45,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileContent:
     """A file as it was read."""
 
     entry: Entry
@@ -87,7 +87,7 @@ class Workspace:
 
     # --- reading ------------------------------------------------------------------------------------------------
 
-    def read(self, path: str, limit: int = MAX_READ_BYTES) -> Content:
+    def read(self, path: str, limit: int = MAX_READ_BYTES) -> FileContent:
         """A whole file. Raises ToolReported: `not_found`, `is_a_directory`, `too_large`, `outside_workspace` ..."""
         parts = self._parts(path)
         with self._missing_named(path), explained(path, str(self.root)), self._opened() as root:
@@ -109,7 +109,7 @@ class Workspace:
                 size=found.st_size,
                 limit=limit,
             )
-        return Content(_entry(parts, found), data)
+        return FileContent(_entry(parts, found), data)
 
     def stat(self, path: str) -> Entry | None:
         """What is at a path, links followed; None when there is nothing."""
@@ -135,9 +135,11 @@ class Workspace:
 
     # --- writing ------------------------------------------------------------------------------------------------
 
-    def write(self, path: str, data: bytes, mode: int | None = None) -> Entry:
-        """Replace a file, or make it and the folders it is in. Permission bits stay unless `mode` says others."""
-        tag = secrets.token_hex(8)
+    def write(self, path: str, data: bytes, mode: int | None = None, tag: str | None = None) -> Entry:
+        """Replace a file, or make it and the folders it is in. Permission bits stay unless `mode` says others.
+
+        With a `tag` of its own, a write that was killed leaves nothing once it is made again."""
+        tag = tag if tag is not None else secrets.token_hex(8)
         try:
             self.stage(path, data, tag, mode)
             self.place(path, tag)
@@ -276,7 +278,9 @@ class Workspace:
                 return tuple(split(path[len(str(root)) :]))
         raise outside(path, str(self.root))
 
-    def _target(self, root: int, path: str, *, follow: bool = True, folders: bool = False, make: bool = False) -> Place:
+    def _target(
+        self, root: int, path: str, *, follow: bool = True, folders: bool = False, make: bool = False
+    ) -> RootedPlace:
         """Where a write would go, if it may go there."""
 
         def agree(parts: tuple[str, ...]) -> None:
@@ -313,6 +317,8 @@ class Workspace:
         pattern = protecting(parts, self.protected)
         if pattern is not None:
             raise _protected(path, pattern)
+        if self.protected and completes_repository(self.root, parts):
+            raise _protected(path, "the inside of a repository")
 
     def _see(self, path: str, found: os.stat_result) -> None:
         """By what the file is, not by what it is called: a link to it is the same file."""

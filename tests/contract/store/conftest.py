@@ -10,7 +10,7 @@ import pytest
 from wakeful.ports import Store
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore
-from wakeful.store.sqlite.log import SHIFT
+from wakeful.store.sqlite.streams import SHIFT
 
 
 class Hands:
@@ -21,6 +21,11 @@ class Hands:
 
     def __call__(self) -> float:
         return self.now
+
+
+def changed(body: bytes) -> bytes:
+    """The same but for one bit of what it says."""
+    return bytes([*body[:-3], body[-3] ^ 1, *body[-2:]])
 
 
 class Backend(Protocol):
@@ -46,9 +51,10 @@ class InMemory:
         return MemoryStore(self._memory, clock=self.hands)
 
     async def forge(self, agent_id: str, seq: int) -> None:
-        log = self._memory.agents[agent_id].log
-        header, body, digest = log[seq - 1]
-        log[seq - 1] = (header, body.replace(b"calc", b"cali"), digest)
+        agent = self._memory.agents[agent_id]
+        place = agent.firsts.index(seq)
+        header, body, digest = agent.log[place]
+        agent.log[place] = (header, changed(body), digest)
 
     async def forge_blob(self, digest: str) -> None:
         self._memory.blobs[digest] = b"something else"
@@ -63,11 +69,8 @@ class InSqlite:
         return await SqliteStore.open(self._path, clock=self.hands)
 
     async def forge(self, agent_id: str, seq: int) -> None:
-        self._change(
-            "UPDATE events SET body = CAST(replace(body, 'calc', 'cali') AS BLOB) WHERE id = ?",
-            lambda agent: (agent << SHIFT | seq,),
-            agent_id,
-        )
+        sql = "UPDATE appends SET body = changed(body) WHERE id = ?"
+        self._change(sql, lambda agent: (agent << SHIFT | seq,), agent_id)
 
     async def forge_blob(self, digest: str) -> None:
         name = digest.removeprefix("sha256:")
@@ -75,6 +78,7 @@ class InSqlite:
 
     def _change(self, sql: str, values: Callable[[int], tuple[Any, ...]], agent_id: str = "") -> None:
         connection = apsw.Connection(str(self._path))
+        connection.create_scalar_function("changed", changed, 1)
         connection.set_busy_timeout(1000)
         found = connection.execute("SELECT id FROM agents WHERE agent_id = ?", (agent_id,)).fetchall()
         connection.execute(sql, values(found[0][0] if found else 0))

@@ -15,10 +15,11 @@ from wakeful.contracts.events import (
     AnyEvent,
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
+    FilesTainted,
     RuntimeToolRequested,
     RuntimeToolResolved,
 )
-from wakeful.ports import ActionRow, Claim, RuleRow, Store
+from wakeful.ports import ActionRow, Claim, RuleRow, Store, TaintRow
 
 RULE = {"match": "refund", "decision": "allow", "origin": "always"}
 
@@ -207,6 +208,50 @@ async def test_rules_are_listed_with_who_added_and_who_revoked_them(store: Store
     assert await store.rules("calc") == [one._replace(revoked_at=NOON + 7, revoked_by="bob")]
 
 
+async def test_tainted_files_are_found_by_path_and_digest_whoever_wrote_them(store: Store) -> None:
+    claim = await asking(store)
+    began = FilesTainted(workspace="/w", cause="page", since=NOON)
+    many = FilesTainted(workspace="/w", cause="page", files={"a.txt": "sha256:a", "d/": ""}, settles=NOON)
+    other = FilesTainted(workspace="/elsewhere", cause="page", files={"a.txt": "sha256:a"})
+    await store.append(claim, [about(began, "c1", at=NOON)])
+    pending = TaintRow("/w", "", NOON, "", "page", AGENT, TURN, NOON)
+    assert await store.tainted_files("/w/any") == [pending]
+    await store.append(claim, [about(many, "c1", at=NOON + 1), about(other, "c1", at=NOON + 2)])
+    one = TaintRow("/w", "a.txt", 0, "sha256:a", "page", AGENT, TURN, NOON + 1)
+    folder = TaintRow("/w", "d/", 0, "", "page", AGENT, TURN, NOON + 1)
+    assert await store.tainted_files("/w", below=True) == [one, folder], "what was pending is known better"
+    assert await store.tainted_files("/w", below=True, limit=1) == [one]
+    assert await store.tainted_files("/w/d/y") == [folder]
+    assert await store.tainted_files("/w/x", digest="sha256:a") == [one]
+    assert await store.tainted_files("/w/x", digest="sha256:b") == []
+    assert await store.tainted_files("/w") == await store.tainted_files("/w/a") == []
+    await store.rebuild_views()
+    assert await store.tainted_files("/w", below=True) == [one, folder]
+
+
+async def test_tainted_files_are_found_from_every_folder_around_and_below_them(store: Store) -> None:
+    claim = await asking(store)
+    files = {"inner/a.txt": "sha256:a", "inner-other/b.txt": "sha256:b"}
+    outer = FilesTainted(workspace="/w", cause="page", files=files)
+    inner = FilesTainted(workspace="/w/inner", cause="page", files={"c.txt": ""})
+    whole = FilesTainted(workspace="/v", cause="page", since=0)
+    await store.append(claim, [about(each, "c1", at=NOON + at) for at, each in enumerate((outer, inner, whole))])
+
+    async def found(place: str, digest: str = "", below: bool = False) -> list[str]:
+        rows = await store.tainted_files(place, digest=digest, below=below)
+        return [f"{row.workspace}/{row.path}" for row in rows]
+
+    assert await found("/w/inner/a.txt") == ["/w/inner/a.txt"]
+    assert await found("/w/inner/c.txt") == ["/w/inner/c.txt"]
+    assert await found("/w/inner", below=True) == ["/w/inner/a.txt", "/w/inner/c.txt"]
+    assert await found("/w", below=True) == ["/w/inner-other/b.txt", "/w/inner/a.txt", "/w/inner/c.txt"]
+    assert await found("/", below=True) == ["/w/inner-other/b.txt", "/w/inner/a.txt", "/w/inner/c.txt", "/v/"]
+    assert await found("/w/inner/copy", "sha256:b") == ["/w/inner-other/b.txt"]
+    assert await found("/elsewhere/copy", "sha256:b") == []
+    assert await found("/v/deep/file") == await found("/v", below=True) == await found("/v/deep", below=True) == ["/v/"]
+    assert await found("/vault", below=True) == []
+
+
 async def test_rebuilt_rows_are_the_live_rows(store: Store, backend: Backend) -> None:
     claim = await asking(store)
     await store.append(claim, [asked("appr_2", at=NOON + 1), asked("ask_3", kind="question")])
@@ -257,7 +302,8 @@ async def test_a_record_whose_stored_bytes_were_changed_is_found(
     words: Any = {"tool_name": "calc"}
     question = asked().event.model_copy(update=words)
     answer = decided().event.model_copy(update=words)
-    await store.append(claim, [started(), requested(), completed(), said(), about(question, "appr_1")])
+    await store.append(claim, [started(), requested(), completed(), said()])
+    await store.append(claim, [about(question, "appr_1")])
     await store.admit(AGENT, [about(answer, "appr_1")])
     assert await other.verify() == []
     await backend.forge(AGENT, seq)

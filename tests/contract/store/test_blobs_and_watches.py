@@ -9,7 +9,7 @@ import pytest
 from store_facts import AGENT, admitted, interrupt, message, requested
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import StoreDamaged
-from wakeful.ports import Store
+from wakeful.ports import Feed, Store
 
 
 @pytest.mark.parametrize("size", [0, 1, 1_048_576, 1_048_577], ids=["none", "byte", "row", "file"])
@@ -70,6 +70,51 @@ async def test_what_happens_elsewhere_does_not_wake_a_watch(store: Store) -> Non
     await asyncio.sleep(0)
     assert not waiting.done()
     waiting.cancel()
+    watch.close()
+
+
+async def test_a_watch_wakes_for_its_own_feed_alone(store: Store, other: Store) -> None:
+    await admitted(store)
+    await store.admit(AGENT, [message("turn_2", thread="side")])
+    claim = await store.claim("turn_1")
+    feeds: list[tuple[str | None, Feed]] = [
+        (None, "all"),
+        ("main", "all"),
+        ("side", "all"),
+        ("main", "outsiders"),
+        ("side", "outsiders"),
+        ("main", "lease"),
+        ("side", "lease"),
+    ]
+    watches = {feed: store.watch(AGENT, thread_id=feed[0], feed=feed[1]) for feed in feeds}
+
+    async def woken() -> set[tuple[str | None, Feed]]:
+        waiting = {feed: asyncio.ensure_future(watch.wait()) for feed, watch in watches.items()}
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        done = {feed for feed, each in waiting.items() if each.done()}
+        for each in waiting.values():
+            each.cancel()
+        return done
+
+    assert await woken() == set()
+    await store.append(claim, [requested()])
+    assert await woken() == {(None, "all"), ("main", "all")}
+    await store.admit(AGENT, [interrupt()])
+    assert await woken() == {(None, "all"), ("main", "all"), ("main", "outsiders")}
+    await store.release(claim)
+    assert await woken() == {("main", "lease")}
+    for watch in watches.values():
+        watch.close()
+
+
+async def test_a_thread_that_another_owner_lets_go_wakes_who_waits_for_it(store: Store, other: Store) -> None:
+    await admitted(store)
+    claim = await other.claim("turn_1")
+    watch = store.watch(AGENT, thread_id="main", feed="lease")
+    await other.release(claim)
+    await watch.wait(30)
+    await store.claim("turn_1")
     watch.close()
 
 

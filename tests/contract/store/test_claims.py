@@ -5,7 +5,20 @@ from typing import Any
 
 import pytest
 
-from store_facts import AGENT, TURN, admitted, claimed, ended, interrupt, message, requested, resolved, started
+from store_facts import (
+    AGENT,
+    THREAD,
+    TURN,
+    admitted,
+    claimed,
+    ended,
+    interrupt,
+    message,
+    requested,
+    resolved,
+    session,
+    started,
+)
 from wakeful.contracts.errors import AgentBusy, Fenced, RestRefused, TurnNotFound
 from wakeful.ports import Store
 
@@ -23,11 +36,11 @@ async def test_of_two_claims_at_once_one_is_given(store: Store) -> None:
     assert sorted(type(result).__name__ for result in results) == ["AgentBusy", "Claim"]
 
 
-async def test_turns_of_one_agent_run_side_by_side_under_one_lease(store: Store) -> None:
+async def test_turns_of_one_thread_that_are_claimed_here_share_its_lease(store: Store) -> None:
     one = await claimed(store)
     await store.admit(AGENT, [message("turn_2")])
     two = await store.claim("turn_2")
-    assert two.agent_epoch == one.agent_epoch
+    assert two.lease_epoch == one.lease_epoch
     await store.append(one, [requested()])
     await store.append(two, [requested("turn_2")])
     await store.release(two)
@@ -36,31 +49,79 @@ async def test_turns_of_one_agent_run_side_by_side_under_one_lease(store: Store)
         await store.append(two, [requested("turn_2")])
 
 
-async def test_an_agent_in_other_hands_is_busy_and_its_holder_named(store: Store, other: Store) -> None:
+async def test_a_thread_in_other_hands_is_busy_and_its_holder_named(store: Store, other: Store) -> None:
     await claimed(store)
-    with pytest.raises(AgentBusy, match=r"agent_1 is being run by process \d+ on .+, since 2") as busy:
+    with pytest.raises(
+        AgentBusy, match=r"thread 'main' of agent agent_1 is being run by process \d+ on .+, since 2"
+    ) as busy:
         await other.claim(TURN)
     assert not busy.value.here
     await store.admit("agent_2", [message("turn_2")])
     await other.claim("turn_2")  # another agent is free
 
 
-async def test_whether_somebody_who_lives_runs_an_agent_is_seen_without_touching_it(
+async def test_two_owners_run_threads_of_one_agent_and_append_to_its_one_stream(
     store: Store, other: Store, backend: Any
 ) -> None:
-    assert not await other.is_held(AGENT), "nobody has heard of it"
+    await store.admit(AGENT, [session(), message()])
+    await store.admit(AGENT, [message("turn_2", thread="side")])
+    one, two = await store.claim(TURN), await other.claim("turn_2")
+    for step in range(1, 4):
+        await store.append(one, [requested(step=step)])
+        await other.append(two, [requested("turn_2", step=step)])
+    entries = await store.read(AGENT)
+    assert [(entry.seq, entry.fact.turn_id) for entry in entries[3:]] == list(
+        zip(range(4, 10), (TURN, "turn_2") * 3, strict=True)
+    )
+    assert await store.verify() == []
+    backend.hands.now += 31
+    new = await other.claim(TURN)
+    assert (new.taken_from, new.late_upto, two.late_upto) == ("late", 9, 0)
+    with pytest.raises(Fenced):
+        await store.append(one, [requested(step=4)])
+    await other.append(two, [requested("turn_2", step=4)])  # its own thread was never lost
+    await other.append(new, [requested(step=4)])
+
+
+async def test_an_owner_that_was_late_with_one_thread_keeps_its_others(
+    store: Store, other: Store, backend: Any
+) -> None:
+    await store.admit(AGENT, [session(), message()])
+    await store.admit(AGENT, [message("turn_2", thread="side")])
+    one, two = await store.claim(TURN), await store.claim("turn_2")
+    backend.hands.now += 20
+    await store.hold(two)
+    backend.hands.now += 20
+    taken = await other.claim(TURN)
+    assert taken.taken_from == "late"
+    with pytest.raises(AgentBusy, match="thread 'side'"):
+        await other.claim("turn_2")
+    with pytest.raises(Fenced):
+        await store.append(one, [requested()])
+    await store.append(two, [requested("turn_2")])
+    await other.release(taken)
+    assert (await other.claim(TURN)).late_upto == 3, "it lives, and may still carry out what it began there"
+    await store.release(two)
+    assert (await other.claim("turn_2")).late_upto == 0, "it was never late with this one"
+
+
+async def test_whether_somebody_who_lives_runs_a_thread_is_seen_without_touching_it(
+    store: Store, other: Store, backend: Any
+) -> None:
+    assert not await other.is_held(AGENT, THREAD), "nobody has heard of it"
     claim = await claimed(store)
-    assert await other.is_held(AGENT) and await store.is_held(AGENT)
+    assert await other.is_held(AGENT, THREAD) and await store.is_held(AGENT, THREAD)
+    assert not await other.is_held(AGENT, "side")
     backend.hands.now += 30.1
-    assert not await other.is_held(AGENT), "its owner hangs"
+    assert not await other.is_held(AGENT, THREAD), "its owner hangs"
     await store.hold(claim)
-    assert await other.is_held(AGENT)
+    assert await other.is_held(AGENT, THREAD)
     await store.close()  # without letting go: as a process that ended
-    assert not await other.is_held(AGENT)
-    assert (await other.claim(TURN)).agent_epoch == claim.agent_epoch + 1, "looking has taken nothing"
+    assert not await other.is_held(AGENT, THREAD)
+    assert (await other.claim(TURN)).lease_epoch == claim.lease_epoch + 1, "looking has taken nothing"
 
 
-async def test_a_claim_that_was_released_is_worth_nothing_and_the_agent_is_free(store: Store, other: Store) -> None:
+async def test_a_claim_that_was_released_is_worth_nothing_and_the_thread_is_free(store: Store, other: Store) -> None:
     claim = await claimed(store)
     assert claim.fresh
     await store.release(claim)
@@ -71,7 +132,7 @@ async def test_a_claim_that_was_released_is_worth_nothing_and_the_agent_is_free(
         await store.hold(claim)
     taken = await other.claim(TURN)
     assert not taken.fresh
-    assert (taken.agent_epoch, taken.turn_epoch) == (claim.agent_epoch + 1, claim.turn_epoch + 1)
+    assert (taken.lease_epoch, taken.turn_epoch) == (claim.lease_epoch + 1, claim.turn_epoch + 1)
     assert len(await store.read(AGENT)) == 2
 
 
@@ -80,7 +141,7 @@ async def test_a_dead_owner_is_replaced_at_once_although_its_lease_has_not_run_o
     await store.close()  # without letting go: as a process that ended
     heir = await backend.open()
     claim = await heir.claim(TURN)
-    assert (claim.fresh, claim.agent_epoch) == (False, first.agent_epoch + 1)
+    assert (claim.fresh, claim.lease_epoch) == (False, first.lease_epoch + 1)
     await heir.close()
 
 
@@ -93,7 +154,7 @@ async def test_an_owner_that_hangs_is_replaced_when_its_lease_runs_out_and_then_
         await other.claim(TURN)
     backend.hands.now += 0.2
     new = await other.claim(TURN)
-    assert (new.agent_epoch, new.fresh) == (old.agent_epoch + 1, False)
+    assert (new.lease_epoch, new.fresh) == (old.lease_epoch + 1, False)
     for zombie in (store.append(old, [requested()]), store.append(old, [], rest=True), store.hold(old)):
         with pytest.raises(Fenced):
             await zombie
@@ -103,7 +164,7 @@ async def test_an_owner_that_hangs_is_replaced_when_its_lease_runs_out_and_then_
     await other.hold(new)
 
 
-async def test_an_owner_that_lost_its_agent_is_fenced_also_in_turns_that_nobody_took_up(
+async def test_an_owner_that_lost_its_thread_is_fenced_also_in_turns_that_nobody_took_up(
     store: Store, other: Store, backend: Any
 ) -> None:
     old = await claimed(store)
@@ -187,3 +248,106 @@ async def test_what_others_are_told_does_not_keep_a_turn_from_resting(store: Sto
     claim = await claimed(store)
     await other.admit(AGENT, [message("turn_2")])
     await store.append(claim, [ended()], rest=True)
+
+
+# --- whom a claim replaces -------------------------------------------------------------------------------------------
+
+
+async def test_a_claim_says_whether_the_owner_before_was_dead_or_only_late(
+    backend: Any, store: Store, other: Store
+) -> None:
+    claim = await claimed(store)
+    assert (claim.taken_from, claim.late_upto) == (None, 0)
+    backend.hands.now += 31
+    late = await other.claim(TURN)
+    assert (late.taken_from, late.late_upto) == ("late", claim.seen or late.late_upto)
+    assert late.late_upto >= 2, "up to the head of the log at that moment"
+    await other.release(late)
+    again = await other.claim(TURN)
+    assert (again.taken_from, again.late_upto) == (None, late.late_upto), "it lives, and may still wake up"
+    await other.release(again)
+    await store.close()
+    afterwards = await other.claim(TURN)
+    assert (afterwards.taken_from, afterwards.late_upto) == (None, 0), "it is gone"
+
+
+async def test_an_owner_that_left_without_releasing_is_a_dead_one(backend: Any, store: Store) -> None:
+    first = await backend.open()
+    await claimed(first)
+    await first.close()
+    claim = await store.claim(TURN)
+    assert (claim.taken_from, claim.late_upto) == ("dead", 0)
+
+
+# --- turns that are kept for their caller ----------------------------------------------------------------------------
+
+
+async def reserved(store: Store, turn: str) -> str:
+    answer = await store.admit(AGENT, [message(turn)], reserve=True)
+    assert answer is not None and answer.reservation is not None
+    return answer.reservation
+
+
+async def test_a_turn_is_kept_for_the_caller_that_waits_for_its_thread(store: Store, other: Store) -> None:
+    claim = await claimed(store)
+    reservation = await reserved(other, "turn_2")
+    await store.release(claim)
+    for owner, here in ((store, False), (other, True)):
+        with pytest.raises(AgentBusy, match=r"turn_2 is about to be run by its caller, (this )?process") as busy:
+            await owner.claim("turn_2")
+        assert busy.value.here is here
+    mine = await other.claim("turn_2", reservation=reservation)
+    await other.append(mine, [requested("turn_2")])
+    await other.release(mine)
+    await store.claim("turn_2")  # claiming it was all that it was kept for
+
+
+async def test_inversion_without_a_reservation_the_turn_is_anybodys_who_asks_first(store: Store, other: Store) -> None:
+    claim = await claimed(store)
+    await other.admit(AGENT, [message("turn_2")])
+    await store.release(claim)
+    await store.claim("turn_2")
+    with pytest.raises(AgentBusy):
+        await other.claim("turn_2")
+
+
+async def test_a_reservation_ends_when_its_caller_gives_up_or_is_gone(store: Store, other: Store) -> None:
+    await claimed(store)
+    for turn in ("turn_2", "turn_3"):
+        reservation = await reserved(other, turn)
+        with pytest.raises(AgentBusy):
+            await store.claim(turn)
+        if turn == "turn_2":
+            await other.give_up(turn, "another's")
+            with pytest.raises(AgentBusy):
+                await store.claim(turn)
+            await other.give_up(turn, reservation)
+        else:
+            await other.close()
+        await store.claim(turn)
+
+
+async def test_a_caller_that_is_late_loses_the_turn_a_leases_time_after_the_thread_came_free(
+    store: Store, other: Store, backend: Any
+) -> None:
+    claim = await claimed(store)
+    backend.hands.now += 100
+    late = await reserved(other, "turn_2")
+    await store.release(claim)
+    backend.hands.now += 29.9
+    await reserved(store, "turn_3")  # what comes later gives no more time
+    with pytest.raises(AgentBusy):
+        await store.claim("turn_2")
+    backend.hands.now += 0.2
+    mine = await store.claim("turn_2")
+    with pytest.raises(AgentBusy):
+        await other.claim("turn_2", reservation=late)
+    await store.append(mine, [requested("turn_2")])
+
+
+async def test_the_first_turn_of_a_thread_is_kept_as_long(store: Store, other: Store, backend: Any) -> None:
+    await reserved(other, TURN)
+    with pytest.raises(AgentBusy):
+        await store.claim(TURN)
+    backend.hands.now += 30.1
+    await store.claim(TURN)

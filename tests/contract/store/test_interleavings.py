@@ -51,6 +51,11 @@ def agent_of(turn: str) -> str:
     return AGENTS[TURNS.index(turn) // 2]
 
 
+def thread_of(turn: str) -> str:
+    """The first agent's turns are of one thread, the second's of two."""
+    return "side" if turn == TURNS[-1] else "main"
+
+
 class Side:
     """One backend with two owners on it, and the claims they were given."""
 
@@ -79,7 +84,7 @@ async def outcome(awaited: Awaitable[Any]) -> Any:
 def told(answer: Any) -> Any:
     """An answer without what is random in it."""
     if isinstance(answer, Claim):
-        return (answer.agent_id, answer.turn_id, answer.agent_epoch, answer.turn_epoch, answer.fresh)
+        return (answer.agent_id, answer.turn_id, answer.lease_epoch, answer.turn_epoch, answer.fresh)
     return answer
 
 
@@ -99,7 +104,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(owner=owners, turn=turns, key=st.sampled_from((None, None, "k1", "k2")), named=st.booleans())
     def admit(self, owner: int, turn: str, key: str | None, named: bool) -> None:
-        facts = [*([session()] if named else []), message(turn, key=key)]
+        facts = [*([session()] if named else []), message(turn, key=key, thread=thread_of(turn))]
         self.both(lambda side: side.stores[owner].admit(agent_of(turn), facts))
 
     @rule(owner=owners, turn=turns, one=st.sampled_from((interrupt, resolved)))

@@ -202,6 +202,36 @@ async def test_reading_by_turn_thread_place_and_number(store: Store) -> None:
     assert await store.read("agent_9") == []
 
 
+async def test_a_read_does_not_touch_what_belongs_to_others(store: Store, backend: Any) -> None:
+    """Bytes that nobody reads cannot stop anybody: the way to see from outside what is read."""
+    mine = await claimed(store)
+    await store.admit(AGENT, [message("turn_2", thread="side")])
+    other = await store.claim("turn_2")
+    for step in range(1, 4):
+        await store.append(mine, [requested(step=step)])
+        await store.append(other, [replace(requested("turn_2", step), thread_id="side")])
+    await store.admit(AGENT, [interrupt()])
+    await store.append(mine, [ended()])
+    await backend.forge(AGENT, 7)
+    assert [r.seq for r in await store.read(AGENT, thread_id="main")] == [2, 4, 6, 8, 10, 11]
+    assert [r.seq for r in await store.read(AGENT, turn_id=TURN, after=4)] == [6, 8, 10, 11]
+    assert [r.seq for r in store.reader(AGENT, TURN)()] == [2, 4, 6, 8, 10, 11]
+    assert [r.seq for r in await store.read(AGENT, limit=5)] == [1, 2, 3, 4, 5]
+    assert [r.seq for r in await store.read(AGENT, thread_id="side", limit=2)] == [3, 5]
+    for read in (store.read(AGENT), store.read(AGENT, thread_id="side"), store.read(AGENT, turn_id="turn_2")):
+        with pytest.raises(StoreDamaged):
+            await read
+
+
+async def test_a_read_may_begin_and_end_within_an_append(store: Store) -> None:
+    claim = await claimed(store)
+    await store.append(claim, [requested(step=step) for step in range(1, 6)])
+    await store.append(claim, [requested(step=step) for step in range(6, 9)])
+    for turn_id in (None, TURN):
+        assert [r.seq for r in await store.read(AGENT, after=4, limit=2, turn_id=turn_id)] == [5, 6]
+        assert [r.seq for r in await store.read(AGENT, after=6, turn_id=turn_id)] == [7, 8, 9, 10]
+
+
 async def test_more_events_than_are_read_at_a_time_come_whole(store: Store) -> None:
     claim = await claimed(store)
     await store.append(claim, [requested(step=step) for step in range(1, 1201)])

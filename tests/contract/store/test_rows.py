@@ -1,5 +1,6 @@
 """The rows that follow from facts, live and rebuilt."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -71,16 +72,24 @@ async def test_a_turn_that_did_not_complete_has_the_status_it_ended_with(store: 
     assert ((await row(store)).state, await store.turns(open_only=True)) == (status, [])
 
 
-async def test_of_an_agents_turns_those_that_run_are_found_whatever_waits_or_is_over(store: Store) -> None:
+async def test_of_a_threads_turns_those_that_are_open_are_found_whatever_is_over(store: Store) -> None:
     for n, last in enumerate((None, TurnSuspended(reason="paused", waiting_for=("pause",)), "over", None)):
         claim = await claimed(store, f"turn_{n}", AGENT)
         facts = [] if last is None else [ended(f"turn_{n}") if last == "over" else fact(last, f"turn_{n}")]
         await store.append(claim, [started(f"turn_{n}"), *facts])
     await claimed(store, "turn_4")  # admitted, and not begun
-    await store.append(await claimed(store, "turn_5", "agent_2"), [started("turn_5")])
-    assert {found.turn_id for found in await store.running(AGENT)} == {"turn_0", "turn_3"}
-    assert [found.turn_id for found in await store.running("agent_2")] == ["turn_5"]
-    assert await store.running("nobody") == []
+    await store.admit(AGENT, [message("turn_5", thread="side")])
+    await store.append(await claimed(store, "turn_6", "agent_2"), [started("turn_6")])
+
+    async def found(agent_id: str, thread_id: str) -> list[tuple[str, str]]:
+        rows = await store.turns_of_thread(agent_id, thread_id, open_only=True)
+        return [(row.turn_id, row.state) for row in rows]
+
+    main = [("turn_0", "running"), ("turn_1", "suspended"), ("turn_3", "running"), ("turn_4", "admitted")]
+    assert await found(AGENT, "main") == main
+    assert await found(AGENT, "side") == [("turn_5", "admitted")]
+    assert await found("agent_2", "main") == [("turn_6", "running")]
+    assert await found("nobody", "main") == []
 
 
 async def test_turns_are_listed_newest_first_and_those_of_a_thread_oldest_first(store: Store) -> None:
@@ -108,14 +117,14 @@ async def test_a_call_nobody_knows_the_outcome_of_is_listed_until_it_is_known(st
             turn_id=TURN,
             thread_id="main",
             step=5,
-            tool_name="add",
-            safe_args={"a": 1, "b": 7},
+            tool="add",
+            arguments={"a": 1, "b": 7},
             reason="the process ended while the call ran",
             since=NOON,
         )
     ]
     await store.append(claim, [tool_started(call="call_3", b=9), tool_failed(call="call_3")])
-    assert [found.safe_args["b"] for found in await store.unknown()] == [7, 9]
+    assert [found.arguments["b"] for found in await store.unknown()] == [7, 9]
     await store.append(claim, [ended()])
     await store.admit(AGENT, [resolved(call="call_1")])  # the turn is over, and the answer still counts
     assert [found.call_id for found in await store.unknown()] == ["call_3"]
@@ -185,3 +194,20 @@ async def test_the_comparison_sees_a_row_that_differs(store: Store) -> None:
     before = await everything(store)
     await store.append(await store.claim(TURN), [started()])
     assert await everything(store) != before
+
+
+async def test_rows_may_be_made_again_while_turns_go_on(store: Store, other: Store) -> None:
+    claim = await claimed(store)
+    await store.append(claim, [started()])
+    for step in range(1, 200):
+        await store.append(claim, [requested(step=step), completed(step=step)])
+    rebuilding = asyncio.create_task(other.rebuild_views())
+    for step in range(200, 260):
+        await store.append(claim, [requested(step=step), completed(step=step)])
+        await asyncio.sleep(0)
+    await rebuilding
+    await store.append(claim, [ended()])
+    live = await store.turns(), await store.turn_costs(), await store.usage(AGENT)
+    await other.rebuild_views()
+    assert (await other.turns(), await other.turn_costs(), await other.usage(AGENT)) == live
+    assert live[2].total_model_rounds == 259

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from wakeful.bootstrap import opened_store, runtime
-from wakeful.service.pending_actions import OwnPendingActionStore
-from wakeful.service.runtime_tool_store import OwnRequestStore
+from wakeful.hosts.actions.records import OwnPendingActionStore
+from wakeful.service.client_tools.store import OwnRequestStore
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing.waiting_stores import MemoryPendingActionStore, MemoryRuntimeToolStore
 

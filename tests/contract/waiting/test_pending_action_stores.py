@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wakeful.contracts.pending_actions import PendingAction
+from wakeful.hosts.actions.pending_action import PendingAction
 
 LATER = "2099-01-01T00:00:00.000Z"
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from wakeful.contracts.runtime_tools import RuntimeToolRequest, RuntimeToolResult, timed_out
-from wakeful.ports import Settled
+from wakeful.ports.client_requests import RequestEnding
+from wakeful.service.client_tools.lifecycle import RuntimeToolLifecycle
 from wakeful.service.hooks import HookRegistry
-from wakeful.service.runtime_tools import RuntimeToolLifecycle
 
 
 def request(call: str = "c1", **more: Any) -> RuntimeToolRequest:
@@ -45,9 +45,9 @@ async def test_a_request_is_kept_found_ended_and_found_again_after_a_restart(ope
         assert await pending(store, {"before": "2098-01-01T00:00:00.000Z"}) == []
         assert await pending(store, {"limit": 1}) == ["c3"]
         completed = await done(store.complete(first.request_id, answer(first, file="a")))
-        assert completed == Settled(True, first.settled("runtime_tool_completed"), answer(first, file="a"))
+        assert completed == RequestEnding(True, first.settled("runtime_tool_completed"), answer(first, file="a"))
         ended = await done(store.timeout(second.request_id, timed_out(second)))
-        assert ended == Settled(True, second.settled("runtime_tool_timeout"), timed_out(second))
+        assert ended == RequestEnding(True, second.settled("runtime_tool_timeout"), timed_out(second))
     async with open_requests() as store:
         assert await done(store.get(first.request_id)) == first.settled("runtime_tool_completed")
         assert await pending(store, {}) == ["c3"]

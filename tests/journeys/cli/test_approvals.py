@@ -91,8 +91,8 @@ def test_deciding_says_which_command_goes_on_and_that_it_does(wakeful: Wakeful, 
     (record,) = waiting(wakeful)
     decided = wakeful("approvals", "approve", record["approval_id"][:12])
     typed = decided.out.split("go on: wakeful ")[1].split("   (")[0].split()
-    assert typed == ["resume", record["run_id"], "--tools", "MODULE:pay", "--tools", "MODULE:look"]
-    done = wakeful("resume", record["run_id"], "--tools", "bank:pay", "--tools", "bank:look")
+    assert typed == ["resume", record["turn_id"], "--tools", "MODULE:pay", "--tools", "MODULE:look"]
+    done = wakeful("resume", record["turn_id"], "--tools", "bank:pay", "--tools", "bank:look")
     assert (done.code, done.out) == (0, "Done.\n")
     assert len(bank.read_text().splitlines()) == 1
 
@@ -100,7 +100,7 @@ def test_deciding_says_which_command_goes_on_and_that_it_does(wakeful: Wakeful, 
 def test_a_turn_that_waits_for_a_person_is_over_when_it_is_cancelled(wakeful: Wakeful, bank: Path) -> None:
     wakeful(*RUN)
     (record,) = waiting(wakeful)
-    assert wakeful("cancel", record["run_id"]).out == f"turn {record['run_id']} rested, and is cancelled\n"
+    assert wakeful("cancel", record["turn_id"]).out == f"turn {record['turn_id']} rested, and is cancelled\n"
     assert waiting(wakeful) == [] and not bank.exists()
 
 
@@ -269,7 +269,7 @@ def test_a_question_is_answered_from_the_list_of_choices(wakeful: Wakeful) -> No
     assert wakeful("approvals", "approve", record["approval_id"]).code == 2
     assert command_after("answer:", asked.err)[:2] == ["approvals", "answer"]
     assert wakeful("approvals", "answer", record["approval_id"], "green").code == 0
-    done = wakeful("resume", record["run_id"], "--json")
+    done = wakeful("resume", record["turn_id"], "--json")
     assert done.code == 0, "a question needs no code"
     assert "green" in json.dumps([item for item in json.loads(done.out)["history"] if item["role"] == "tool"])
 
@@ -357,7 +357,7 @@ def test_words_are_a_no_that_the_model_reads(folder: Path, payments: Payments, w
     code, out, _ = at_a_terminal(folder, RUN, [("> ", "yes, but only 10\n")])
     assert (code, out, payments()) == (0, "Done.\n", [])
     (record,) = json.loads(wakeful("approvals", "--all", "--json").out)
-    assert (record["status"], record["reason"]) == ("rejected", "yes, but only 10")
+    assert (record["status"], record["note"]) == ("rejected", "yes, but only 10")
 
 
 def test_nothing_typed_leaves_it_for_later(folder: Path, payments: Payments, wakeful: Wakeful) -> None:

@@ -17,6 +17,9 @@ def owner(folder: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatc
     """An owner who allows little a month; the model costs a fraction of a cent, and at most some cents."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789abcdef")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+    price = "input = 5\noutput = 25\ncached_input = 0.5\ncache_write = 6.25\n"
+    (folder / "prices.toml").write_text(f'[providers.anthropic.prices."claude-opus-4-7"]\n{price}')
+    monkeypatch.setenv("WAKEFUL_CONFIG", str(folder / "prices.toml"))
     (folder / "clerk.yaml").write_text(
         f"name: clerk\nmodel: {CLAUDE}\nmax_tokens: 1000\nbudget: {{per_month: {{usd: 0.0300}}}}\n"
     )
@@ -78,6 +81,7 @@ def test_the_owners_windows_are_shown_before_anything_is_spent(
         ("principal:ada", "hour", "1", "0"),
         ("runtime", "day", "5", "0"),
     ]
+    monkeypatch.setenv("OLLAMA_BASE_URL", "http://10.0.0.1/v1")  # another machine's
     refused = wakeful("run", "hello", "--profile", "chat", "--model", "ollama:qwen3")
     assert refused.code == 1 and "nobody knows what it costs" in refused.err
     more = json.loads(wakeful("budget", "grant", "--usd", "2", "--json").out)

@@ -7,13 +7,20 @@ from typing import Any
 
 import pytest
 
+import chat_streams
 from command_line import Wakeful
-from provider_server import ProviderServer, messages_words, refusal
-from wakeful.providers.price_list import list_date, list_name
+from provider_server import Answer, ProviderServer, chat_words, messages_words, refusal
 
 CLAUDE = "anthropic:claude-opus-4-7"
 COST = "0.00024625"
-"""What one answer of the server on this machine costs, by the list."""
+"""What one answer of the server costs, by the price in the owner's file."""
+PRICE = """[providers.anthropic.prices."claude-opus-4-7"]
+input = 5
+output = 25
+cached_input = 0.5
+cache_write = 6.25
+as_of = 2026-11-01
+"""
 
 
 @pytest.fixture
@@ -21,6 +28,8 @@ def spent(wakeful: Wakeful, provider: ProviderServer, folder: Path, monkeypatch:
     """A store with three turns: one with a price, one of another agent with a lost attempt, one without a price."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789abcdef")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+    (folder / "prices.toml").write_text(PRICE)
+    monkeypatch.setenv("WAKEFUL_CONFIG", str(folder / "prices.toml"))
     (folder / "clerk.yaml").write_text(f"name: clerk\nmodel: {CLAUDE}\n")
     provider.answers = [messages_words("One."), refusal(529, "overloaded_error", "busy"), messages_words("Two.")]
     turns = {}
@@ -54,10 +63,29 @@ def test_costs_are_added_up_by_model_and_what_is_unknown_is_not_shown_as_nothing
     assert (shown[CLAUDE][0], shown[CLAUDE][-1]) == ("3", "0.0004925"), "the lost attempt is a call, too"
     assert (shown["scripted:fine.yaml"][0], shown["scripted:fine.yaml"][-1]) == ("1", "unknown")
     assert (shown["total"][0], shown["total"][-3:]) == ("4", ["at", "least", "0.0004925"])
-    assert " ".join(shown["prices"]) == f"{list_name()} of {list_date()}"
+    assert " ".join(shown["prices"]) == "settings of 2026-11-01"
     assert "the cost of 1 of 4 calls, which is not nothing" in done.out
     assert shown["turns"][:2] == ["3", "since"] and "older ones with --all" in done.out
     assert rows(wakeful("cost", "--all").out)["turns"] == ["3"]
+
+
+def test_a_server_on_this_machine_costs_nothing_and_is_called_local(
+    wakeful: Wakeful, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_BASE_URL", f"{provider.url}/v1")
+    uncounted = chat_streams.stream(chat_streams.chunk({"content": "Two."}), chat_streams.chunk(finish="stop"))
+    provider.answers = [chat_words("One."), Answer(uncounted)]
+    for _ in provider.answers[:]:
+        done = wakeful("run", "hello", "--profile", "chat", "--model", "ollama:qwen3", "--json", "--budget-usd", "1")
+        assert done.code == 0, done.err
+    assert json.loads(done.out)["cost_summary"]["total"]["local_calls"] == 1
+    shown = wakeful("cost")
+    assert rows(shown.out)["ollama:qwen3"][-2:] == rows(shown.out)["total"][-2:] == ["0", "local"]
+    assert rows(shown.out)["prices"] == ["local"] and "unknown" not in shown.out
+    found = report(wakeful)
+    assert (found["total"]["local_calls"], found["cost_complete"]) == (2, True)
+    assert found["price_lists"] == [{"name": "local", "date": None}]
+    assert "0 in, 0 out: USD for a million tokens, by local" in wakeful("models", "show", "ollama:qwen3").out
 
 
 @pytest.mark.parametrize("by", ["model", "agent", "day", "depth"])
@@ -66,7 +94,7 @@ def test_whatever_they_are_added_up_by_the_total_is_the_same(wakeful: Wakeful, s
     assert sum(line["calls"] for line in found["groups"].values()) == found["total"]["calls"] == 4
     assert (found["by"], found["total"]["cost"], found["currency"]) == (by, "0.0004925", "USD")
     assert (found["cost_complete"], found["turns"]) == (False, 3)
-    assert found["price_lists"] == [{"name": list_name(), "date": str(list_date())}]
+    assert found["price_lists"] == [{"name": "settings", "date": "2026-11-01"}]
     today = f"{datetime.now():%Y-%m-%d}"
     keys = {"model": {CLAUDE, "scripted:fine.yaml"}, "depth": {"0"}}
     if by == "day":

@@ -51,7 +51,7 @@ def test_tools_are_shown_as_an_agent_would_get_them(wakeful: Wakeful, config: Pa
     assert (done.code, done.err) == (0, "")
     lines = {line.split()[0]: line for line in done.out.splitlines()[1:]}
     assert lines["mcp.odd/reads"].split()[1:4] == ["offered", "network", "pure"]
-    assert "denied" in lines["mcp.odd/pays"] and "does not declare itself read-only" in lines["mcp.odd/pays"]
+    assert lines["mcp.odd/pays"].split()[1:4] == ["offered", "external_write", "irreversible"]
     states = {each["name"]: each for each in json.loads(wakeful("mcp", "tools", "odd", "--json").out)}
     assert states["mcp.odd/reads"]["permission_class"] == "network"
 

@@ -33,7 +33,7 @@ def asked(wakeful: Wakeful) -> str:
     assert 'client/pick_file(folder="/home")' in done.err
     assert "wakeful requests submit" in done.err
     (request,) = json.loads(wakeful("requests", "--json").out)
-    assert (request["tool_name"], request["parameters"]) == ("client/pick_file", {"folder": "/home"})
+    assert (request["tool"], request["arguments"]) == ("client/pick_file", {"folder": "/home"})
     return str(request["request_id"])
 
 

@@ -99,14 +99,17 @@ def test_an_option_changes_that_limit_of_an_agents_budget_and_keeps_the_rest(wak
     assert (limits["usd"], limits["model_calls"], limits["seconds"]) == ("0.5", 7, 1200.0)
 
 
-def test_a_run_may_be_given_money_tokens_subtasks_and_a_planner(wakeful: Wakeful) -> None:
+def test_a_run_may_be_given_money_tokens_subtasks_and_a_planner(
+    wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "a-key-that-is-never-sent")
     done = wakeful("run", "x", "--budget-usd", "0.50", "--budget-tokens", "9000", "--subtasks", "--plan", "--json")
     turn = json.loads(done.out)["turn_id"]
     limits = json.loads(wakeful("events", turn, "--kind", "turn.started", "--json").out)["payload"]["limits"]
     assert (limits["usd"], limits["tokens"]) == ("0.5", 9000)
     cheap = wakeful("run", "x", "--profile", "chat", "--budget-usd", "0.01", "--json")
     assert json.loads(cheap.out)["status"] == "completed", "nobody is paid for a script"
-    unpriced = wakeful("run", "x", "--model", "ollama:qwen3", "--budget-usd", "0.01", "--json")
+    unpriced = wakeful("run", "x", "--model", "deepseek:unheard-of", "--budget-usd", "0.01", "--json")
     assert json.loads(unpriced.out)["stop_reason"] == "routing_not_possible", (
         "nobody knows what it costs: it is not asked"
     )

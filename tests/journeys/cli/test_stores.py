@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apsw
 import pytest
 
 from command_line import Wakeful
+from unit.store.sqlite.test_anchor import forge, forge_record
 
 
 def test_a_folder_that_is_not_there_is_not_made_and_the_command_is_told(wakeful: Wakeful) -> None:
@@ -54,8 +56,8 @@ def damage(path: Path) -> None:
     connection = sqlite3.connect(path)
     with connection:
         connection.execute(
-            "UPDATE events SET body = zeroblob(length(body))"
-            " WHERE id = (SELECT id FROM events ORDER BY id LIMIT 1 OFFSET 4)"
+            "UPDATE appends SET body = zeroblob(length(body))"
+            " WHERE id = (SELECT id FROM appends ORDER BY id LIMIT 1 OFFSET 2)"
         )
     connection.close()
 
@@ -81,7 +83,7 @@ def test_damage_is_named_with_its_agent_and_other_agents_go_on(wakeful: Wakeful,
     assert first["agent_id"] in wakeful("doctor", "--store", "runs.db").out
     validated = wakeful("events", "validate", "--store", "runs.db")
     assert validated.code == 1
-    assert validated.out.startswith(f"{first['agent_id']}:5: ")
+    assert validated.out.startswith(f"{first['agent_id']}:3: "), "the first event of the append that is damaged"
 
 
 HOLD = """
@@ -123,3 +125,85 @@ def test_doctor_reports_on_a_fresh_home_and_on_what_waits(process: Wakeful, wake
     assert report["store"]["schema_version"] == report["store"]["newest_schema_version"]
     assert (report["providers"][0]["name"], report["providers"][0]["status"]) == ("scripted", "available")
     assert "next         wakeful unknown\n" in wakeful("doctor").out
+
+
+# --- the end of the log -----------------------------------------------------------------------------------------------
+
+
+def test_a_store_that_is_older_than_it_was_is_refused_until_it_is_taken_as_it_is(
+    wakeful: Wakeful, folder: Path
+) -> None:
+    wakeful("run", "one", "--store", "runs.db")
+    older = (folder / "runs.db").read_bytes()
+    wakeful("run", "two", "--store", "runs.db")
+    (folder / "runs.db").write_bytes(older)
+    for command in (("run", "three"), ("events",), ("unknown",), ("resume",)):
+        done = wakeful(*command, "--store", "runs.db")
+        assert done.code == 1
+        assert "has lost the end of its log" in done.err and "wakeful store forget" in done.err
+    report = wakeful("doctor", "--store", "runs.db")
+    assert report.code == 1 and "DAMAGED" in report.out and "wakeful store forget" in report.out
+    forgotten = json.loads(wakeful("store", "forget", "runs.db", "--json").out)
+    assert forgotten == {"store": "runs.db", "forgotten": True, "agents": 2}
+    assert wakeful("run", "three", "--store", "runs.db").code == 0
+    assert wakeful("doctor", "--store", "runs.db").code == 0
+
+
+@pytest.mark.parametrize("command", ["run hello", "events", "doctor"])
+def test_a_store_that_is_gone_is_not_made_anew_unasked(wakeful: Wakeful, folder: Path, command: str) -> None:
+    wakeful("run", "one", "--store", "runs.db")
+    (folder / "runs.db").unlink()
+    done = wakeful(*command.split(), "--store", "runs.db")
+    assert done.code == 1
+    assert "runs.db is gone" in done.err + done.out
+    assert not (folder / "runs.db").exists()
+    assert "taken as it is now" in wakeful("store", "forget", "runs.db").out
+    assert wakeful("run", "two", "--store", "runs.db").code == 0
+
+
+def test_forgetting_says_what_it_did_and_leaves_a_store_in_use_alone(wakeful: Wakeful, folder: Path) -> None:
+    assert "nothing to forget" in wakeful("store", "forget", "runs.db").out
+    assert json.loads(wakeful("store", "forget", "--json").out)["agents"] == 0
+    assert wakeful("store", "forget", ".").code == 2
+    assert "Forget how far the log" in wakeful("store", "forget", "--help").out
+    assert "store forget" in wakeful("store", "--help").out
+    wakeful("run", "one", "--store", "runs.db")
+    holding = (
+        "import asyncio\nfrom wakeful.store.sqlite import SqliteStore\n"
+        "async def main():\n    await SqliteStore.open('runs.db')\n    print('open', flush=True)\n    input()\n"
+        "asyncio.run(main())"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", holding], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None and other.stdout.readline() == "open\n"
+        busy = wakeful("store", "forget", "runs.db")
+        assert busy.code == 1 and f"in use by process {other.pid}" in busy.err
+        other.kill()
+    assert (folder / "runs.db-anchor").exists()
+
+
+def test_in_a_home_a_log_that_was_written_anew_with_its_chain_and_anchor_is_found_by_doctor(
+    wakeful: Wakeful, folder: Path
+) -> None:
+    (folder / "home").mkdir()
+    wakeful("run", "what is 1 + 1?", "--store", "runs.db")
+    wakeful("run", "two", "--store", "runs.db")
+    assert (folder / "home" / "secret").stat().st_mode & 0o777 == 0o600
+    assert wakeful("doctor", "--store", "runs.db").code == 0
+    connection = apsw.Connection(str(folder / "runs.db"))
+    agent_id = connection.execute("SELECT agent_id FROM agents WHERE id = 1").get
+    connection.close()
+    forge(folder / "runs.db", 1, agent_id)
+    forge_record(folder / "runs.db", 1)
+    report = json.loads(wakeful("doctor", "--store", "runs.db", "--json").out)
+    assert [found["agent_id"] for found in report["damage"]] == [agent_id]
+    assert "no valid seal of this home" in report["problems"][0]
+
+
+def test_where_nobody_can_make_a_secret_the_store_works_without(wakeful: Wakeful, folder: Path) -> None:
+    (folder / "home").mkdir()
+    (folder / "home" / "secret").write_text("this is something else")
+    assert wakeful("run", "hello", "--store", "runs.db").code == 0
+    assert wakeful("doctor", "--store", "runs.db").code == 0
+    assert (folder / "home" / "secret").read_text() == "this is something else"

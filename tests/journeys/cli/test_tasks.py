@@ -10,8 +10,8 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import MessageAdmitted, SessionStarted
-from wakeful.contracts.packages import PackageRunResult
-from wakeful.service.packages import PackageRuns
+from wakeful.hosts.packages.package_run import PackageRunResult
+from wakeful.hosts.packages.runs import PackageRuns
 
 BUNDLE = {
     "agent": {"agent_slug": "clerk", "model": "scripted:refund.yaml", "tools": ["look_up", "refund"]},

@@ -84,6 +84,16 @@ def test_each_tool_is_listed_with_what_policy_says_and_why(wakeful: Wakeful) -> 
     assert "which is off in context library" in wakeful("tools", *named, "--workspace", ".").out
 
 
+def test_tools_that_read_and_act_and_declare_nothing_are_named_here_and_by_doctor(wakeful: Wakeful) -> None:
+    told = wakeful("tools", "--tools", "owned:clerk").out
+    assert "burn, sell read and act and declare nothing: say @tool(untrusted=True)" in told
+    wakeful("run", "x", "--tools", "owned:clerk")
+    report = wakeful("doctor")
+    assert "tools        clerk: burn, clerk: sell read and act and declare nothing" in report.out
+    assert json.loads(wakeful("doctor", "--json").out)["undeclared_tools"] == ["clerk: burn", "clerk: sell"]
+    assert "declare nothing" not in wakeful("tools").out, "the tools of a workspace say what they are"
+
+
 def test_what_a_turn_had_is_told_from_its_log(wakeful: Wakeful) -> None:
     rested = json.loads(wakeful("run", "x", "--tools", "owned:clerk", "--json").out)
     told = json.loads(wakeful("tools", "--turn", rested["turn_id"], "--json").out)
@@ -162,3 +172,22 @@ def test_a_workspace_that_is_not_there_is_refused_before_anything_is_stored(wake
         done = wakeful("run", "x", *wrong)
         assert (done.code, done.out) == (2, "")
     assert not (folder / "home/wakeful.db").exists()
+
+
+def test_why_shows_where_a_tools_exception_came_from(wakeful: Wakeful, folder: Path) -> None:
+    (folder / "broken.py").write_text(
+        "from wakeful import Agent, tool\n"
+        "from wakeful.testing import scripted\n\n"
+        '@tool(effect="pure")\n'
+        "def price(order: str) -> int:\n"
+        '    """Price of an order."""\n'
+        '    return {"A17": 4200}[order]\n\n'
+        'script = scripted([{"calls": [{"name": "price", "arguments": {"order": "B4"}}]}, "done"])\n'
+        'clerk = Agent("clerk", script, tools=[price])\n'
+    )
+    assert wakeful("run", "go", "--tools", "broken:clerk", "--store", "runs.db").code == 0
+    told = wakeful("why", "call_1_1", "--store", "runs.db")
+    assert told.code == 0
+    assert '    return {"A17": 4200}[order]\n' in told.out and told.out.rstrip().endswith("KeyError: 'B4'")
+    document = json.loads(wakeful("why", "call_1_1", "--store", "runs.db", "--json").out)
+    assert document["steps"][-1]["traceback"].startswith("Traceback (most recent call last):")

@@ -3,9 +3,9 @@
 import json
 
 from command_line import Wakeful
-from wakeful.contracts.execution_tree import ExecutionTreeNode, ExecutionTreeSnapshot
-from wakeful.contracts.wire import WIRE_MESSAGE
 from wakeful.surfaces.cli.tree import lines
+from wakeful.views.tree import ExecutionTreeNode, ExecutionTreeSnapshot
+from wakeful.views.wire_messages import WIRE_MESSAGE
 
 REFUND = ("run", "Refund A17.", "--model", "scripted:refund.yaml", "--tools", "shop:both", "--json")
 

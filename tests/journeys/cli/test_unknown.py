@@ -24,7 +24,7 @@ def test_an_unknown_call_is_listed_and_closed_by_the_commands_that_are_shown(
     assert 'ship(order="A17")' in listed
     assert "wakeful resolve call_1_1 --did-not-happen" in listed
     (row,) = json.loads(wakeful("unknown", "--json").out)
-    assert (row["call_id"], row["tool_name"], row["resolve"]) == ("call_1_1", "ship", "call_1_1")
+    assert (row["call_id"], row["tool"], row["resolve"]) == ("call_1_1", "ship", "call_1_1")
     done = wakeful("resolve", "call_1_1", "--happened", "shipped at noon")
     assert (done.code, done.out) == (0, "call_1_1 (ship) happened: shipped at noon\n")
     assert wakeful("unknown").out == "every outcome is known\n"

@@ -96,10 +96,10 @@ def test_the_example_runs_waits_for_a_person_and_goes_on_in_another_process(
     assert wakeful("approvals", "answer", question, "yes").code == 0
     # The saved workflow may be gone: the run has its own copy.
     wakeful("workflow", "delete", "refund")
-    resumed = process("resume", waiting[0]["run_id"], *CODE)
+    resumed = process("resume", waiting[0]["turn_id"], *CODE)
     assert resumed.code == 0, resumed.err
     assert resumed.out == "refund: 4 of 4 nodes succeeded\n"
-    assert wakeful("replay", waiting[0]["run_id"]).code == 0
+    assert wakeful("replay", waiting[0]["turn_id"]).code == 0
 
 
 def test_the_example_pays_nothing_when_the_person_refuses(wakeful: Wakeful, example: Path) -> None:
@@ -107,9 +107,9 @@ def test_the_example_pays_nothing_when_the_person_refuses(wakeful: Wakeful, exam
     wakeful("workflow", "run", "refund", "--input", "order=A17", *CODE, "--no-input")
     (waiting,) = json.loads(wakeful("approvals", "--json").out)
     assert wakeful("approvals", "reject", waiting["approval_id"], "not this one").code == 0
-    done = wakeful("resume", waiting["run_id"], *CODE)
+    done = wakeful("resume", waiting["turn_id"], *CODE)
     assert (done.code, done.out) == (1, "")
-    shown = wakeful("tree", waiting["run_id"]).out
+    shown = wakeful("tree", waiting["turn_id"]).out
     assert "letter" in shown and "paid back" not in shown
 
 

@@ -13,28 +13,34 @@ from pydantic import BaseModel
 
 import wakeful.contracts
 from wakeful.bootstrap import runtime
-from wakeful.contracts import (
-    audit,
-    conversation_result,
-    declarations,
-    outcomes,
-    packages,
-    principals,
-    requests,
-    tasks,
-    transcript,
-)
+from wakeful.contracts import audit, outcomes, principals, transcript
 from wakeful.contracts.policies import ActionPolicy
 from wakeful.contracts.schema import event_schema
-from wakeful.decisions.compaction_items import CompactionItem
-from wakeful.decisions.runtime_tool_policy import projected
-from wakeful.service.schemas import agent_schema, run_result_schema
-from wakeful.service.tasks import Tasks
+from wakeful.hosts.declarations import tool_declaration
+from wakeful.hosts.declarations.runtime_policy import projected
+from wakeful.hosts.dispatch import dispatch_request
+from wakeful.hosts.dispatch.dispatcher import Dispatcher
+from wakeful.hosts.loop import conversation_request, conversation_result
+from wakeful.hosts.loop.compaction_items import CompactionItem
+from wakeful.hosts.packages import package_run
+from wakeful.service.queries.schemas import agent_schema, run_result_schema
 from wakeful.store.memory import MemoryStore
 from wakeful.tools.local.source import LocalTools
 from wakeful.tools.person import ask_person
+from wakeful.views import conversation_export
 
-MODULES = (transcript, requests, conversation_result, outcomes, principals, declarations, audit, tasks, packages)
+MODULES = (
+    transcript,
+    conversation_request,
+    conversation_result,
+    conversation_export,
+    outcomes,
+    principals,
+    tool_declaration,
+    audit,
+    dispatch_request,
+    package_run,
+)
 MODELS: list[type[BaseModel]] = sorted(
     {
         value
@@ -48,7 +54,7 @@ MODELS: list[type[BaseModel]] = sorted(
 
 @pytest.mark.spec("API-BND-05")
 async def test_schema_ids_are_fixed_strings_and_say_their_version_once() -> None:
-    models = {model for model in [*every_model(), CompactionItem] if "schema_id" in model.model_fields}
+    models = {model for model in [*every_model(), *MODELS, CompactionItem] if "schema_id" in model.model_fields}
     ids = {}
     for model in models:
         field = model.model_fields["schema_id"]
@@ -61,7 +67,7 @@ async def test_schema_ids_are_fixed_strings_and_say_their_version_once() -> None
     assert ids == {**dict.fromkeys(dotted, (1,)), **{f"wakeful/{word}/v1": () for word in slashed}}
     # Two envelopes are no models of their own.
     system = runtime(MemoryStore())
-    assert (await Tasks(system).list_targets())["schema"] == "wakeful/execution-target-list/v1"
+    assert (await Dispatcher(system).list_targets())["schema"] == "wakeful/execution-target-list/v1"
     assert projected(())["schema"] == "wakeful/runtime-tool-policy/v1"
 
 
@@ -116,7 +122,12 @@ def test_the_reference_lists_every_field_of_messages_requests_results_and_polici
     sections = {part.partition("\n")[0]: part for part in page.split("\n## ")}
     policies = [model for model in every_model() if model.__module__ == "wakeful.contracts.policies"]
     assert {model.__name__ for model in policies} >= {"GatePolicy", "PolicyFragment", "Rule", "ToolPolicy"}
-    for model in (transcript.Message, requests.ConversationRequest, conversation_result.ConversationResult, *policies):
+    for model in (
+        transcript.Message,
+        conversation_request.ConversationRequest,
+        conversation_result.ConversationResult,
+        *policies,
+    ):
         for name, field in model.model_fields.items():
             assert f"`{field.alias or name}`" in sections[model.__name__], f"{model.__name__}.{name}"
     assert all(f"- `{word}`" in sections["ActionPolicy"] for word in ActionPolicy)

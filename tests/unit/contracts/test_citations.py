@@ -7,10 +7,10 @@ import pytest
 
 import wakeful
 from wakeful.contracts.citations import normalise_citation, with_safe_citations
-from wakeful.contracts.declaring import normalize_for_server
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.runtime_tools import RuntimeToolResult
-from wakeful.surfaces.loop.execution import normalised
+from wakeful.hosts.declarations.reader import normalize_for_server
+from wakeful.hosts.loop.execution import normalised
 
 FULL: dict[str, Any] = {
     "source": "wiki",

@@ -13,8 +13,8 @@ from wakeful.contracts.principals import (
     ConversationOwner,
     ExecutionPrincipal,
 )
+from wakeful.hosts.principals import resolve_principal
 from wakeful.service.hooks import HookRegistry
-from wakeful.service.principals import resolve_principal
 
 USER: dict[str, Any] = {"effective_agent_id": "helper", "auth_source": "user", "request_context": "chat"}
 

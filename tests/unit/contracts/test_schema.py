@@ -30,8 +30,8 @@ from event_samples import (
 from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
 from wakeful.contracts.events import BY_KIND, EVENTS, AnyEvent, Unrecognised
 from wakeful.contracts.schema import DIALECT, event_schema, validate_event
-from wakeful.decisions.run_stream import run_stream
-from wakeful.decisions.transcript import transcript
+from wakeful.views.run_stream import run_stream
+from wakeful.views.transcript import transcript
 
 SAMPLES = [pytest.param(event, id=event.kind) for event in ONE_OF_EACH]
 ENVELOPE = (
@@ -139,9 +139,9 @@ def test_facts_of_the_draft_have_its_families_and_names() -> None:
     # fmt: on
     # What the draft has no family for: the inbox, what was said, answers that must fit a type, unknown outcomes, the
     # caller's own observers and transcript, whether a caller wants to go on, calls a client runs, standing answers,
-    # plans, workflows, spend windows.
+    # plans, workflows, spend windows, tainted files.
     siblings = {"message", "assistant", "answer", "unknown", "observer", "transcript", "continuation"}
-    siblings |= {"runtime_tool", "approval_rule", "planning", "workflow", "budget"}
+    siblings |= {"runtime_tool", "approval_rule", "planning", "workflow", "budget", "files"}
     assert {kind.split(".")[0] for kind in BY_KIND} <= families | siblings
     assert not {"job", "channel", "benchmark"} & {kind.split(".")[0] for kind in BY_KIND}
     drafted = {

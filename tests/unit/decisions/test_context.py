@@ -11,7 +11,7 @@ from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.context import frame_of, prompt_cache_key
-from wakeful.decisions.prompting import PromptParts, assembled, root_blocks
+from wakeful.decisions.prompt import PromptParts, assembled, root_blocks
 from wakeful.ports import ModelRequest
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted

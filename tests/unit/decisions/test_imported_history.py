@@ -4,9 +4,9 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, UserItem
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import HistoryImported, MessageAdmitted
-from wakeful.decisions.conversation_export import export
-from wakeful.decisions.evolving.one_fact import evolve
+from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.state import TurnState
+from wakeful.views.conversation_export import export
 
 BEFORE = (UserItem(parts=(Text("one"),)), AssistantItem(parts=(Text("two"),)))
 FACTS = [

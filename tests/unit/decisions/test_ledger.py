@@ -8,11 +8,11 @@ import pytest
 from wakeful.contracts.budgets import BudgetLeft, Limits
 from wakeful.contracts.events import ModelFailed, ModelRequested
 from wakeful.contracts.models import TokenUsage
-from wakeful.decisions.ledger import Ledger, Passed, Reservation, left_of
+from wakeful.decisions.ledger import Passed, Reservation, TurnLedger, left_of
 from wakeful.decisions.levels import Asked
 
 
-def asked(ledger: Ledger, **reserved: Any) -> Asked:
+def asked(ledger: TurnLedger, **reserved: Any) -> Asked:
     request = Asked(1, 0, 1, "m", 0)
     held = {"reserved_input": 100, "reserved_output": 40, **reserved}
     ledger.hold(request, ModelRequested(model_ref="m", items=1, **held))
@@ -24,11 +24,11 @@ def lost(**how: Any) -> ModelFailed:
     return ModelFailed(model_ref="m", candidate=0, attempt=1, **given)
 
 
-def figures(ledger: Ledger) -> tuple[int, int, Decimal, int]:
+def figures(ledger: TurnLedger) -> tuple[int, int, Decimal, int]:
     return ledger.input_tokens, ledger.output_tokens, ledger.usd, ledger.unpriced_tokens
 
 
-def held(ledger: Ledger) -> tuple[int, int, Decimal, int]:
+def held(ledger: TurnLedger) -> tuple[int, int, Decimal, int]:
     return ledger.held_input, ledger.held_output, ledger.held_usd, ledger.held_unpriced
 
 
@@ -37,7 +37,7 @@ USED = TokenUsage(input_tokens=90, output_tokens=10)
 
 
 def test_a_settlement_touches_only_what_was_held_for_its_own_request() -> None:
-    ledger = Ledger()
+    ledger = TurnLedger()
     first, second = asked(ledger, reserved_usd="3"), asked(ledger, reserved_usd="5")
     assert held(ledger) == (200, 80, Decimal(8), 0) and ledger.model_calls == 2
     ledger.answered(first, USED)
@@ -53,12 +53,12 @@ def test_a_settlement_touches_only_what_was_held_for_its_own_request() -> None:
 
 
 def test_what_nobody_says_settles_at_what_was_held() -> None:
-    ledger = Ledger()
+    ledger = TurnLedger()
     request = asked(ledger, reserved_usd="3")
     ledger.answered(request, None)
     ledger.recorded(request)
     assert (figures(ledger), held(ledger)) == ((100, 40, Decimal(3), 0), NOTHING)
-    unpriced = Ledger()
+    unpriced = TurnLedger()
     request = asked(unpriced)
     assert held(unpriced) == (100, 40, Decimal(0), 140)
     unpriced.answered(request, None)
@@ -78,7 +78,7 @@ def test_what_nobody_says_settles_at_what_was_held() -> None:
     ids=["cut off", "crash", "cut off, and said", "refused", "never there"],
 )
 def test_a_lost_request_costs_all_that_was_held_unless_it_never_began(failure: ModelFailed, spent: Any) -> None:
-    ledger = Ledger()
+    ledger = TurnLedger()
     request = asked(ledger, reserved_usd="3")
     ledger.lost(request, failure)
     assert (figures(ledger), held(ledger)) == (spent, NOTHING)
@@ -88,7 +88,7 @@ def test_a_lost_request_costs_all_that_was_held_unless_it_never_began(failure: M
 
 
 def test_a_lost_request_without_a_price_counts_against_the_ceiling() -> None:
-    ledger = Ledger()
+    ledger = TurnLedger()
     ledger.lost(asked(ledger), lost())
     assert (ledger.unpriced_tokens, ledger.held_unpriced) == (140, 0)
     ledger.lost(asked(ledger), lost(status=503, failure_kind="overloaded", stage="headers"))
@@ -107,7 +107,7 @@ def test_a_lost_request_without_a_price_counts_against_the_ceiling() -> None:
     ],
 )
 def test_one_more_is_refused_when_with_what_is_held_it_would_pass(limits: Limits, passed: Passed | None) -> None:
-    ledger = Ledger()
+    ledger = TurnLedger()
     asked(ledger, reserved_usd="3")
     needs = Reservation(100, 40, Decimal(3))
     assert ledger.passed_by(limits, needs) == passed
@@ -115,7 +115,7 @@ def test_one_more_is_refused_when_with_what_is_held_it_would_pass(limits: Limits
 
 
 def test_a_model_without_a_price_is_refused_where_money_is_limited_unless_there_is_a_ceiling() -> None:
-    ledger, needs = Ledger(), Reservation(100, 40, None)
+    ledger, needs = TurnLedger(), Reservation(100, 40, None)
     refused = ledger.passed_by(Limits(usd="100"), needs)
     assert refused is not None and refused.name == "cost" and "price" in refused.what
     ceiling = Limits(usd="100", unpriced_token_ceiling=279)
@@ -127,7 +127,7 @@ def test_a_model_without_a_price_is_refused_where_money_is_limited_unless_there_
 
 
 def test_what_is_left_is_what_is_neither_spent_nor_held() -> None:
-    ledger = Ledger()
+    ledger = TurnLedger()
     asked(ledger, reserved_usd="3")
     ledger.tool_called("look")
     ledger.tool_called("look")

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from wakeful.contracts.bindings import ParameterPlan, read_binding
-from wakeful.contracts.declarations import RuntimeToolDeclaration
-from wakeful.contracts.declaring import normalize_for_server
 from wakeful.decisions.parameters import assemble, missing_parameters
 from wakeful.decisions.redaction import call_envelope
+from wakeful.hosts.declarations.reader import normalize_for_server
+from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 
 
 def declared(**fields: Any) -> RuntimeToolDeclaration:

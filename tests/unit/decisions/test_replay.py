@@ -30,7 +30,7 @@ from wakeful.contracts.events import (
     TurnSuspended,
 )
 from wakeful.ports import TurnRow
-from wakeful.service.replay import ReplayReport, replay_facts
+from wakeful.service.queries.replay import ReplayReport, replay_facts
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 

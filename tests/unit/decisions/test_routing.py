@@ -22,7 +22,7 @@ from wakeful.decisions.retries import LONGEST_RETRY_AFTER_MS
 from wakeful.decisions.routing import (
     KnownLimit,
     ModelFacts,
-    Money,
+    MoneyLeft,
     Requirements,
     Route,
     moved_limits,
@@ -36,10 +36,10 @@ ALL = frozenset({"tools", "vision", "structured_output"})
 FIRST = ModelFacts("one:a", ALL, 200_000, True, Decimal("0.01"))
 SECOND = ModelFacts("two:b", ALL, 100_000, True, Decimal("0.001"))
 THIRD = ModelFacts("three:c", ALL)
-NO_LIMIT = Money()
+NO_LIMIT = MoneyLeft()
 
 
-def decide(*models: ModelFacts, needs: Requirements | None = None, money: Money = NO_LIMIT, **more: Any) -> Route:
+def decide(*models: ModelFacts, needs: Requirements | None = None, money: MoneyLeft = NO_LIMIT, **more: Any) -> Route:
     return route("route_1", models, needs or Requirements(), money, NOW, **more)
 
 
@@ -86,7 +86,7 @@ def test_the_facts_show_what_was_asked_for_what_is_needed_who_can_be_asked_and_w
 @pytest.mark.spec("STD-ROUTE-06", "STD-ROUTE-07", "STD-ROUTE-08")
 def test_the_decision_shows_its_chain_the_limits_and_its_reason() -> None:
     low = FIRST._replace(limit=until("low", 5_000))
-    (_, decision) = decide(low, SECOND, money=Money(Decimal("2.50"), Decimal("0.25"))).facts
+    (_, decision) = decide(low, SECOND, money=MoneyLeft(Decimal("2.50"), Decimal("0.25"))).facts
     assert isinstance(decision, RoutingDecided)
     assert decision.fallback_chain == ("two:b",)
     assert decision.limit_state == LimitState(budget_limit="2.50", budget_spent="0.25", quota="low")
@@ -119,14 +119,14 @@ def test_the_decision_shows_its_chain_the_limits_and_its_reason() -> None:
         (FIRST._replace(barred="offline"), Requirements(), NO_LIMIT, "offline"),
         (FIRST._replace(limit=until("blocked", 5)), Requirements(), NO_LIMIT, "quota_blocked"),
         (FIRST._replace(limit=until("limited", 5)), Requirements(), NO_LIMIT, "rate_limited"),
-        (FIRST._replace(prompt_cost=Decimal("1.01")), Requirements(), Money(Decimal(1)), "over_budget"),
-        (FIRST, Requirements(), Money(Decimal(1), Decimal(1)), "over_budget"),
-        (FIRST._replace(price_known=False), Requirements(), Money(Decimal(1)), "unpriced"),
+        (FIRST._replace(prompt_cost=Decimal("1.01")), Requirements(), MoneyLeft(Decimal(1)), "over_budget"),
+        (FIRST, Requirements(), MoneyLeft(Decimal(1), Decimal(1)), "over_budget"),
+        (FIRST._replace(price_known=False), Requirements(), MoneyLeft(Decimal(1)), "unpriced"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_model_that_cannot_be_asked_is_left_out_with_its_reason(
-    model: ModelFacts, needs: Requirements, money: Money, reason: ExclusionReason
+    model: ModelFacts, needs: Requirements, money: MoneyLeft, reason: ExclusionReason
 ) -> None:
     other = ModelFacts("two:b", price_known=True)
     if money.spent:
@@ -140,10 +140,10 @@ def test_a_model_that_cannot_be_asked_is_left_out_with_its_reason(
 
 def test_a_model_at_the_edge_of_what_it_can_do_is_asked() -> None:
     assert decide(FIRST._replace(context_window=10), needs=Requirements(prompt_tokens=10)).places == (0,)
-    assert decide(FIRST._replace(prompt_cost=Decimal(1)), money=Money(Decimal(1))).places == (0,)
+    assert decide(FIRST._replace(prompt_cost=Decimal(1)), money=MoneyLeft(Decimal(1))).places == (0,)
     assert decide(FIRST._replace(limit=until("blocked", 0))).places == (0,), "its time is over"
     unpriced = FIRST._replace(price_known=False)
-    assert decide(unpriced, money=Money(Decimal(1), unpriced_allowed=True)).places == (0,)
+    assert decide(unpriced, money=MoneyLeft(Decimal(1), unpriced_allowed=True)).places == (0,)
 
 
 @pytest.mark.spec("STD-ROUTE-12")
@@ -230,7 +230,7 @@ def test_who_named_the_model_is_in_the_decision(source: Any, mode: str) -> None:
 
 
 def test_a_move_to_the_next_candidate_says_what_was_spent_and_what_the_lost_one_said() -> None:
-    money = Money(Decimal("2.50"), Decimal("0.25"))
+    money = MoneyLeft(Decimal("2.50"), Decimal("0.25"))
     slow = model_failed().model_copy(update={"failure_kind": "rate_limited", "retry_after_ms": 700})
     assert moved_limits(slow, money) == LimitState(
         budget_limit="2.50", budget_spent="0.25", rate_limit="limited", retry_after_ms=700

@@ -35,8 +35,8 @@ from wakeful.contracts.tools import ToolError
 from wakeful.decisions.compaction import context_tokens
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.state import TurnState
-from wakeful.mediation.outcomes import CallRecord, failed
-from wakeful.service.toolbelt import _gate_policy
+from wakeful.engine.prepare.tools import _gate_policy
+from wakeful.gate.outcomes import CallRecord, failed
 
 TREES = int(os.environ.get("WAKEFUL_TREES", "1")) * 200
 ENDINGS: tuple[Ending, ...] = ("text", "text", "unavailable", "no_key", "never")

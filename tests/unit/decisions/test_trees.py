@@ -7,12 +7,13 @@ holds for a tree that was cut off somewhere, folded anew and gone on with.
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from tree_simulation import Simulation
@@ -28,7 +29,9 @@ from wakeful.contracts.events import (
 )
 
 TREES = int(os.environ.get("WAKEFUL_SIMULATED_TREES", "400"))
-"""How many are grown; the whole check grows 10,000."""
+"""How many are grown; the whole check grows 2,000, `make trees` 10,000."""
+SHARES = 2
+"""Into how many tests they are divided: two workers of pytest grow them side by side."""
 ENDINGS: tuple[Ending, ...] = ("text", "text", "text", "unavailable", "no_key", "never")
 
 
@@ -57,12 +60,21 @@ limits = st.builds(
 trees = nodes(3, endings=ENDINGS)
 
 
-@settings(max_examples=TREES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(trees, limits, st.randoms(use_true_random=False), st.booleans(), st.booleans(), st.booleans())
-def test_no_tree_exceeds_its_budget_and_every_one_ends_once(
-    root: Node, held_to: Limits, luck: Random, priced: bool, planned: bool, cut: bool
-) -> None:
-    async def play() -> None:
+def grow(count: int, share: int, check: Callable[..., None], *parts: st.SearchStrategy[Any]) -> None:
+    """Check a share of so many drawn trees."""
+    held = settings(max_examples=max(1, count // SHARES), deadline=None, suppress_health_check=list(HealthCheck))
+    checked = held(given(*parts)(check))
+    if settings().derandomize:  # as in CI: without a seed of its own each share would draw the same trees
+        checked = seed(share)(checked)
+    checked()
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_no_tree_exceeds_its_budget_and_every_one_ends_once(share: int) -> None:
+    def check(root: Node, held_to: Limits, luck: Random, priced: bool, planned: bool, cut: bool) -> None:
+        asyncio.run(play(root, held_to, luck, priced, planned, cut))
+
+    async def play(root: Node, held_to: Limits, luck: Random, priced: bool, planned: bool, cut: bool) -> None:
         played = Simulation(root, held_to, luck, priced=priced, planned=planned)
         played.play()
         check_tree(played.facts, played.state, held_to)
@@ -73,13 +85,16 @@ def test_no_tree_exceeds_its_budget_and_every_one_ends_once(
             check_tree(played.facts, played.state, held_to)
             assert played.replayed() is None
 
-    asyncio.run(play())
+    luck, flag = st.randoms(use_true_random=False), st.booleans()
+    grow(TREES, share, check, trees, limits, luck, flag, flag, flag)
 
 
-@settings(max_examples=TREES // 4, deadline=None, suppress_health_check=list(HealthCheck))
-@given(trees, st.integers(0, 20), st.randoms(use_true_random=False), st.booleans())
-def test_a_tree_that_somebody_stops_is_over_at_every_depth(root: Node, after: int, luck: Random, cut: bool) -> None:
-    async def play() -> None:
+@pytest.mark.parametrize("share", range(SHARES))
+def test_a_tree_that_somebody_stops_is_over_at_every_depth(share: int) -> None:
+    def check(root: Node, after: int, luck: Random, cut: bool) -> None:
+        asyncio.run(play(root, after, luck, cut))
+
+    async def play(root: Node, after: int, luck: Random, cut: bool) -> None:
         free = Limits(depth=3, width=4, max_steps=8, result_bytes=50_000, subtasks=50)
         played = Simulation(root, free, luck)
         played.play(stop_after=after)
@@ -94,7 +109,30 @@ def test_a_tree_that_somebody_stops_is_over_at_every_depth(root: Node, after: in
         if asked:  # a limit, or a key that fits nowhere, may have stopped it before
             assert end.status != "completed"
 
-    asyncio.run(play())
+    grow(TREES // 4, share, check, trees, st.integers(0, 20), st.randoms(use_true_random=False), st.booleans())
+
+
+def drawn(share: int) -> list[int]:
+    seen: list[int] = []
+
+    def check(number: int) -> None:
+        seen.append(number)
+
+    grow(60, share, check, st.integers())
+    return seen
+
+
+@pytest.mark.parametrize("derandomize", [False, True])
+def test_each_share_draws_trees_of_its_own(derandomize: bool) -> None:
+    before = settings.get_current_profile_name()
+    settings.register_profile("drawing", settings(), derandomize=derandomize, database=None)
+    settings.load_profile("drawing")
+    try:
+        first, second = drawn(0), drawn(1)
+    finally:
+        settings.load_profile(before)
+    assert len(first) == len(second) == 60 // SHARES
+    assert first != second
 
 
 @pytest.mark.parametrize("limit", ["model_calls", "tool_calls", "subtasks", "tokens", "usd", "width", "depth"])

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from engine_runs import of_kind
-from model_requests import a_request, reply_of
 from wakeful import Agent, RunResult
 from wakeful.bootstrap import runtime
 from wakeful.contracts.envelope import Recorded
@@ -23,19 +22,19 @@ from wakeful.contracts.events import (
     RoutingFallbackApplied,
     RoutingNotPossible,
     TurnFailed,
+    WarningIssued,
 )
 from wakeful.contracts.models import ProviderAttemptRecord, ProviderAttemptTimeline
-from wakeful.contracts.run_stream import ErrorEvent, StepEvent
-from wakeful.contracts.transcript_entries import AssistantRound, RuntimeFailure
-from wakeful.decisions.run_stream import run_stream
-from wakeful.decisions.transcript import transcript
+from wakeful.engine.run_request import RunRequest
 from wakeful.ports import Model
 from wakeful.providers.endpoints import Endpoint
-from wakeful.providers.resolving import UnsupportedTransport
-from wakeful.service.replay import replay_facts, replay_turn
-from wakeful.service.requests import RunRequest
-from wakeful.service.turns import run_turn
+from wakeful.providers.model_references import UnsupportedTransport
+from wakeful.service.commands.turns import run_turn
+from wakeful.service.queries.replay import replay_facts, replay_turn
 from wakeful.store.memory import MemoryStore
+from wakeful.views.run_stream import run_stream
+from wakeful.views.run_stream_events import ErrorEvent, StepEvent
+from wakeful.views.transcript import AssistantRound, RuntimeFailure, transcript
 from wire_formats import CHAT, MESSAGES, RESPONSES, WireFormat
 
 from .wire.servers import Conversation, Server, serving
@@ -364,24 +363,21 @@ async def test_a_log_that_says_a_request_was_turned_down_for_no_such_reason_is_f
 
 
 @pytest.mark.parametrize("wire", [CHAT, MESSAGES], ids=str)
-async def test_a_format_without_background_responses_says_so_and_names_the_one_that_has_them(wire: WireFormat) -> None:
+async def test_a_format_without_background_responses_is_asked_without_and_that_is_said(wire: WireFormat) -> None:
     async with answering(wire, GOOD) as (model, given):
-        agent: Agent[Any, Any] = Agent("asker", model, settings={"background": True})
+        agent: Agent[Any, Any] = Agent("asker", model, settings={"openai": {"background": True}})
         result = await run_turn(runtime(MemoryStore()), RunRequest(agent, "Hello", stream=False))
-    assert given == [], "nothing was sent"
-    assert (result.status, result.model_calls) == ("failed", 0)
-    (left_out,) = of_kind(result, RoutingNotPossible)[0].excluded
-    assert left_out.reason == "unsupported_transport"
-    assert "settings.background" in left_out.detail
-    assert "the wire format openai_responses has" in left_out.detail
-    with pytest.raises(ModelFailure, match="no background responses"):
-        await reply_of(model, a_request(settings={"background": True}))
+    assert (result.status, given) == ("completed", [GOOD])
+    (warning,) = of_kind(result, WarningIssued)
+    assert warning == WarningIssued(
+        code="settings_left_out", message=f"{model.ref} does not take openai: the request was sent without"
+    )
 
 
 @pytest.mark.parametrize("wire", [CHAT, MESSAGES], ids=str)
 async def test_a_setting_that_says_no_to_background_responses_is_heeded(wire: WireFormat) -> None:
     async with answering(wire, GOOD) as (model, given):
-        agent: Agent[Any, Any] = Agent("asker", model, settings={"background": False})
+        agent: Agent[Any, Any] = Agent("asker", model, settings={"openai": {"background": False}})
         result = await run_turn(runtime(MemoryStore()), RunRequest(agent, "Hello", stream=False))
     assert (result.status, given) == ("completed", [GOOD])
 

@@ -9,7 +9,7 @@ from wakeful.contracts.catalogue import Capabilities
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.providers.catalogue import catalogue, key_variables, model_page, provider_states
 from wakeful.providers.endpoints import BUILT_IN
-from wakeful.providers.prices import price_of
+from wakeful.providers.price_list import model_names, price_of
 from wakeful.providers.profiles import PROFILES, ModelProfile, profile_of
 
 KEY = "sk-canary-0123456789"
@@ -40,6 +40,10 @@ def test_every_model_of_a_vendor_is_listed_with_its_own_profile(tmp_path: Path) 
         assert (each.price is None) == (price_of(each.ref) is None)
     assert not [ref for ref in found if ref.endswith("-")], "a beginning of names is no model"
     assert len(PROFILES) > 10
+
+
+def test_names_that_are_suggested_are_models() -> None:
+    assert not [name for name in model_names("openai") if name.startswith("ft:") or name.endswith("-")]
 
 
 def test_the_first_variable_that_is_set_is_named_and_its_value_is_not(tmp_path: Path) -> None:
@@ -82,7 +86,10 @@ def test_a_price_is_found_for_a_dated_snapshot_and_not_for_the_same_model_on_one
     dated = model_page("anthropic:claude-haiku-4-5-20251001", given)
     assert dated.model.price is not None and (dated.model.price.input, dated.near) == ("1", ())
     assert dated.model.price.price_list.startswith("genai-prices ")
-    assert model_page("vllm:anthropic/claude-haiku-4-5", given).model.price is None
+    local = model_page("vllm:anthropic/claude-haiku-4-5", given).model.price
+    assert local is not None and (local.input, local.output, local.price_list) == ("0", "0", "local")
+    elsewhere = model_page("vllm:anthropic/claude-haiku-4-5", {**given, "VLLM_BASE_URL": "http://10.0.0.1/v1"})
+    assert elsewhere.model.price is None
 
 
 def test_the_owners_price_is_listed_as_the_owners(tmp_path: Path) -> None:

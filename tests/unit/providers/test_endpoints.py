@@ -7,7 +7,7 @@ import pytest
 
 from wakeful.contracts.errors import InvalidConfig, UnknownProvider
 from wakeful.providers.endpoints import BUILT_IN, Endpoint, endpoint, endpoints, resolve
-from wakeful.providers.wire.redact import Secret
+from wakeful.providers.wire.redaction import Secret
 
 NOWHERE = {"WAKEFUL_HOME": "/nowhere/at/all"}
 KEY = "sk-0123456789"

@@ -16,10 +16,10 @@ from wakeful.bootstrap import runtime
 from wakeful.contracts.events import ModelCompleted, ModelFailed, RoutingFallbackApplied, TurnFailed
 from wakeful.contracts.models import RETRYABLE
 from wakeful.decisions.failures import PROTOCOL
+from wakeful.engine.run_request import RunRequest
 from wakeful.ports import Model
-from wakeful.service.replay import replay_turn
-from wakeful.service.requests import RunRequest
-from wakeful.service.turns import run_turn
+from wakeful.service.commands.turns import run_turn
+from wakeful.service.queries.replay import replay_turn
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 from wire_formats import ALL, KEY, WireFormat

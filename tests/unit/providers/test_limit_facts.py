@@ -11,9 +11,9 @@ from wakeful import Agent, RunResult
 from wakeful.bootstrap import runtime
 from wakeful.contracts.events import ModelCompleted, ModelFailed, QuotaBlocked, QuotaLow, RateLimitHit, TurnFailed
 from wakeful.contracts.models import ProviderLimit
-from wakeful.service.replay import replay_turn
-from wakeful.service.requests import RunRequest
-from wakeful.service.turns import run_turn
+from wakeful.engine.run_request import RunRequest
+from wakeful.service.commands.turns import run_turn
+from wakeful.service.queries.replay import replay_turn
 from wakeful.store.memory import MemoryStore
 from wire_formats import ALL, CHAT, MESSAGES, RESPONSES, WireFormat
 

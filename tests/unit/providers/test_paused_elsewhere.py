@@ -9,8 +9,8 @@ from model_requests import a_request
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, History, UserItem
 from wakeful.providers.openai_chat.dialect import OPENAI
-from wakeful.providers.openai_chat.encode import Encoder as ChatEncoder
-from wakeful.providers.openai_responses.encode import Encoder as ResponsesEncoder
+from wakeful.providers.openai_chat.encode import ChatEncoder
+from wakeful.providers.openai_responses.encode import ResponsesEncoder
 from wakeful.providers.profiles import ModelProfile
 from wakeful.providers.wire.names import WireNames
 

@@ -9,9 +9,9 @@ from long_runs import look
 from wakeful import Agent, Budget, run, tool
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
-from wakeful.providers.anthropic.encode import Encoder as AnthropicEncoder
-from wakeful.providers.openai_chat.encode import Encoder as ChatEncoder
-from wakeful.providers.openai_responses.encode import Encoder as ResponsesEncoder
+from wakeful.providers.anthropic.encode import AnthropicEncoder
+from wakeful.providers.openai_chat.encode import ChatEncoder
+from wakeful.providers.openai_responses.encode import ResponsesEncoder
 from wakeful.providers.profiles import profile_of
 from wakeful.providers.wire.names import WireNames
 from wakeful.store.memory import MemoryStore

@@ -16,7 +16,8 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.models import TokenUsage
 from wakeful.providers import price_list
 from wakeful.providers.endpoints import endpoint
-from wakeful.providers.prices import IN_SETTINGS, SELLERS, Listed, Money, Price, amount_of, cost, own_prices, price_of
+from wakeful.providers.price_list import price_of
+from wakeful.providers.prices import IN_SETTINGS, SELLERS, Cost, ListedPrice, Price, amount_of, cost, own_prices
 
 LONG = Price(Decimal(5), Decimal(30), beyond=((272_000, Price(Decimal(10), Decimal(45))),))
 CHEAP = Price(Decimal("0.20"), Decimal("1.25"), cached_input=Decimal("0.02"))
@@ -30,12 +31,12 @@ def test_fresh_cached_and_written_tokens_have_their_own_prices() -> None:
     )
     got = cost(price_of("anthropic:claude-opus-4-7"), usage)
     # 300,000 fresh at 5, 600,000 read at 0.50, 100,000 written at 6.25, 10,000 said at 25
-    assert got == Money(Decimal("2.675"), price_list.list_name(), price_list.list_date())
+    assert got == Cost(Decimal("2.675"), price_list.list_name(), price_list.list_date())
 
 
 def test_the_sum_is_exact() -> None:
-    got = cost(Listed(CHEAP, "mine"), TokenUsage(input_tokens=1, output_tokens=1))
-    assert got == Money(Decimal("0.00000145"), "mine") and str(got) == "0.00000145 USD"
+    got = cost(ListedPrice(CHEAP, "mine"), TokenUsage(input_tokens=1, output_tokens=1))
+    assert got == Cost(Decimal("0.00000145"), "mine") and str(got) == "0.00000145 USD"
 
 
 def test_audio_and_thoughts_have_prices_of_their_own_where_the_list_has_them() -> None:
@@ -92,7 +93,7 @@ def test_a_service_tier_has_the_price_the_list_gives_it_and_none_where_it_gives_
     assert usual is not None and flex is not None and usual == price_of("openai:gpt-5.5")
     assert flex.price.input == usual.price.input / 2
     assert price_of("anthropic:claude-opus-4-7", tier="priority") is None
-    assert price_of("x:y", Listed(CHEAP, "code"), tier="flex") is None
+    assert price_of("x:y", ListedPrice(CHEAP, "code"), tier="flex") is None
 
 
 def test_a_price_that_changed_counts_from_the_day_on_which_it_did() -> None:
@@ -180,7 +181,7 @@ def test_the_list_is_loaded_only_for_who_sells(loads: bool) -> None:
     ref = "openai:gpt-5.5" if loads else "ollama:qwen3"
     program = (
         "import sys, wakeful, wakeful.bootstrap\n"
-        "from wakeful.providers.prices import price_of\n"
+        "from wakeful.providers.price_list import price_of\n"
         f"price_of({ref!r})\n"
         "print('genai_prices.data' in sys.modules)"
     )
@@ -192,10 +193,10 @@ def test_the_list_is_loaded_only_for_who_sells(loads: bool) -> None:
 
 
 def test_the_owners_price_wins_over_the_sellers() -> None:
-    mine = Listed(CHEAP, IN_SETTINGS, date(2026, 1, 2))
+    mine = ListedPrice(CHEAP, IN_SETTINGS, date(2026, 1, 2))
     assert price_of("openai:gpt-5.5", mine) is mine
     got = cost(mine, TokenUsage(input_tokens=500_000))
-    assert got == Money(Decimal("0.1"), IN_SETTINGS, date(2026, 1, 2))
+    assert got == Cost(Decimal("0.1"), IN_SETTINGS, date(2026, 1, 2))
 
 
 def test_prices_stand_in_the_settings_file_beside_their_provider(tmp_path: Path) -> None:
@@ -205,7 +206,7 @@ def test_prices_stand_in_the_settings_file_beside_their_provider(tmp_path: Path)
     )
     there = endpoint("vllm", environ={"WAKEFUL_CONFIG": str(file)})
     wanted = Price(Decimal("0.1"), Decimal("0.25"), cached_input=Decimal(0))
-    assert there.prices == {"org/qwen3": Listed(wanted, IN_SETTINGS, date(2026, 11, 1))}
+    assert there.prices == {"org/qwen3": ListedPrice(wanted, IN_SETTINGS, date(2026, 11, 1))}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from decimal import Decimal
 from typing import Any
 
@@ -13,11 +13,12 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import CostEstimated, CostRecorded, Event, ModelFailed, ModelRequested
+from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
 from wakeful.ports import ModelRequest
 from wakeful.providers.openai_chat import OpenAIChat
-from wakeful.providers.prices import IN_CODE, Listed, Price
-from wakeful.service.results import RunResult
+from wakeful.providers.prices import IN_CODE, LOCAL, ListedPrice, Price
+from wakeful.service.run_result import RunResult
 
 MINE = Price(Decimal(1), Decimal(10))
 USED = TokenUsage(input_tokens=100, output_tokens=20, total_tokens=120)
@@ -31,10 +32,10 @@ class Priced:
     def __init__(self, *says: Reply | ModelFailure, most: int | None = 1_000, price: Price | None = MINE) -> None:
         self._says = list(says)
         self._most = most
-        self.price = None if price is None else Listed(price, IN_CODE)
+        self.price = None if price is None else ListedPrice(price, IN_CODE)
 
-    def most_output(self, settings: Mapping[str, Any]) -> int | None:
-        return settings.get("max_tokens", self._most)
+    def most_output(self, settings: ModelSettings) -> int | None:
+        return settings.max_tokens or self._most
 
     async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
         said = self._says.pop(0)
@@ -92,9 +93,10 @@ async def test_one_answer_of_unknown_cost_makes_the_sum_unknown() -> None:
 
 def test_a_model_carries_the_price_its_owner_gives_it() -> None:
     model = OpenAIChat("qwen3", base_url="http://127.0.0.1:1/v1", price=MINE)
-    assert model.price == Listed(MINE, IN_CODE)
-    assert OpenAIChat("qwen3", base_url="http://127.0.0.1:1/v1").price is None
-    assert model.most_output({}) is None and model.most_output({"max_tokens": 7}) == 7
+    assert model.price == ListedPrice(MINE, IN_CODE)
+    assert OpenAIChat("qwen3", base_url="http://127.0.0.1:1/v1").price is LOCAL
+    assert OpenAIChat("qwen3", base_url="http://10.0.0.1:1/v1").price is None
+    assert model.most_output(ModelSettings()) is None and model.most_output(ModelSettings(max_tokens=7)) == 7
 
 
 @pytest.mark.parametrize(("ref", "loads"), [("openai:gpt-5.5", True), ("scripted:demo", False), ("vllm:m", False)])

@@ -90,7 +90,7 @@ def test_models_are_suggested_where_they_can_be_asked() -> None:
 def test_newer_models_take_no_sampling_parameters() -> None:
     assert profile_of("claude-opus-4-7").sampling == frozenset()
     assert "temperature" in profile_of("claude-sonnet-4-6").sampling
-    assert profile_of("gpt-5.5").sampling == frozenset()
+    assert profile_of("gpt-5.5").sampling == {"seed"}
     assert "temperature" in profile_of("gpt-4o").sampling
 
 

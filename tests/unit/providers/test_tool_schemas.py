@@ -8,11 +8,12 @@ from pydantic import BaseModel
 
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import History, UserItem
+from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
-from wakeful.providers.anthropic.encode import Encoder as Anthropic
-from wakeful.providers.openai_chat.encode import Encoder as Chat
-from wakeful.providers.openai_responses.encode import Encoder as Responses
+from wakeful.providers.anthropic.encode import AnthropicEncoder as Anthropic
+from wakeful.providers.openai_chat.encode import ChatEncoder as Chat
+from wakeful.providers.openai_responses.encode import ResponsesEncoder as Responses
 from wakeful.providers.profiles import profile_of
 from wakeful.providers.wire.names import WireNames
 
@@ -36,7 +37,14 @@ def sent(wire: str) -> tuple[dict[str, Any], dict[str, Any]]:
     names = WireNames(TOOLS)
     history = History([UserItem(parts=(Text("hello"),))])
     request = ModelRequest(
-        instructions="", history=history, tools=TOOLS, turn_id="t", step=1, attempt=1, answered=0, settings={}
+        instructions="",
+        history=history,
+        tools=TOOLS,
+        turn_id="t",
+        step=1,
+        attempt=1,
+        answered=0,
+        settings=ModelSettings(),
     )
     if wire == "anthropic":
         chunks = Anthropic("claude-opus-4-7", profile_of("claude-opus-4-7"), TOOLS, names=names).body(request)

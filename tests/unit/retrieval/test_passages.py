@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wakeful.retrieval.passages import MAX_CHARS, cut
-from wakeful.retrieval.search_words import query, spaced
+from wakeful.retrieval.index import MAX_CHARS, cut, query, spaced
 
 
 @given(st.lists(st.text(alphabet="ab #\n", max_size=3_000), max_size=4).map("\n".join))

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from confined_commands import level, said, sandbox, sh
+from confined_commands import level, place_outside, said, sandbox, sh
 from wakeful.contracts.errors import InvalidConfig
-from wakeful.sandbox import landlock, probing, seccomp
-from wakeful.sandbox.confined import Sandbox
+from wakeful.sandbox import landlock, level_probe, seccomp
+from wakeful.sandbox.confinement import Sandbox
 from wakeful.sandbox.environment import scrubbed
-from wakeful.sandbox.settings import Limits, SandboxSettings
+from wakeful.sandbox.settings import MachineLimits, SandboxSettings
 
 
 def test_the_best_level_is_taken_and_one_that_is_less_says_why() -> None:
-    found = probing.probe()
+    found = level_probe.probe()
     if found.mode == "bubblewrap":
         assert (found.reason, found.version >= (0, 5)) == ("", True)
     else:
@@ -24,18 +24,19 @@ def test_the_best_level_is_taken_and_one_that_is_less_says_why() -> None:
 
 def test_a_machine_without_bubblewrap_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert probing.bubblewrap() == probing.bare("bubblewrap (the program bwrap) is not installed")
+    assert level_probe.bubblewrap() == level_probe.bare("bubblewrap (the program bwrap) is not installed")
 
 
-def test_a_bubblewrap_that_cannot_make_namespaces_is_no_level(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "bwrap").write_text(
-        "#!/bin/sh\n"
-        '[ "$1" = --version ] && { echo bubblewrap 0.8.0; exit 0; }\n'
-        'echo "bwrap: No permissions" >&2; exit 1\n'
-    )
-    (tmp_path / "bwrap").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    found = probing.bubblewrap()
+def test_a_bubblewrap_that_cannot_make_namespaces_is_no_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    with place_outside() as folder:
+        (folder / "bwrap").write_text(
+            "#!/bin/sh\n"
+            '[ "$1" = --version ] && { echo bubblewrap 0.8.0; exit 0; }\n'
+            'echo "bwrap: No permissions" >&2; exit 1\n'
+        )
+        (folder / "bwrap").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+        found = level_probe.bubblewrap()
     assert found.mode == "not_enforced"
     assert "bwrap: No permissions" in found.reason
 
@@ -120,6 +121,6 @@ def test_settings_that_do_not_hold_together_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfig, match="hidden has 'notes'"):
         SandboxSettings(hidden=("notes",))
     with pytest.raises(InvalidConfig, match="processes=0"):
-        Limits(processes=0)
+        MachineLimits(processes=0)
     with pytest.raises(InvalidConfig, match="is not a folder"):
         Sandbox(tmp_path / "missing")

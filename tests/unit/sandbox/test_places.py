@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from wakeful.sandbox.places import (
-    Place,
+    SandboxPlace,
     StandIns,
     Unprotectable,
     guarded,
@@ -21,15 +21,15 @@ def test_known_secrets_that_exist_are_hidden_under_the_name_they_really_have(tmp
     (tmp_path / ".aws").symlink_to(tmp_path / "elsewhere")
     (tmp_path / ".netrc").write_text("")
     found = secrets(known_secrets({"HOME": str(tmp_path)}), ["/not/there/yet/"])
-    assert Place(str(tmp_path / "elsewhere"), True) in found
-    assert Place(str(tmp_path / ".netrc"), False) in found
-    assert Place("/not/there/yet", True) in found
+    assert SandboxPlace(str(tmp_path / "elsewhere"), True) in found
+    assert SandboxPlace(str(tmp_path / ".netrc"), False) in found
+    assert SandboxPlace("/not/there/yet", True) in found
     assert not any(place.path.endswith(".ssh") for place in found if place.path.startswith(str(tmp_path)))
 
 
 def test_an_empty_git_folder_is_held_whole_and_a_repository_by_its_parts(tmp_path: Path) -> None:
     root = str(tmp_path)
-    whole = [Place(f"{root}/.wakeful", True), Place(f"{root}/.git", True)]
+    whole = [SandboxPlace(f"{root}/.wakeful", True), SandboxPlace(f"{root}/.git", True)]
     assert guarded(root, ()) == whole
     (tmp_path / ".git").mkdir()
     assert guarded(root, ()) == whole
@@ -40,7 +40,7 @@ def test_an_empty_git_folder_is_held_whole_and_a_repository_by_its_parts(tmp_pat
 
 def test_the_git_file_of_a_worktree_is_held(tmp_path: Path) -> None:
     (tmp_path / ".git").write_text("gitdir: elsewhere\n")
-    assert Place(f"{tmp_path}/.git", False) in guarded(str(tmp_path), ())
+    assert SandboxPlace(f"{tmp_path}/.git", False) in guarded(str(tmp_path), ())
 
 
 def test_a_link_cannot_be_held(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_link_cannot_be_held(tmp_path: Path) -> None:
 
 
 def test_a_stand_in_goes_with_the_last_who_needs_it(tmp_path: Path) -> None:
-    place = Place(str(tmp_path / ".git"), True)
+    place = SandboxPlace(str(tmp_path / ".git"), True)
     first, second = StandIns(), StandIns()
     first.ensure([place])
     second.ensure([place])
@@ -61,7 +61,7 @@ def test_a_stand_in_goes_with_the_last_who_needs_it(tmp_path: Path) -> None:
 
 
 def test_what_somebody_put_into_a_stand_in_stays(tmp_path: Path) -> None:
-    place = Place(str(tmp_path / ".git"), True)
+    place = SandboxPlace(str(tmp_path / ".git"), True)
     stand_ins = StandIns()
     stand_ins.ensure([place])
     (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
@@ -70,7 +70,7 @@ def test_what_somebody_put_into_a_stand_in_stays(tmp_path: Path) -> None:
 
 
 def test_a_stand_in_that_was_taken_away_is_made_again(tmp_path: Path) -> None:
-    place = Place(str(tmp_path / ".git"), True)
+    place = SandboxPlace(str(tmp_path / ".git"), True)
     stand_ins = StandIns()
     stand_ins.ensure([place])
     (tmp_path / ".git").rmdir()
@@ -81,7 +81,7 @@ def test_a_stand_in_that_was_taken_away_is_made_again(tmp_path: Path) -> None:
 
 def test_an_empty_file_beside_a_database_stays_and_a_real_one_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_text("data")
-    places = [Place(path.rstrip("/"), path.endswith("/")) for path in store_files(str(tmp_path / "a.db"))]
+    places = [SandboxPlace(path.rstrip("/"), path.endswith("/")) for path in store_files(str(tmp_path / "a.db"))]
     stand_ins = StandIns()
     stand_ins.ensure(places)
     stand_ins.close()
@@ -90,12 +90,12 @@ def test_an_empty_file_beside_a_database_stays_and_a_real_one_is_not_touched(tmp
         "a.db-wal": "",
         "a.db-shm": "",
         "a.db-journal": "",
-        "a.db-owners": "",
+        "a.db-anchor": "",
     }
 
 
 def test_a_passing_file_goes_unless_it_was_changed(tmp_path: Path) -> None:
-    place = Place(str(tmp_path / "commondir"), False, b".\n", passing=True)
+    place = SandboxPlace(str(tmp_path / "commondir"), False, b".\n", passing=True)
     stand_ins = StandIns()
     stand_ins.ensure([place])
     assert (tmp_path / "commondir").read_bytes() == b".\n"
@@ -118,6 +118,6 @@ def test_below_means_below(path: str, roots: list[str], below: bool) -> None:
 def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     before = len(list(Path("/dev/fd").iterdir()))
     stand_ins = StandIns()
-    stand_ins.ensure([Place(str(tmp_path / name), True) for name in "abc"])
+    stand_ins.ensure([SandboxPlace(str(tmp_path / name), True) for name in "abc"])
     stand_ins.close()
     assert len(list(Path("/dev/fd").iterdir())) == before

@@ -23,12 +23,12 @@ from wakeful.contracts.events import (
     TurnFailed,
     TurnInterruptApplied,
 )
-from wakeful.contracts.run_stream import StatusEvent
-from wakeful.contracts.wire import TurnTerminal
 from wakeful.ports import ModelRequest
-from wakeful.service.views import execution_tree, wire_messages
+from wakeful.service.queries.views import execution_tree, wire_messages
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing import scripted
+from wakeful.views.run_stream_events import StatusEvent
+from wakeful.views.wire_messages import TurnTerminal
 
 LONG = "many words " * 20_000
 Acceptance = Callable[[Path], Awaitable[None]]

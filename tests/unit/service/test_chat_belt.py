@@ -13,7 +13,7 @@ from wakeful.contracts.events import ToolFailed, ToolResult
 from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.policy.permissions import default_policy, narrowed
-from wakeful.service.turns import resume_turn
+from wakeful.service.commands.turns import resume_turn
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore
 from wakeful.tools.client import ClientTool
@@ -180,7 +180,7 @@ async def test_a_tool_that_needs_a_person_needs_one_where_it_is_and_is_missed_no
     agent = Agent("helper", "scripted:demo", tools=[search, memory_list], hitl_tools=["memory_list", "search"])
     server = Server(store, agent, played(calls(("search", {"words": "cats"})), "Done."))
     waiting = await Client(server).say("Cats?")
-    assert (waiting.status, [each.tool_name for each in waiting.approvals]) == ("approval_required", ["search"])
+    assert (waiting.status, [each.tool for each in waiting.approvals]) == ("approval_required", ["search"])
     server.agent = Agent("helper", "scripted:demo", tools=[search, memory_list])
     assert (await Client(server).say("Cats?", thread_id="t2")).completed, "the inversion"
 
@@ -217,7 +217,7 @@ async def test_whoever_takes_a_chat_turn_up_again_holds_it_to_the_policy_of_wher
         for row in rows:
             taken_up = await resume_turn(server.runtime, row.turn_id, [outbox.agent.changed(model=server.model)])
             # In a program of one's own the tool needs nobody's leave; in a thread it does, also after a crash.
-            assert [each.tool_name for each in taken_up.approvals] == ["send"]
+            assert [each.tool for each in taken_up.approvals] == ["send"]
         assert outbox.sent == []
     assert at > 2
     library = Outbox()

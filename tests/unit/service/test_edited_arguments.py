@@ -8,7 +8,7 @@ import pytest
 from asked_runs import agent, asked, opened
 from wakeful import HookVerdict, tool
 from wakeful.bootstrap import runtime
-from wakeful.service.approvals import edited_arguments, kept_secrets
+from wakeful.service.commands.approvals import edited_arguments, kept_secrets
 from wakeful.store.sqlite import SqliteStore
 
 

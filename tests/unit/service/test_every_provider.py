@@ -19,10 +19,10 @@ from provider_server import (
 from wakeful import Agent, RunResult, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.events import ModelFailed, ToolResult
-from wakeful.contracts.wire import WireMessage
+from wakeful.hosts.chat.messages import answer_message
 from wakeful.providers.endpoints import BUILT_IN, Endpoint
-from wakeful.service.chat_messages import answer_message
 from wakeful.store.memory import MemoryStore
+from wakeful.views.wire_messages import WireMessage
 
 WORDS = {"openai_chat": chat_words, "openai_responses": responses_words, "anthropic": messages_words}
 CALL = {"openai_chat": chat_call, "openai_responses": responses_call, "anthropic": messages_call}

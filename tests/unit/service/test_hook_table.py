@@ -10,13 +10,13 @@ from loop_host import SEARCH, calling, search
 from loop_host import Host as LoopHost
 from task_host import MANAGER, TaskHost
 from wakeful import Agent, run
-from wakeful.contracts.declaring import normalize_for_conversation_request
-from wakeful.contracts.tasks import ExecutorTarget, TaskInput
+from wakeful.hosts.abilities.registry import Abilities, Ability
+from wakeful.hosts.declarations.reader import normalize_for_conversation_request
+from wakeful.hosts.dispatch.dispatch_request import DispatchRequest, ExecutorTarget
+from wakeful.hosts.principals import resolve_principal, runtime_tool_policy
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.abilities import Abilities, Ability
+from wakeful.service.client_tools.lifecycle import RuntimeToolLifecycle
 from wakeful.service.hooks import NAMES, HookRegistry, hooks
-from wakeful.service.principals import resolve_principal, runtime_tool_policy
-from wakeful.service.runtime_tools import RuntimeToolLifecycle
 from wakeful.store.memory import MemoryStore
 from wakeful.testing.waiting_stores import MemoryRuntimeToolStore
 
@@ -117,7 +117,7 @@ async def test_every_hook_of_the_table_is_there_and_is_called_with_what_it_is_pr
     assert last["import_runtime_bundle"] == {"result": None, "spec": spec, "input": {"a": 1}, "index": 1}
     assert [each["id"] for each in last["execution_targets"]["targets"]] == ["box"]
     task = last["task_handler"]
-    assert (task["handler"], type(task["input"]), type(task["target"])) == (None, TaskInput, ExecutorTarget)
+    assert (task["handler"], type(task["input"]), type(task["target"])) == (None, DispatchRequest, ExecutorTarget)
     package = last["runtime_package_run_handler"]
     assert (package["handler"], package["raw_input"]) == (None, {"package": {"id": "p"}, "workflow": {"id": "w"}})
     assert package["request"]["package"] == {"id": "p", "slug": "p"}

@@ -17,19 +17,19 @@ from wakeful.contracts.events import ActionRequired, ToolFailed, ToolResult, Too
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.redaction import stable_hash
-from wakeful.mediation.gate import Consulted, GateParts, Proposal
-from wakeful.mediation.mediator import Mediator
+from wakeful.gate.passage import Mediator
+from wakeful.gate.turn_gate import Consultation, GateParts, Proposal
 from wakeful.ports import ModelRequest
-from wakeful.providers.anthropic.encode import Encoder as Anthropic
-from wakeful.providers.openai_chat.encode import Encoder as Chat
-from wakeful.providers.openai_responses.encode import Encoder as Responses
+from wakeful.providers.anthropic.encode import AnthropicEncoder as Anthropic
+from wakeful.providers.openai_chat.encode import ChatEncoder as Chat
+from wakeful.providers.openai_responses.encode import ResponsesEncoder as Responses
 from wakeful.providers.profiles import profile_of
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.schemas import emit
-from wakeful.service.rebuilding import rebuilt_agent
+from wakeful.service.commands.agent_rebuild import rebuilt_agent
 from wakeful.store.memory import MemoryStore
-from wakeful.tools.running import Running, begin
+from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.source import Offer, ToolSource
 
 WHY = {"why": "Why you call this tool.", "mood": "How you feel."}
@@ -58,7 +58,7 @@ class Catches(Tool[Any]):
     def needs_deps(self) -> bool:
         return False
 
-    def start(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> Running:
+    def start(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> CallHandle:
         self.given.append(arguments)
 
         def work(**given: Any) -> str:
@@ -207,9 +207,9 @@ async def test_they_are_taken_out_before_a_predicate_a_hook_or_the_tool_sees_the
         seen.append({"order": order})
         return "seen"
 
-    async def hook(proposal: Proposal) -> Consulted:
+    async def hook(proposal: Proposal) -> Consultation:
         seen.append(proposal.arguments)
-        return Consulted()
+        return Consultation()
 
     config = TurnConfig(
         agent_name="shop", model_ref="a:b", instructions="", tools=(look.declaration,), injected_tool_args=WHY

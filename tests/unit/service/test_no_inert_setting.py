@@ -15,13 +15,13 @@ from bites.policies import TOOLS
 from bites.told import ALWAYS, KINDS, everything
 from wakeful.contracts import budgets, workflows
 from wakeful.contracts.budgets import Budget, Limits
-from wakeful.contracts.chat_messages import ChatMessage
-from wakeful.contracts.client_frames import ClientToolResult
 from wakeful.contracts.policies import ToolPolicy
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.decisions.chat_routing import IGNORED, route
 from wakeful.decisions.runtime_answers import SCRATCH_TOOLS, SUBTASK_TOOL
-from wakeful.service.client_manifest import FIELDS
+from wakeful.hosts.chat.client_bridge import ClientToolResult
+from wakeful.hosts.chat.client_manifest import FIELDS
+from wakeful.hosts.chat.messages import ChatMessage
+from wakeful.hosts.chat.routing import IGNORED, route
 from wakeful.settings.limit_overrides import OVERRIDABLE
 from wakeful.tools.workflows import BUILD_WORKFLOW
 

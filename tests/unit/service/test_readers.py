@@ -12,17 +12,17 @@ from task_host import OWNER, TaskHost
 from wakeful import Agent, Approve, run, tool
 from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
 from wakeful.contracts.events import ActionRequired, ActionResolved, ToolFailed
-from wakeful.decisions.conversation_export import export
-from wakeful.decisions.costs import cost_summary
-from wakeful.decisions.explaining import explained
-from wakeful.decisions.latency import turn_latency
-from wakeful.decisions.run_stream import run_stream
-from wakeful.decisions.transcript import transcript
-from wakeful.decisions.turn_record import terminal_record
-from wakeful.decisions.views.tree import execution_tree, thread_messages
-from wakeful.decisions.views.wire import wire_messages
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing import scripted
+from wakeful.views.conversation_export import export
+from wakeful.views.cost import cost_summary
+from wakeful.views.explanation import explained
+from wakeful.views.latency import turn_latency
+from wakeful.views.run_stream import run_stream
+from wakeful.views.transcript import transcript
+from wakeful.views.tree import execution_tree, thread_messages
+from wakeful.views.turn_record import terminal_record
+from wakeful.views.wire import wire_messages
 
 READERS: dict[str, Callable[[str, Sequence[Recorded]], Any]] = {
     "run stream": run_stream,
@@ -118,8 +118,8 @@ async def test_the_ids_of_events_form_a_tree_and_none_stands_for_two_things() ->
     # A task survives retries, and each retry is a run of its own.
     tasks = TaskHost(MemoryStore(), agents=[Agent("support", scripted(["done"]))])
     runs = [await tasks.call("run_task", {"task_id": "t", "session_id": "s"}, OWNER) for _ in range(2)]
-    kept = await tasks.host.tasks.all(OWNER)
-    begun = [(await tasks.host.tasks.events("s", each.run_id, OWNER))[0] for each in kept]
+    kept = await tasks.host.dispatcher.all(OWNER)
+    begun = [(await tasks.host.dispatcher.events("s", each.run_id, OWNER))[0] for each in kept]
     assert {each["payload"]["task_id"] for each in begun} == {"t"}
     assert {each.run_id for each in kept} == {each["run_id"] for each in runs} and len(kept) == 2
     assert len({row.turn_id for row in await tasks.store.turns()}) == 2

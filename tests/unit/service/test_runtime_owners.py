@@ -8,9 +8,9 @@ from client_tools import PICK, agent
 from engine_runs import calls
 from task_host import OWNER, TaskHost, user
 from wakeful.contracts.principals import ExecutionPrincipal
+from wakeful.hosts.abilities.registry import AbilityRefused
+from wakeful.hosts.run_access import RunRefused, known_as, owner_of, principal_id
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.abilities import AbilityRefused
-from wakeful.service.run_access import RunRefused, known_as, owner_of, principal_id
 from wakeful.store.memory import MemoryStore
 
 

@@ -3,11 +3,12 @@
 from typing import Any
 
 from wakeful import Agent, run
+from wakeful.contracts.model_settings import ModelSettings
 from wakeful.ports import ModelRequest
 from wakeful.testing import scripted
 
 
-async def asked(settings: dict[str, Any] | None) -> tuple[bool, dict[str, Any], list[str]]:
+async def asked(settings: dict[str, Any] | None) -> tuple[bool, ModelSettings, list[str]]:
     seen: list[ModelRequest] = []
 
     def answer(request: ModelRequest) -> str:
@@ -23,5 +24,5 @@ async def test_streaming_is_the_default_and_can_be_turned_off() -> None:
     by_default, _, streamed = await asked(None)
     off, settings, whole = await asked({"stream": False, "temperature": 0.5})
     assert (by_default, off) == (True, False)
-    assert "stream" not in settings and settings["temperature"] == 0.5
+    assert settings == ModelSettings(temperature=0.5)
     assert streamed == whole

@@ -6,9 +6,9 @@ import pytest
 
 from wakeful import Agent, run, tool
 from wakeful.contracts.events import Terminal, ToolResult
-from wakeful.decisions.transcript import transcript
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
+from wakeful.views.transcript import transcript
 
 BROKEN = {"fail": {"kind": "auth_error", "message": "wrong key"}}
 

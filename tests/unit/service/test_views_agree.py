@@ -8,20 +8,19 @@ from engine_runs import calls
 from event_samples import TURN
 from turn_trees import nested_turn
 from wakeful import Agent, Budget, run, tool
-from wakeful.contracts.costs import CostSummary
 from wakeful.contracts.envelope import Recorded, published
-from wakeful.contracts.run_stream import StatusEvent, ToolCallEvent, ToolResultEvent, UsageEvent
-from wakeful.contracts.transcript_entries import AssistantRound, ToolOutcome
-from wakeful.contracts.wire import Chunk, ToolCallUpdate, TurnTerminal
-from wakeful.decisions.conversation_export import export
-from wakeful.decisions.run_stream import run_stream
-from wakeful.decisions.transcript import transcript
-from wakeful.decisions.views.mapping import TURN_STATUS
-from wakeful.decisions.views.tree import execution_tree
-from wakeful.decisions.views.wire import wire_messages
 from wakeful.ports import ModelRequest
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
+from wakeful.views.conversation_export import export
+from wakeful.views.cost import CostSummary
+from wakeful.views.mapping import TURN_STATUS
+from wakeful.views.run_stream import run_stream
+from wakeful.views.run_stream_events import StatusEvent, ToolCallEvent, ToolResultEvent, UsageEvent
+from wakeful.views.transcript import AssistantRound, ToolOutcome, transcript
+from wakeful.views.tree import execution_tree
+from wakeful.views.wire import wire_messages
+from wakeful.views.wire_messages import Chunk, ToolCallUpdate, TurnTerminal
 
 
 @tool(effect="pure")

@@ -10,15 +10,15 @@ from wakeful import Agent, tool
 from wakeful.bootstrap import runtime
 from wakeful.contracts.events import AnswerRejected, ToolFailed, ToolResult
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
+from wakeful.engine.run_request import RunRequest
+from wakeful.engine.workflow_registry import editor_tools, workflow_registry
 from wakeful.ports import ModelRequest, Store
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.interrupting import cancel_turn
-from wakeful.service.replay import replay_turn
-from wakeful.service.requests import RunRequest
-from wakeful.service.results import RunResult
-from wakeful.service.steering import pause_turn
-from wakeful.service.turns import resume_turn, run_turn
-from wakeful.service.workflows import editor_tools, workflow_registry
+from wakeful.service.commands.interruption import cancel_turn
+from wakeful.service.commands.steering import pause_turn
+from wakeful.service.commands.turns import resume_turn, run_turn
+from wakeful.service.queries.replay import replay_turn
+from wakeful.service.run_result import RunResult
 from wakeful.store.memory import Memory, MemoryStore
 
 POLICY = GatePolicy(tools=ToolPolicy(context="editor", classes=frozenset({"safe", "editor_mutate"})))

@@ -13,13 +13,13 @@ from wakeful.contracts.errors import InvalidConfig, InvalidWorkflow, WorkflowNot
 from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.workflows import GraphCode, WorkflowReference
 from wakeful.decisions.workflows.planning import Correct, judged
+from wakeful.engine.run_request import RunRequest
+from wakeful.engine.workflow_registry import WorkflowRegistry, editor_tools, workflow_registry
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.requests import RunRequest
-from wakeful.service.workflow_runs import run_workflow
-from wakeful.service.workflows import WorkflowRegistry, editor_tools, workflow_registry
+from wakeful.service.workflows.runs import run_workflow
 from wakeful.store.memory import MemoryStore
 from wakeful.system import UniqueIds
-from wakeful.testing.fixed import FixedClock
+from wakeful.testing.fixed_parts import FixedClock
 from wakeful.tools.workflows import BUILD_WORKFLOW
 from workflow_graphs import PROBLEMS, PUBLISH, SEARCH, TYPES, edge, edges, graph
 

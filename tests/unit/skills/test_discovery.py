@@ -1,14 +1,14 @@
 """Where skills are found, which of two wins, and what is said about them."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
 from wakeful.contracts.prompts import ExecutionRoots
 from wakeful.contracts.skills import AgentKind
-from wakeful.skills import Discovered, discover
-from wakeful.skills.discovery import MAX_SKILLS
-from wakeful.skills.front_matter import read_front_matter
+from wakeful.skills import SkillCatalogue, discover
+from wakeful.skills.discovery import MAX_SKILLS, read_front_matter
 
 
 def skill(root: Path, name: str, text: str = "") -> Path:
@@ -30,7 +30,7 @@ class Machine:
             user_home=str(self.user), agent_home=str(self.agent), workspace_anchor=str(self.workspace)
         )
 
-    def found(self, kind: AgentKind = "default") -> Discovered:
+    def found(self, kind: AgentKind = "default") -> SkillCatalogue:
         return discover(self.roots, kind)
 
     def names(self, kind: AgentKind = "default") -> dict[str, str]:
@@ -55,6 +55,7 @@ def test_a_skill_is_a_folder_with_a_skill_md(machine: Machine) -> None:
         "scope": "workspace",
         "root": str(place),
         "entrypoint_path": str(place / "SKILL.md"),
+        "digest": "sha256:" + hashlib.sha256((place / "SKILL.md").read_bytes()).hexdigest(),
     }
     assert "BODY" not in machine.found().skills[0].model_dump_json()
 

@@ -6,36 +6,77 @@ from typing import Any, get_args
 import pytest
 
 from event_samples import ONE_OF_EACH
-from store_facts import NOON, fact, message, requested, tool_result
+from store_facts import NOON, completed, fact, message, requested, tool_result
 from wakeful.contracts.content import Image
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import EVENTS, MessageAdmitted, ModelRequested, Unrecognised
+from wakeful.contracts.events import (
+    EVENTS,
+    MessageAdmitted,
+    ModelRequested,
+    SessionStarted,
+    Unrecognised,
+)
 from wakeful.contracts.history import UPCASTERS, parse, upcast
+from wakeful.contracts.models import TokenUsage
 from wakeful.store import chain
-from wakeful.store.encoding import OUTSIDER, OWNER, SALT, decode, encode, read_head
+from wakeful.store.chain import SALT
+from wakeful.store.encoding import NO_ROW, OUTSIDER, OWNER, Head, Writer, decode, encode, link_row, read_row
+from wakeful.store.row_compression import pack
+from wakeful.store.single_facts import read_single
 
 
-def test_a_fact_comes_back_as_it_was_and_its_writer_is_known() -> None:
+def stored_and_read(*facts: Fact, writer: Writer = OWNER) -> list[Fact]:
+    entries = [entry for row in encode(facts, writer) for entry in read_row(1, row.header, row.body)]
+    assert {entry.head.writer for entry in entries} == {writer}
+    return [decode(entry.head, entry.payload) for entry in entries]
+
+
+def test_facts_come_back_as_they_were_and_their_writer_is_known() -> None:
     for event in ONE_OF_EACH:
         given = Fact(event, NOON, "main", "turn_1", 2, "call_1", "action_1", "call_0", 3, "call_0#1")
-        (stored,) = encode([given], OWNER)
-        assert decode(read_head(stored.header), stored.body) == given
-    (stored,) = encode([message()], OUTSIDER)
-    assert read_head(stored.header).writer == OUTSIDER
+        assert stored_and_read(given) == [given]
+    assert stored_and_read(message(), writer=OUTSIDER) == [message()]
+
+
+def test_an_append_is_one_row_with_each_fact_as_it_was() -> None:
+    events = list(ONE_OF_EACH)
+    given = [Fact(event, NOON + 7 * at, "main", "turn_1", at, f"call_{at}", "a") for at, event in enumerate(events, 1)]
+    (row,) = encode(given, OWNER)
+    entries = read_row(12, row.header, row.body)
+    assert [decode(entry.head, entry.payload) for entry in entries] == given
+    assert [entry.seq for entry in entries] == list(range(12, 12 + len(given)))
+
+
+def test_facts_of_several_turns_are_a_row_each() -> None:
+    given = [Fact(SessionStarted(agent_name="a"), NOON), message(), message("turn_2"), message("turn_2")]
+    assert [(row.turn_id, len(row.payloads)) for row in encode(given, OUTSIDER)] == [
+        (None, 1),
+        ("turn_1", 1),
+        ("turn_2", 2),
+    ]
 
 
 def test_bytes_and_nested_parts_come_back_as_they_were() -> None:
     picture = Image(data=bytes(range(256)), media_type="image/png")
     given = fact(MessageAdmitted(message_id="m", item=UserItem(parts=(picture,))))
-    (stored,) = encode([given], OWNER)
-    assert decode(read_head(stored.header), stored.body) == given
+    assert stored_and_read(given) == [given]
 
 
 def test_what_has_its_default_takes_no_room() -> None:
-    (stored,) = encode([requested()], OWNER)
-    assert stored.body[SALT:] == b'{"model_ref":"scripted:list","items":1}'
-    assert stored.header == b'["model.requested",1,1800000000000000,0,"main","turn_1",1]'
+    usage = TokenUsage(input_tokens=3, total_tokens=3)
+    given = [
+        requested(),
+        fact(ModelRequested(model_ref="scripted:list", items=1, attempt=1), step=1),
+        completed(usage=usage),
+    ]
+    (row,) = encode(given, OWNER)
+    first, second, third = row.payloads
+    assert first == second == b'{"model_ref":"scripted:list","items":1}'
+    assert b'"token_usage":{"input_tokens":3,"total_tokens":3}' in third
+    assert row.body[SALT:] == pack(first + second + third)
+    heads = f'["model.requested",39,0,1],["model.requested",39,0,1],["model.completed",{len(third)},0,1]'
+    assert row.header.decode() == f'[0,1800000000000000,"main","turn_1",{heads}]'
 
 
 def test_nothing_that_may_be_none_has_another_default() -> None:
@@ -47,28 +88,83 @@ def test_nothing_that_may_be_none_has_another_default() -> None:
 
 
 def test_the_same_fact_twice_has_different_bytes_so_that_a_digest_reveals_nothing() -> None:
-    one, two = encode([requested(), requested()], OWNER)
+    (one,), (two,) = encode([requested()], OWNER), encode([requested()], OWNER)
     assert one.header == two.header
-    assert one.body[SALT:] == two.body[SALT:]
+    assert one.payloads == two.payloads
     assert one.body[:SALT] != two.body[:SALT]
 
 
-def test_every_byte_of_an_event_and_its_place_count_in_the_chain() -> None:
-    (stored,) = encode([tool_result()], OWNER)
-    right = chain.link(chain.origin("agent_1"), *stored)
+def test_every_byte_of_an_append_and_its_place_count_in_the_chain() -> None:
+    (row,) = encode([tool_result(), requested()], OWNER)
+    salt, facts = row.body[:SALT], row.payloads
+    start = chain.origin("agent_1")
+    right = row.link(start)
+    assert right == link_row(start, row.header, row.body, read_row(1, row.header, row.body))
     others = {
-        chain.link(chain.origin("agent_2"), *stored),
-        chain.link(chain.origin("agent_1"), stored.header + b" ", stored.body),
-        chain.link(chain.origin("agent_1"), stored.header, stored.body[:-1]),
-        chain.link(right, *stored),
+        row.link(chain.origin("agent_2")),
+        chain.link(start, row.header + b" ", salt, facts),
+        chain.link(start, row.header, bytes(SALT), facts),
+        chain.link(start, row.header, salt, [facts[0][:-1], facts[1]]),
+        chain.link(start, row.header, salt, facts[::-1]),
+        chain.link(start, row.header, salt, facts[:1]),
+        row.link(right),
     }
-    assert len(others) == 4
+    assert len(others) == 7
     assert right not in others
     assert len(right) == chain.SIZE
 
 
-def test_a_header_with_ids_from_the_future_is_read() -> None:
-    assert read_head(b'["a.b",1,2,0,"main","t",1,"c",null,null,0,"new"]').call_id == "c"
+def test_equal_facts_of_an_append_have_different_digests() -> None:
+    """One of them may be erased: what is kept of it must not be what the other one shows."""
+    given = [b"{}"] * 20
+    salt = bytes(range(SALT))
+    linked = {chain.link(b"", b"", salt, given[:count]) for count in range(21)}
+    assert len(linked) == 21
+    swapped = [*given[:9], b"[]", *given[9:]]
+    assert chain.link(b"", b"", salt, swapped) != chain.link(b"", b"", salt, [b"[]", *given])
+
+
+def test_a_row_with_more_than_this_version_knows_is_read() -> None:
+    header = b'[0,2,"main","t",["a.b",2,5,1,"c",null,null,0,"l",1,"new"]]'
+    (entry,) = read_row(4, header, bytes(SALT) + pack(b"{}"))
+    assert entry == (4, Head("a.b", 1, 7, 0, "main", "t", 1, "c", None, None, 0, "l"), b"{}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", bytes(SALT), *(bytes(SALT) + packed for packed in (b"\x00{}x", b"\x02{}", b"\x01{}", pack(b"{}" * 400)))],
+)
+def test_a_body_that_is_not_what_its_header_says_is_no_row(body: bytes) -> None:
+    with pytest.raises(ValueError, match="packed"):
+        read_row(1, b'[0,2,"main","t",["a.b",2]]', body)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"",
+        b"7",
+        b"{}",
+        b"[]",
+        b"[0,2]",
+        b'[0,2,"main","t",{}]',
+        b'[0,2,"main","t",7]',
+        b'[0,2,"main","t",["a.b"]]',
+        b'[0,2,"main","t",["a.b","2"]]',
+        b'[0,2,"main","t",["a.b",-2]]',
+        b'[0,2,"main","t",["a.b",999999999999999999999999]]',
+    ],
+)
+@pytest.mark.parametrize("body", [b"", bytes(SALT) + pack(b"{}"), bytes(SALT) + pack(b"{}" * 400)])
+def test_a_header_that_was_never_written_is_no_row(header: bytes, body: bytes) -> None:
+    with pytest.raises(NO_ROW):
+        read_row(1, header, body)
+
+
+def test_a_row_with_a_single_fact_of_an_older_store_is_read() -> None:
+    header = b'["a.b",1,2,0,"main","t",1,"c",null,null,0,null,"new"]'
+    assert read_single(3, header, bytes(SALT) + b"{}") == (3, Head("a.b", 1, 2, 0, "main", "t", 1, "c"), b"{}")
+    assert read_single(3, b'["a.b",1,2,1]', bytes(SALT) + b"{}").head == Head("a.b", 1, 2, 1)
 
 
 def test_kinds_and_versions_from_the_future_are_kept() -> None:

@@ -26,7 +26,7 @@ def test_anothers_lease_is_taken_when_its_owner_is_dead_or_it_ran_out(now: float
 
 
 def test_a_claim_counts_while_owner_epoch_and_turn_are_the_newest() -> None:
-    claim = Claim("agent_1", "turn_1", ME, agent_epoch=5, turn_epoch=2, seen=0)
+    claim = Claim("agent_1", "main", "turn_1", ME, lease_epoch=5, turn_epoch=2, seen=0)
     check(claim, Lease(ME, 5, 0.0), 2)
     for lease, turn_epoch in (
         (Lease(THEM, 5, 0.0), 2),

@@ -135,7 +135,7 @@ def test_each_broken_promise_is_found_and_named(point: KillPoint, effect: str, f
 
 
 def forget(path: Path) -> None:
-    for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+    for file in (path, *(Path(f"{path}{ending}") for ending in ("-wal", "-shm", "-anchor"))):
         file.unlink(missing_ok=True)
 
 

@@ -117,13 +117,27 @@ async def test_the_same_request_twice_has_its_answers_in_order_and_then_the_last
 
 
 async def test_no_key_and_no_header_gets_into_the_file(tape: Path) -> None:
-    settings = {"api_key": "sk-2", "extra_headers": {"x": "sk-3"}, "nested": {"authorization": "sk-4"}, "max_tokens": 9}
+    secret = {"api_key": "sk-2", "nested": {"authorization": "sk-4"}}
+    settings = {"extra_body": secret, "extra_headers": {"x": "sk-3"}, "max_tokens": 9}
     real = record(ScriptedModel(STEPS), tape)
     reply = await reply_of(real, asked(1, settings=settings))
     assert reply.request_metadata["headers"] == {"x-api-key": "sk-1"}
     text = written(tape)
     assert "sk-" not in text
     assert json.loads(text)["exchanges"][0]["request"]["settings"]["max_tokens"] == 9
+    assert (await reply_of(record(nobody(), tape), asked(1, settings=settings))).item.text == "it costs 42"
+
+
+async def test_a_recording_from_before_settings_were_typed_still_answers(tape: Path) -> None:
+    settings = {"max_tokens": 9, "openai": {"verbosity": "low"}}
+    await reply_of(record(ScriptedModel(STEPS), tape), asked(1, settings=settings))
+    older = json.loads(tape.read_text())
+    older["exchanges"][0]["request"]["settings"] = {
+        "prompt_cache_key": "wk-1",
+        "max_output_tokens": 9,
+        "verbosity": "low",
+    }
+    tape.write_text(json.dumps(older))
     assert (await reply_of(record(nobody(), tape), asked(1, settings=settings))).item.text == "it costs 42"
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from wakeful.contracts.budgets import BudgetLeft
 from wakeful.contracts.models import TokenUsage
-from wakeful.tools.cancellation import Cancelled
-from wakeful.tools.context import RunContext
+from wakeful.tools.context import Cancelled, RunContext
 from wakeful.tools.threads import run_in_thread
 
 

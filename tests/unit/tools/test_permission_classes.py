@@ -8,14 +8,14 @@ import pytest
 from asked_runs import agent
 from wakeful import Tool, run, tool
 from wakeful.bootstrap import runtime
-from wakeful.contracts.declarations import RuntimeToolDeclaration
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import ToolResult, ToolStarted
 from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.tool_catalog import CatalogEntry
 from wakeful.contracts.tools import PermissionClass, ToolDeclaration
 from wakeful.decisions.policy.permissions import class_of, default_policy
-from wakeful.service.inventory import tool_inventory
+from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.service.queries.tool_inventory import tool_inventory
 from wakeful.store.memory import MemoryStore
 from wakeful.tools.client import ClientTool
 from wakeful.tools.local.source import LocalTools

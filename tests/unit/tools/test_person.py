@@ -12,7 +12,7 @@ from wakeful.contracts.approvals import Answer, Approve, Reject
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.events import ActionRequired, ToolFailed, ToolResult
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.approvals import approvals
+from wakeful.service.commands.approvals import approvals
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore
 

@@ -15,7 +15,7 @@ import pytest
 
 from wakeful.contracts.errors import ToolReported
 from wakeful.workspaces import Workspace
-from wakeful.workspaces.beneath import kernel_resolves
+from wakeful.workspaces.rooted_paths import kernel_resolves
 
 CALLS = 3_000
 MOST_CALLS = 200_000

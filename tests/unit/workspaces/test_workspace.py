@@ -12,7 +12,7 @@ import pytest
 from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.contracts.tools import ToolError
 from wakeful.workspaces import PROTECTED, Workspace, covering
-from wakeful.workspaces.beneath import kernel_resolves
+from wakeful.workspaces.rooted_paths import kernel_resolves
 
 WAYS = [pytest.param(False, id="walked")]
 if kernel_resolves():

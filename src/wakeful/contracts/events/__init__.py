@@ -1,13 +1,12 @@
 """Every event there is: one closed union of typed payloads, past tense, and their names.
 
 Here live the payloads. The envelope (ids, sequence, time) is in `contracts.envelope`, old shapes are brought up to date
-in `contracts.history`, and what an event means for a turn is in `decisions.evolving`.
+in `contracts.history`, and what an event means for a turn is in `decisions.evolve`.
 """
 
 from typing import TypeAlias
 
-from wakeful.contracts.events.base import Event
-from wakeful.contracts.events.budgets import BudgetGranted, BudgetNoticed
+from wakeful.contracts.events.base import Event, Unrecognised
 from wakeful.contracts.events.context import (
     CompactionCompleted,
     CompactionFailed,
@@ -18,6 +17,7 @@ from wakeful.contracts.events.context import (
     KnowledgeRetrieved,
     MissingFact,
     SkillActivated,
+    ThreadCheckpointed,
 )
 from wakeful.contracts.events.gate import (
     ActionRequired,
@@ -26,6 +26,7 @@ from wakeful.contracts.events.gate import (
     ActionStaged,
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
+    FilesTainted,
     HookCompleted,
     HookFailed,
     HookStarted,
@@ -117,6 +118,8 @@ from wakeful.contracts.events.tools import (
 from wakeful.contracts.events.turns import (
     AnswerAccepted,
     AnswerRejected,
+    BudgetGranted,
+    BudgetNoticed,
     ContinuationDecided,
     HistoryImported,
     LimitChanged,
@@ -136,8 +139,8 @@ from wakeful.contracts.events.turns import (
     TurnStarted,
     TurnStatus,
     TurnSuspended,
+    TurnTimeSkipped,
 )
-from wakeful.contracts.events.unknown import Unrecognised
 from wakeful.contracts.events.workflows import WorkflowNodeResolved, WorkflowStarted
 
 AnyEvent: TypeAlias = (
@@ -155,6 +158,7 @@ AnyEvent: TypeAlias = (
     | AnswerRejected
     | ContinuationDecided
     | TurnSuspended
+    | TurnTimeSkipped
     | TurnResumed
     | TurnCompleted
     | TurnFailed
@@ -196,6 +200,7 @@ AnyEvent: TypeAlias = (
     | BudgetGranted
     | SandboxApplied
     | SandboxViolation
+    | FilesTainted
     | HookStarted
     | HookCompleted
     | HookFailed
@@ -207,6 +212,7 @@ AnyEvent: TypeAlias = (
     | CompactionFailed
     | KnowledgeRetrieved
     | SkillActivated
+    | ThreadCheckpointed
     | SubagentStarted
     | SubagentCompleted
     | SubagentFailed
@@ -333,6 +339,7 @@ __all__ = [
     "RuntimeToolResolved",
     "SandboxApplied",
     "SandboxViolation",
+    "FilesTainted",
     "ScratchWritten",
     "SessionStarted",
     "SkillActivated",
@@ -341,6 +348,7 @@ __all__ = [
     "SubagentCompleted",
     "SubagentFailed",
     "SubagentStarted",
+    "ThreadCheckpointed",
     "Terminal",
     "ToolArgs",
     "ToolCatalogResolved",
@@ -375,6 +383,7 @@ __all__ = [
     "TurnStarted",
     "TurnStatus",
     "TurnSuspended",
+    "TurnTimeSkipped",
     "UnknownResolved",
     "Unrecognised",
     "WarningIssued",

@@ -5,9 +5,9 @@
 own the agent's lease may append it.
 """
 
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.values import Value
@@ -30,3 +30,15 @@ class Event(Value):
     version: ClassVar[int] = 1
     needs: ClassVar[tuple[Need, ...]] = TURN
     outsider: ClassVar[bool] = False
+
+
+class Unrecognised(Event):
+    """A kind from a newer version or another writer."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    kind: ClassVar[str] = "wakeful.unrecognised"
+    needs: ClassVar[tuple[Need, ...]] = ()
+
+    original_kind: str
+    original_version: int
+    body: dict[str, Any]

@@ -2,6 +2,7 @@
 
 from typing import ClassVar, Literal, TypeAlias
 
+from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events.base import Event, Preview
 from wakeful.contracts.skills import ActiveSkill, LoadReason, SkillScope
@@ -98,6 +99,8 @@ class ContextResolved(Event):
     tokens_are_estimate: bool
     compaction_id: str | None = None
     """The latest boundary this context rests on."""
+    untrusted_refs: tuple[str, ...] = ()
+    """Files among the instructions and skills that the owner has not accepted: the turn has untrusted input."""
     reason: str = ""
     """Why it was resolved again, when it was."""
     context_build_ms: float
@@ -133,6 +136,17 @@ class SkillActivated(Event):
     entrypoint_path: str
     """Its `SKILL.md`."""
     state: Literal["turn_active"] = "turn_active"
+
+
+class ThreadCheckpointed(Event):
+    """The conversation as it was before this turn stands in pages, word for word. Later turns begin to read here."""
+
+    kind: ClassVar[str] = "thread.checkpointed"
+
+    conversation_ref: BlobRef
+    """The newest page; it names the one before it."""
+    items: int
+    """How many items the pages hold."""
 
 
 class CompactionStarted(Event):
@@ -195,9 +209,13 @@ class CompactionCompleted(Event):
     """Who summarised."""
     duration_ms: int
     cut: int
-    """How many items the summary stands for."""
+    """Up to which item the conversation is folded."""
+    pinned: int | None = None
+    """The item among them that stays as it is, behind the summary: what was asked last."""
     summary: UserItem | None = None
     """What the model is shown in their place."""
+    summary_form: int = 1
+    """How it was put together from its writer's words; another form is not made again by a replay."""
 
 
 class CompactionFailed(Event):

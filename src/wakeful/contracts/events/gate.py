@@ -254,6 +254,28 @@ class SandboxViolation(Event):
     target: str
 
 
+class FilesTainted(Event):
+    """Files of a workspace hold what a conversation with untrusted input wrote, or may hold it.
+
+    A later reader has untrusted input, in whatever turn of whatever agent of the store, until the owner accepts them.
+    """
+
+    kind: ClassVar[str] = "files.tainted"
+
+    workspace: str
+    """Its root, by real path."""
+    cause: Preview
+    """What the conversation had read."""
+    files: dict[str, str] = {}
+    """Paths below the root to digests of what was written; blank: whatever stands there. One that ends in `/` is a
+    folder with all that is in it."""
+    since: int | None = None
+    """Every file that was changed at this time (Unix microseconds) or later; 0: every file. Written before a call that
+    may change files begins."""
+    settles: int | None = None
+    """The call is over: this takes the place of what was written `since` it began."""
+
+
 class HookStarted(Event):
     """A hook is asked."""
 

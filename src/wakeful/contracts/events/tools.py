@@ -209,6 +209,8 @@ class ToolResult(Event):
     hook_outcomes: tuple[HookOutcome, ...] = ()
     details: dict[str, Any] = {}
     """What the tool said besides its result, for people and programs: `citations` and the like."""
+    untrusted: str = ""
+    """Why anybody may have written it, where that does not follow from the tool: the file it was read from."""
     metadata: ToolResultMetadata
 
 
@@ -246,6 +248,10 @@ class ToolFailed(Event):
     metadata: ToolResultMetadata
     asked_retry: bool = False
     """The tool itself asked the model to try differently."""
+    traceback: str | None = None
+    """Where the tool's exception came from; redacted, and not shown to the model."""
+    untrusted: str = ""
+    """Why anybody may have written what the receipt says: the file it quotes, or files that a command may have read."""
 
 
 class UnknownResolved(Event):

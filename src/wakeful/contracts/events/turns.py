@@ -10,7 +10,37 @@ from wakeful.contracts.events.base import TURN, Event, Need, Preview
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderAttemptTimeline, TokenUsage
 from wakeful.contracts.policies import PolicyContext
-from wakeful.contracts.spending import WindowPassed
+from wakeful.contracts.spending import WindowPassed, WindowRef
+
+
+class BudgetNoticed(Event):
+    """Most of a window is used up. Once a window, by whoever saw it first."""
+
+    kind: ClassVar[str] = "budget.noticed"
+
+    window: WindowRef
+    percent: int
+    spent: str
+    """Dollars, as a decimal text."""
+    held: str
+    """Dollars that requests under way may cost."""
+    granted: str = "0"
+
+
+class BudgetGranted(Event):
+    """Somebody allowed more in one window, beyond its limit."""
+
+    kind: ClassVar[str] = "budget.granted"
+    needs: ClassVar[tuple[Need, ...]] = ()
+    outsider: ClassVar[bool] = True
+
+    window: WindowRef
+    """Its `usd` is what the owner's file said of it then; 0 where the file says nothing."""
+    usd: str
+    """How much more, as a decimal text."""
+    granted_by: str
+    reason: str = ""
+
 
 TurnStatus: TypeAlias = Literal["completed", "incomplete", "failed", "cancelled"]
 StopCause: TypeAlias = Literal[
@@ -212,6 +242,15 @@ class LimitChanged(Event):
     """A spend window that is used up: the turn does not end, it rests until the window turns."""
 
 
+class TurnTimeSkipped(Event):
+    """Time that does not count as work: the process was stopped, the machine was suspended, or the clock was set."""
+
+    kind: ClassVar[str] = "turn.time_skipped"
+
+    skipped_us: int
+    """Microseconds of the wall clock. Negative when the clock was set back."""
+
+
 class AnswerAccepted(Event):
     """The final text fits the output type."""
 
@@ -259,6 +298,9 @@ class TurnResumed(Event):
 
     cause: Literal["recovery", "supplied", "decision", "window", "closing"] = "recovery"
     """closing: it goes on later; what died with its process is closed, because something of the agent is to run."""
+    taken_from: Literal["dead", "late"] | None = None
+    """The owner that was replaced. dead: its process is gone. late: its lease ran out and its process lives, stopped or
+    hung, so that it may still carry out what it began: such calls are not probed, and their outcome is unknown."""
 
 
 class Terminal(Event):

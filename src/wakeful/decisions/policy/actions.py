@@ -42,7 +42,7 @@ class RememberedKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ActionOutcome:
+class ResolvedAction:
     """What was resolved, which layer said so, and what went wrong on the way."""
 
     policy: ActionPolicy
@@ -73,15 +73,15 @@ class ActionPolicyResolver:
         context: Mapping[str, Any] | None = None,
         *,
         denied: Collection[str] = (),
-    ) -> ActionOutcome:
+    ) -> ResolvedAction:
         """`tool` is the declaration as an object; `denied` the tools the run denies explicitly.
 
         The context may have `mode`, `action_policy` (the run's own table), and `workspace_id`, `user_id`, `agent_id`.
         """
         if not isinstance(tool_name, str) or not tool_name.strip():
-            return ActionOutcome(FORBIDDEN, "name", "a call without a tool's name is forbidden")
+            return ResolvedAction(FORBIDDEN, "name", "a call without a tool's name is forbidden")
         if tool_name in denied:
-            return ActionOutcome(FORBIDDEN, "runtime_deny", f"this run denies {tool_name}")
+            return ResolvedAction(FORBIDDEN, "runtime_deny", f"this run denies {tool_name}")
         declared, given = tool or {}, context or {}
         mode = given.get("mode") or DEFAULT_MODE
         diagnostics: list[str] = []
@@ -91,13 +91,13 @@ class ActionPolicyResolver:
                 outcome = self._hooked(outcome, tool_name, str(mode), given, diagnostics)
         except Exception as error:
             diagnostics.append(f"resolving the action policy of {tool_name} raised {_named(error)}")
-            outcome = ActionOutcome(FORBIDDEN, "resolver", diagnostics[-1])
-        return ActionOutcome(outcome.policy, outcome.layer, outcome.reason, tuple(diagnostics))
+            outcome = ResolvedAction(FORBIDDEN, "resolver", diagnostics[-1])
+        return ResolvedAction(outcome.policy, outcome.layer, outcome.reason, tuple(diagnostics))
 
     def _first_word(
         self, name: str, tool: Mapping[str, Any], context: Mapping[str, Any], mode: str, diagnostics: list[str]
-    ) -> ActionOutcome:
-        said: list[ActionOutcome] = []
+    ) -> ResolvedAction:
+        said: list[ResolvedAction] = []
         run_policy = context.get("action_policy")
         tables = (("agent policy", self.agent_policy),) if run_policy is None else (("run policy", run_policy),)
         for whose, table in tables:
@@ -115,11 +115,11 @@ class ActionPolicyResolver:
             return said[0]
         key = _key(name, context)
         if key is not None and key in self.remembered:
-            return ActionOutcome(DIRECT, "remembered", f"{key.user} approved {name} before, for good")
+            return ResolvedAction(DIRECT, "remembered", f"{key.user} approved {name} before, for good")
         for setting in (f"action_policy_{mode}", "action_policy"):
             if tool.get(setting) is not None:
                 return _word(tool[setting], "tool", f"{name} says {setting}", diagnostics)
-        return ActionOutcome(DIRECT, "default", f"nothing is said about {name}")
+        return ResolvedAction(DIRECT, "default", f"nothing is said about {name}")
 
     def _provider_word(
         self,
@@ -128,18 +128,18 @@ class ActionPolicyResolver:
         mode: str,
         context: Mapping[str, Any],
         diagnostics: list[str],
-    ) -> list[ActionOutcome]:
+    ) -> list[ResolvedAction]:
         whose = type(provider).__name__
         try:
             value = provider.get_action_policy({**context, "tool_name": name, "mode": mode})
         except Exception as error:
             diagnostics.append(f"the action policy provider {whose} raised {_named(error)}")
-            return [ActionOutcome(FORBIDDEN, "provider", f"{name} is forbidden: {diagnostics[-1]}")]
+            return [ResolvedAction(FORBIDDEN, "provider", f"{name} is forbidden: {diagnostics[-1]}")]
         return [] if value is None else [_word(value, "provider", f"the provider {whose} on {name}", diagnostics)]
 
     def _hooked(
-        self, outcome: ActionOutcome, name: str, mode: str, context: Mapping[str, Any], diagnostics: list[str]
-    ) -> ActionOutcome:
+        self, outcome: ResolvedAction, name: str, mode: str, context: Mapping[str, Any], diagnostics: list[str]
+    ) -> ResolvedAction:
         if self.hook is None:
             return outcome
         try:
@@ -151,29 +151,29 @@ class ActionPolicyResolver:
         return hooked
 
 
-def after_hook(outcome: ActionOutcome, name: str, value: Any) -> ActionOutcome:
+def after_hook(outcome: ResolvedAction, name: str, value: Any) -> ResolvedAction:
     """What stands after the hook `tool_action_policy`, given what it returned or raised. It lifts nothing forbidden."""
     if outcome.policy is FORBIDDEN:
         return outcome
     diagnostics = list(outcome.diagnostics)
     if isinstance(value, Exception):
         diagnostics.append(f"the hook tool_action_policy raised {_named(value)}")
-        return ActionOutcome(FORBIDDEN, "hook", f"{name} is forbidden: {diagnostics[-1]}", tuple(diagnostics))
+        return ResolvedAction(FORBIDDEN, "hook", f"{name} is forbidden: {diagnostics[-1]}", tuple(diagnostics))
     hooked = _word(value, "hook", f"the hook tool_action_policy on {name}", diagnostics)
     if hooked.policy is outcome.policy:
         return outcome
-    return ActionOutcome(hooked.policy, hooked.layer, hooked.reason, tuple(diagnostics))
+    return ResolvedAction(hooked.policy, hooked.layer, hooked.reason, tuple(diagnostics))
 
 
 def _table_words(
     whose: str, table: Any, name: str, tool: Mapping[str, Any], diagnostics: list[str]
-) -> list[ActionOutcome]:
+) -> list[ResolvedAction]:
     """The words of one table: for the tool, then for its categories, the strictest of those."""
     if table is None:
         return []
     if not isinstance(table, Mapping):
         diagnostics.append(f"the {whose} is a {type(table).__name__}, not an object with tools and categories")
-        return [ActionOutcome(FORBIDDEN, whose, f"{name} is forbidden: {diagnostics[-1]}")]
+        return [ResolvedAction(FORBIDDEN, whose, f"{name} is forbidden: {diagnostics[-1]}")]
     tools, categories = table.get("tools") or {}, table.get("categories") or {}
     words = [_word(tools[name], whose, f"the {whose} for {name}", diagnostics)] if name in tools else []
     by_category = [
@@ -197,13 +197,13 @@ def categories_of(tool: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in found if isinstance(one, str) and one))
 
 
-def _word(value: Any, layer: str, whose: str, diagnostics: list[str]) -> ActionOutcome:
+def _word(value: Any, layer: str, whose: str, diagnostics: list[str]) -> ResolvedAction:
     try:
         policy = ActionPolicy(value)
     except ValueError:
         diagnostics.append(f"{whose} says {value!r}, which is none of direct, preview, forbidden")
-        return ActionOutcome(FORBIDDEN, layer, diagnostics[-1])
-    return ActionOutcome(policy, layer, f"{whose}: {policy.value}")
+        return ResolvedAction(FORBIDDEN, layer, diagnostics[-1])
+    return ResolvedAction(policy, layer, f"{whose}: {policy.value}")
 
 
 def _key(name: str, context: Mapping[str, Any]) -> RememberedKey | None:

@@ -88,7 +88,7 @@ class CallGates:
                 return Verdict("deny", "rule", _call_reason(rule, tool), (ref,), "call_gates", error_type=REJECTED)
         return None
 
-    def check_completion(self) -> "CompletionBlocked | None":
+    def check_completion(self) -> "CompletionRefusal | None":
         """Why the run may not end naturally now, or None."""
         for place, (rule, count) in enumerate(zip(self.rules, self.counts, strict=True), start=1):
             blocked = _completion_reason(rule, count)
@@ -96,12 +96,12 @@ class CallGates:
                 needed = rule.min_tool_calls if isinstance(rule, ToolUseRule) else 1
                 counters = {"calls": count.calls, "required": needed}
                 fields = rule.model_dump(mode="json", exclude={"id"})
-                return CompletionBlocked(rule.id or f"tool_call_rule:{place}", blocked, counters, fields)
+                return CompletionRefusal(rule.id or f"tool_call_rule:{place}", blocked, counters, fields)
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionBlocked:
+class CompletionRefusal:
     """A natural end that was refused; `reason` is what the model is told."""
 
     rule_id: str

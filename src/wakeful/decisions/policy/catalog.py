@@ -13,8 +13,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 from wakeful.contracts.tool_catalog import CatalogEntry, CatalogOwner, CatalogPolicy
 from wakeful.contracts.tools import PREVIEW_CHARS, WRITING_FLAGS, Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict, combined
-from wakeful.decisions.policy.judging import CompiledPolicy, ToolPlan, standing_verdict
 from wakeful.decisions.policy.permissions import capabilities_of, confinement_verdict
+from wakeful.decisions.policy.verdict import CompiledPolicy, ToolPlan, standing_verdict
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 Asks: TypeAlias = Literal["always", "sometimes"]
@@ -25,7 +25,7 @@ MAX_INLINE_SCHEMA = 8_000
 """Bytes; a larger schema is kept apart, and its entry refers to it."""
 
 
-class Missing(Protocol):
+class MissingTool(Protocol):
     """A tool that exists and cannot be had now."""
 
     @property
@@ -40,7 +40,7 @@ class Missing(Protocol):
 
 def resolve_catalog(
     policy: CompiledPolicy,
-    withheld: Iterable[Missing] = (),
+    withheld: Iterable[MissingTool] = (),
     *,
     now: float,
     confined: Mapping[str, Confinement] | None = None,
@@ -109,7 +109,17 @@ def entry_of(declaration: ToolDeclaration, verdict: Verdict, confinement: Confin
         is_concurrency_safe=not declaration.serial and not (outside and "parallel_safe" not in said),
         is_destructive=declaration.is_destructive or (writes and "effect" not in said),
         interrupt_behavior=declaration.interrupt_behavior if "interrupt_behavior" in said else "block",
+        declares_nothing=_declares_nothing(declaration),
     )
+
+
+def _declares_nothing(declaration: ToolDeclaration) -> bool:
+    """A function of somebody's that acts, and of which nothing else is known."""
+    if declaration.is_read_only or declaration.external or declaration.runtime_owner != "local":
+        return False
+    told = (declaration.reads_private, declaration.leaves_machine, declaration.content, declaration.capabilities)
+    classed = declaration.permission_class is not None or declaration.changes_state is not None
+    return declaration.untrusted is None and not classed and not any(told)
 
 
 def kept_apart(declaration: ToolDeclaration) -> dict[str, bytes]:

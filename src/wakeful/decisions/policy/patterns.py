@@ -1,12 +1,15 @@
 """Names and texts with `*` in them, compiled once.
 
 `*` stands for any run of characters, and nothing else is special. A pattern without a slash is *bare*: it means the
-last part of a name, wherever the tool comes from (`exec_command` is `wakeful/exec_command`).
+last part of a name, wherever the tool comes from (`exec_command` is `wakeful/exec_command`). Where a list names a tool,
+it also means the tool that takes several calls of it at once (`command_tools`).
 """
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TypeAlias
+
+from wakeful.decisions.policy.command_tools import single_of
 
 Test: TypeAlias = Callable[[str], bool]
 
@@ -64,5 +67,10 @@ def in_full(patterns: Iterable[str], name: str) -> bool:
 
 
 def any_named(patterns: Iterable[str], name: str) -> str | None:
-    """The first pattern that means this tool."""
-    return next((pattern for pattern in patterns if name_test(pattern)(name)), None)
+    """The first pattern that means this tool, or the one whose calls it takes several of."""
+    single = single_of(name)
+    for pattern in patterns:
+        means = name_test(pattern)
+        if means(name) or (single is not None and means(single)):
+            return pattern
+    return None

@@ -33,13 +33,14 @@ def default_policy(
     workspace_root: str | None = None,
     allowed_mcp_servers: Iterable[str] = (),
     secrets: bool = False,
-    unconfined: Decision = "allow",
+    unconfined: Decision = "ask",
 ) -> ToolPolicy:
     """The classes a session has unless its owner says otherwise.
 
     `secrets` is opt-in: in a chat it is off without it, in a library run, where the caller hands such a tool over by
     name, it asks. `execute` is on for profiles that run commands, and in a library run.
-    `external_write` is on and asks.
+    `external_write` is on and asks. A command that nothing confines asks: it could do whatever its user can, decide
+    approvals among it.
     """
     if context not in ("thread", "editor", "library"):
         raise InvalidConfig(f"no tool policy for context {context!r}", "give thread, editor or library")

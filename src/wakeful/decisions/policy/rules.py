@@ -4,9 +4,11 @@ The order of the list means nothing: of all rules that match, deny wins, then as
 the question that a permission class asks by default, and no other. A person's standing answer (`origin: always`, with
 allow) is not among the rules at all: it is kept apart, and looked up only when everything else came to an ask.
 
-Two cautions are built in. A bare allow never means a tool that somebody else runs (MCP, client, hosted): those are
-allowed by their full name, so that a server cannot take a trusted name. And where an allow matches the text of a
-command, `*` stops at whatever would begin a second one.
+Three cautions are built in. A bare allow never means a tool that somebody else runs (MCP, client, hosted): those are
+allowed by their full name, so that a server cannot take a trusted name. Where an allow matches the text of a command,
+`*` stops at whatever would begin a second one, and the command has to run as usual (`command_tools`). And a rule about
+running one command is a rule about each command of a batch: a deny or an ask holds if it matches any of them, an allow
+only if each of them is allowed.
 """
 
 import json
@@ -17,6 +19,7 @@ from typing import Any
 from wakeful.contracts.policies import Rule
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.verdicts import STRICTNESS, Verdict
+from wakeful.decisions.policy.command_tools import item_schema, items_of, runs_as_usual, single_of, usual_settings
 from wakeful.decisions.policy.patterns import Test, name_test, text_test
 from wakeful.decisions.policy.permissions import OUTSIDE_OWNERS, capabilities_of, class_of, server_of
 
@@ -43,17 +46,60 @@ class CompiledRule:
         expired = self.rule.expires is not None and now >= self.rule.expires
         return not self.conditions and self.rule.call_hash is None and not expired
 
-    def matches(self, arguments: Mapping[str, Any], call_hash: str | None, now: float, *, shell: bool = False) -> bool:
+    def matches(
+        self,
+        arguments: Mapping[str, Any],
+        call_hash: str | None,
+        now: float,
+        *,
+        usual: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """`usual`: of a tool that runs commands, how they run when a call does not say."""
         rule = self.rule
-        for path, test in self.shell_conditions if shell else self.conditions:
+        for path, test in self.conditions if usual is None else self.shell_conditions:
             value = arguments.get(path, _MISSING)
             if value is _MISSING:
                 value = _at(arguments, path)
+            if value is _MISSING and usual is not None:
+                value = usual.get(path, _MISSING)
             if not (test(value) if type(value) is str else _looks_so(value, test, self.lenient)):
                 return False
+        names_a_command = usual is not None and self.lenient and bool(self.conditions)
+        if names_a_command and not runs_as_usual(arguments, usual or {}, rule.arguments):
+            return False
         if rule.expires is not None and now >= rule.expires:
             return False
         return rule.call_hash is None or rule.call_hash == call_hash
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRules:
+    """The rules that can concern each call of a batch."""
+
+    batch: str
+    rules: tuple[CompiledRule, ...]
+    answers: tuple[CompiledRule, ...]
+    usual: Mapping[str, Any]
+
+    def matching(self, arguments: Mapping[str, Any], now: float) -> list[Verdict]:
+        """What is said about any of the calls; what allows them, only where each of them is allowed."""
+        strict: list[Verdict] = []
+        allows: list[list[Verdict]] = []
+        for item in items_of(self.batch, arguments):
+            met = [one.verdict for one in self.rules if one.matches(item, None, now, usual=self.usual)]
+            strict += [verdict for verdict in met if not verdict.allowed]
+            allows.append([verdict for verdict in met if verdict.allowed])
+        allowed = [verdict for each in allows for verdict in each] if all(allows) else []
+        return list(dict.fromkeys([*strict, *allowed]))
+
+    def answer(self, ask: Verdict, arguments: Mapping[str, Any], now: float) -> Verdict | None:
+        """The standing answer to the first call, where each of the calls has one."""
+        may = [one for one in self.answers if _may_answer(one.rule, ask)]
+        found = [
+            next((one.verdict for one in may if one.matches(item, None, now, usual=self.usual)), None)
+            for item in items_of(self.batch, arguments)
+        ]
+        return found[0] if found and all(verdict is not None for verdict in found) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +108,33 @@ class ToolRules:
 
     rules: tuple[CompiledRule, ...] = ()
     answers: tuple[CompiledRule, ...] = ()
-    shell: bool = False
-    """The tool runs commands."""
+    usual: Mapping[str, Any] | None = None
+    """Of a tool that runs commands: how they run when a call does not say."""
+    items: ItemRules | None = None
+    """Of a batch: what is said about each of its calls."""
 
     def matching(self, arguments: Mapping[str, Any], call_hash: str | None, now: float) -> list[Verdict]:
-        return [rule.verdict for rule in self.rules if rule.matches(arguments, call_hash, now, shell=self.shell)]
+        met = [rule.verdict for rule in self.rules if rule.matches(arguments, call_hash, now, usual=self.usual)]
+        if self.items is None:
+            return met
+        return list(dict.fromkeys([*met, *self.items.matching(arguments, now)]))
 
     def answer(self, ask: Verdict, arguments: Mapping[str, Any], call_hash: str | None, now: float) -> Verdict | None:
         """The standing answer that may stand for this ask."""
         for answer in self.answers:
-            if _may_answer(answer.rule, ask) and answer.matches(arguments, call_hash, now, shell=self.shell):
+            if _may_answer(answer.rule, ask) and answer.matches(arguments, call_hash, now, usual=self.usual):
                 return answer.verdict
-        return None
+        return self.items.answer(ask, arguments, now) if self.items is not None else None
 
     def standing(self, now: float) -> list[Verdict]:
         """What the rules say of every call."""
-        return [rule.verdict for rule in self.rules if rule.holds_for_every_call(now)]
+        rules = (*self.rules, *(self.items.rules if self.items is not None else ()))
+        return list(dict.fromkeys(rule.verdict for rule in rules if rule.holds_for_every_call(now)))
 
     def standing_answer(self, ask: Verdict, now: float) -> Verdict | None:
         """The answer that stands for every call."""
-        kept = (one for one in self.answers if one.holds_for_every_call(now) and _may_answer(one.rule, ask))
+        answers = (*self.answers, *(self.items.answers if self.items is not None else ()))
+        kept = (one for one in answers if one.holds_for_every_call(now) and _may_answer(one.rule, ask))
         return next((one.verdict for one in kept), None)
 
 
@@ -100,7 +153,7 @@ def forbidden(name: str, rules: Sequence[Rule]) -> Verdict | None:
     for one in compile_rules(rules):
         rule = one.rule
         always = not (one.conditions or rule.call_hash or rule.expires is not None or rule.capabilities)
-        if rule.decision == "deny" and always and one.means(name):
+        if rule.decision == "deny" and always and any(map(one.means, filter(None, (name, single_of(name))))):
             return one.verdict
     return None
 
@@ -110,18 +163,26 @@ def rules_for(declaration: ToolDeclaration, rules: Iterable[CompiledRule]) -> To
     name = declaration.name
     outside = declaration.runtime_owner in OUTSIDE_OWNERS or server_of(declaration) is not None
     flags = frozenset(capabilities_of(declaration))
-    meant = [
+    kept = [
         one
         for one in rules
-        if one.means(name)
-        and (not one.rule.capabilities or not flags.isdisjoint(one.rule.capabilities))
+        if (not one.rule.capabilities or not flags.isdisjoint(one.rule.capabilities))
         and not (outside and one.lenient and "/" not in one.rule.match)
     ]
-    return ToolRules(
-        tuple(one for one in meant if not one.answers),
-        tuple(one for one in meant if one.answers),
-        shell=class_of(declaration) == "execute",
-    )
+    own, answers = _parted(one for one in kept if one.means(name))
+    single, items = single_of(name), None
+    if single is not None:
+        of_each, answers_of_each = _parted(one for one in kept if one.means(single))
+        usual_item = usual_settings(item_schema(name, declaration.input_schema))
+        items = ItemRules(name, of_each, answers_of_each, usual_item)
+    usual = usual_settings(declaration.input_schema) if class_of(declaration) == "execute" else None
+    return ToolRules(own, answers, usual, items)
+
+
+def _parted(rules: Iterable[CompiledRule]) -> tuple[tuple[CompiledRule, ...], tuple[CompiledRule, ...]]:
+    """Rules, and standing answers."""
+    listed = tuple(rules)
+    return tuple(one for one in listed if not one.answers), tuple(one for one in listed if one.answers)
 
 
 def _compiled(ref: str, rule: Rule) -> CompiledRule:

@@ -8,8 +8,8 @@ from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.events import WorkflowNodeResolved
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.decisions.levels import Call, Level
-from wakeful.decisions.workflows.resolving import arguments_of
-from wakeful.decisions.workflows.running import planned_calls
+from wakeful.decisions.workflows.node_inputs import arguments_of
+from wakeful.decisions.workflows.progress import planned_calls
 
 STEP = 1
 """The round of a workflow's calls."""

@@ -15,7 +15,7 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.workflows import AGENT_CALL, NODE_INPUTS, WorkflowGraph
 from wakeful.decisions.levels import Call
 from wakeful.decisions.runtime_answers import finish_declaration
-from wakeful.decisions.workflows.resolving import as_text
+from wakeful.decisions.workflows.node_inputs import as_text
 
 MUST_FINISH = (
     "End by calling finish_subtask with a result that fits its schema. When it is refused, correct the fields it names "
@@ -47,7 +47,10 @@ def as_child(config: TurnConfig) -> TurnConfig:
         return config
     told = f"{config.instructions}\n\n{MUST_FINISH}" if config.instructions else MUST_FINISH
     tools = (*config.tools, finish_declaration(config.output_schema))
-    return config.changed(instructions=told, tools=tools, output_schema=None)
+    # It ends with a call, so that "no calls" cannot hold for it.
+    choice = config.settings.get("tool_choice")
+    settings = config.settings_below() if choice == "none" else config.settings
+    return config.changed(instructions=told, tools=tools, settings=settings, output_schema=None)
 
 
 def agent_child(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from wakeful.contracts.workflows import MAX_EDGES, MAX_NODES, GraphProblem, NodeType, WorkflowGraph
-from wakeful.decisions.workflows.reading import read_graph
+from wakeful.decisions.workflows.graph_reader import read_graph
 from wakeful.decisions.workflows.validation import APPROVAL, Types, by_ref, validate
 
 MAX_CORRECTIONS = 3

@@ -8,8 +8,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.parameter_schemas import property_names
 from wakeful.contracts.validation import path_of
+from wakeful.decisions.schema_keywords import MAX_STEPS, TooMuchWork
+from wakeful.decisions.schema_validator import SchemaValidator, schema_problem
 
 _JSON = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 """`number` stands for those that are no integers; a schema that says `number` allows both."""
@@ -21,7 +24,7 @@ _MAX_WORDS = 300
 Schema = Mapping[str, Any]
 
 
-class Parameters(NamedTuple):
+class ParameterSchema(NamedTuple):
     """What a tool takes."""
 
     root: Schema
@@ -35,7 +38,7 @@ class Parameters(NamedTuple):
         return self.is_open or name in self.named
 
 
-def parameters(schema: Schema) -> Parameters:
+def parameters(schema: Schema) -> ParameterSchema:
     """The parameters of an input schema, wherever it speaks of them."""
     named: dict[str, Any] = {name: {} for name in sorted(property_names(schema))}
     required: set[str] = set()
@@ -46,24 +49,21 @@ def parameters(schema: Schema) -> Parameters:
         required.update(name for name in _listed(part.get("required")) if isinstance(name, str))
         is_open = is_open or "patternProperties" in part or part.get("additionalProperties", False) is not False
     silent = not named and "additionalProperties" not in schema
-    return Parameters(schema, named, frozenset(required), is_open or silent)
+    return ParameterSchema(schema, named, frozenset(required), is_open or silent)
 
 
 def misfit(value: Any, schema: Any, root: Schema) -> str | None:
     """Why a value does not fit a part of a schema, or None. A schema that cannot be used refuses nothing here."""
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
-    from referencing import Registry
     from referencing.exceptions import Unresolvable
 
-    if is_schema(schema) is not None:
-        return None
     whole = {**_definitions(root), **schema} if isinstance(schema, Mapping) else schema
     try:
-        # An empty registry: what a `$ref` names is never fetched.
-        error = best_match(Draft202012Validator(whole, registry=Registry()).iter_errors(value))
-    except (Unresolvable, RecursionError):
+        error = best_match(SchemaValidator(whole).errors(value))
+    except (InvalidConfig, Unresolvable, RecursionError):
         return None
+    except TooMuchWork:
+        return f"takes more than {MAX_STEPS:,} steps to check"
     if error is None:
         return None
     if error.validator == "type":
@@ -77,16 +77,9 @@ def misfit(value: Any, schema: Any, root: Schema) -> str | None:
 
 def is_schema(schema: Any) -> str | None:
     """Why this is no JSON Schema, or None when it is one."""
-    from jsonschema import Draft202012Validator, SchemaError
-
     if not isinstance(schema, Mapping | bool):
         return f"a schema is an object, not {kind_of(schema)}"
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        place = path_of(error.absolute_path) or "its top"
-        return f"not a JSON Schema, at {place}: {error.message[:_MAX_WORDS]}"
-    return None
+    return schema_problem(schema)
 
 
 def can_meet(source: Any, source_root: Schema, target: Any, target_root: Schema) -> bool:

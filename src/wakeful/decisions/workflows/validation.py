@@ -24,7 +24,7 @@ from wakeful.contracts.workflows import (
 )
 from wakeful.decisions.workflows.order import cycles
 from wakeful.decisions.workflows.schemas import (
-    Parameters,
+    ParameterSchema,
     below,
     can_meet,
     is_schema,
@@ -83,7 +83,7 @@ class _Check:
         for index, node in enumerate(graph.nodes):
             self.nodes.setdefault(node.id, (index, node))
         self.kinds = {node.id: type_of(node, types) for _, node in self.nodes.values()}
-        self.takes: dict[str, Parameters] = {
+        self.takes: dict[str, ParameterSchema] = {
             node: parameters(kind.input_schema) for node, kind in self.kinds.items() if kind is not None
         }
 
@@ -224,7 +224,7 @@ class _Check:
                 yield _problem("unknown_output", f"outputs.{name}.path", wrong)
 
 
-def _unknown_input(path: str, node: str, name: str, takes: Parameters) -> GraphProblem:
+def _unknown_input(path: str, node: str, name: str, takes: ParameterSchema) -> GraphProblem:
     return _problem("unknown_input", path, f"{node} takes no {name!r}; it takes: {_names(takes.named)}")
 
 

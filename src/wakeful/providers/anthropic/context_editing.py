@@ -1,7 +1,7 @@
 """Context management of the Messages API, for those who ask for it: the provider may forget old tool results.
 
-    settings={"context_management": True}                       the provider's own rule, with its own numbers
-    settings={"context_management": {"edits": [{...}, ...]}}    rules of one's own, in the provider's words
+    settings={"anthropic": {"context_management": True}}                       its own rule, with its own numbers
+    settings={"anthropic": {"context_management": {"edits": [{...}, ...]}}}    rules of one's own, in its words
 
 Rule: the request stays whole. What the provider leaves out it leaves out on its side; the history, its bytes and the
 log are the same with and without it. What is noted about it is numbers, never content.
@@ -31,9 +31,9 @@ class Eligible(NamedTuple):
     """Bytes of what they say."""
 
 
-def edits_of(settings: Mapping[str, Any]) -> dict[str, Any] | None:
+def edits_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
     """The request's `context_management`; None when nobody asked for it. Raises ModelFailure for what is none."""
-    wanted = settings.get(SETTING)
+    wanted = fields.get(SETTING)
     if wanted is None or wanted is False:
         return None
     if wanted is True:
@@ -41,7 +41,7 @@ def edits_of(settings: Mapping[str, Any]) -> dict[str, Any] | None:
     edits = wanted.get("edits") if isinstance(wanted, Mapping) else None
     if not isinstance(edits, list) or not all(isinstance(edit, Mapping) and edit.get("type") for edit in edits):
         raise ModelFailure(
-            f"settings.{SETTING} is neither True nor an object with a list of `edits`, each with its `type`",
+            f"settings.anthropic.{SETTING} is neither True nor an object with a list of `edits`, each with its `type`",
             kind="contract_error",
             stage="send",
             retryable=False,

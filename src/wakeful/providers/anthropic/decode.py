@@ -15,7 +15,7 @@ from wakeful.contracts.content import Part
 from wakeful.contracts.conversation import AssistantItem, CallPart, UserItem
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import ModelGlimpse, Reply, Stage, StopReason, TokenUsage
-from wakeful.providers.anthropic.block_reading import Block
+from wakeful.providers.anthropic.block_reader import GrowingBlock
 from wakeful.providers.wire.failures import Peer, from_error_object, interrupted, invalid
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import SseEvent
@@ -39,7 +39,7 @@ GO_ON = (UserItem(parts=(), origin="runtime"),)
 was, and the round is not the last."""
 
 
-class StreamDecoder:
+class AnthropicDecoder:
     """Takes events in as they come and shows what can be seen of them; `finish` gives the reply, or says it is lost."""
 
     __slots__ = ("_blocks", "_ended", "_message", "_names", "_peer", "_stop", "_unknown", "_unknown_count")
@@ -48,7 +48,7 @@ class StreamDecoder:
         self._names = names
         self._peer = peer
         self._message: dict[str, Any] | None = None
-        self._blocks: dict[int, Block] = {}
+        self._blocks: dict[int, GrowingBlock] = {}
         self._stop: str | None = None
         self._ended = False
         self._unknown: list[Any] = []
@@ -105,7 +105,7 @@ class StreamDecoder:
         index = said["index"]
         if not isinstance(index, int) or index in self._blocks:
             raise self._broken(f"content block {index!r} has no place of its own")
-        block = self._blocks[index] = Block(said["content_block"], self._names)
+        block = self._blocks[index] = GrowingBlock(said["content_block"], self._names)
         return block.opening()
 
     def _block_stop(self, said: dict[str, Any]) -> list[ModelGlimpse]:
@@ -148,7 +148,7 @@ class StreamDecoder:
             raise self._broken(f"{kind} came before message_start")
         return self._message
 
-    def _open_block(self, index: int) -> Block:
+    def _open_block(self, index: int) -> GrowingBlock:
         block = self._blocks.get(index)
         if block is None or block.closed:
             raise self._broken(f"content block {index} is not open: an event before this one was lost")
@@ -185,15 +185,15 @@ class StreamDecoder:
         return failure
 
 
-_TAKERS: dict[str, Callable[[StreamDecoder, dict[str, Any]], list[ModelGlimpse]]] = {
-    "content_block_delta": StreamDecoder._delta,
-    "content_block_start": StreamDecoder._block_start,
-    "content_block_stop": StreamDecoder._block_stop,
-    "message_start": StreamDecoder._message_start,
-    "message_delta": StreamDecoder._message_delta,
-    "message_stop": StreamDecoder._message_stop,
-    "error": StreamDecoder._error,
-    "ping": StreamDecoder._nothing,
+_TAKERS: dict[str, Callable[[AnthropicDecoder, dict[str, Any]], list[ModelGlimpse]]] = {
+    "content_block_delta": AnthropicDecoder._delta,
+    "content_block_start": AnthropicDecoder._block_start,
+    "content_block_stop": AnthropicDecoder._block_stop,
+    "message_start": AnthropicDecoder._message_start,
+    "message_delta": AnthropicDecoder._message_delta,
+    "message_stop": AnthropicDecoder._message_stop,
+    "error": AnthropicDecoder._error,
+    "ping": AnthropicDecoder._nothing,
 }
 """What takes in an event of each type; others are kept."""
 
@@ -211,7 +211,7 @@ def decode_response(body: bytes, names: WireNames, peer: Peer = ANTHROPIC) -> Re
     if not said.get("stop_reason"):
         raise invalid(peer, f"the message has no stop_reason, so it may not be whole: {_shown(body)}")
     try:
-        return _reply(said, [Block(dict(block), names) for block in said["content"]], peer, {})
+        return _reply(said, [GrowingBlock(dict(block), names) for block in said["content"]], peer, {})
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         why = f"the message has another shape ({type(error).__name__}: {error}): {_shown(body)}"
         raise invalid(peer, why) from None
@@ -250,7 +250,7 @@ def usage_of(usage: Any) -> TokenUsage | None:
     )
 
 
-def _reply(message: dict[str, Any], blocks: list[Block], peer: Peer, more: dict[str, Any]) -> Reply:
+def _reply(message: dict[str, Any], blocks: list[GrowingBlock], peer: Peer, more: dict[str, Any]) -> Reply:
     parts: list[Part | CallPart] = []
     for block in blocks:
         parts += block.parts(peer.provider)

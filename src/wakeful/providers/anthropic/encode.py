@@ -7,49 +7,29 @@ refuses is left out and named in `left_out`, never dropped in silence.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from wakeful.contracts.errors import InvalidConfig
-from wakeful.contracts.models import ToolChoice
+from wakeful.contracts.model_settings import ModelSettings, ToolChoice
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
-from wakeful.providers.anthropic.block_writing import BlockWriter, dump
+from wakeful.providers.anthropic.block_writer import BlockWriter, dump
 from wakeful.providers.anthropic.context_editing import CAPABILITY, SETTING, edits_of
-from wakeful.providers.anthropic.joining import messages
+from wakeful.providers.anthropic.message_joins import messages
+from wakeful.providers.anthropic.settings_writer import is_thinking, written
 from wakeful.providers.profiles import ModelProfile
+from wakeful.providers.wire.answer_forms import AnswerForm, AnswerForms, answer_in_words
+from wakeful.providers.wire.attachments import Attachments
 from wakeful.providers.wire.names import WireNames
-from wakeful.providers.wire.schemas import Emitted, emit
+from wakeful.providers.wire.schemas import emit
+from wakeful.providers.wire.setting_fields import SettingFields, asked_tools, forces
 
-FEW_TOKENS, MANY_TOKENS = 4_096, 32_000
-"""The API wants a number. Without one from the caller: what every model takes, or as much as a long answer needs."""
-SAMPLING = ("temperature", "top_p", "top_k")
-RESERVED = frozenset(
-    {
-        "model",
-        "messages",
-        "system",
-        "tools",
-        "tool_choice",
-        "stream",
-        "cache_control",
-        "background",
-        "freeform_tools",
-    }
-)
-"""What the runtime says itself: a setting of that name would say it twice."""
 SYSTEM_MARKS = 2
 """The API takes four cache marks: one is on the tools, one moves with the conversation."""
-_MARK = {"type": "ephemeral"}
 _CHOICES: dict[ToolChoice, str] = {"auto": "auto", "required": "any", "none": "none"}
-_SPELLINGS = {"max_output_tokens": "max_tokens", "stop": "stop_sequences", "reasoning_effort": "effort"}
-ANSWER_IN_JSON = (
-    "When you give your final answer, answer with one JSON value and nothing else: no words before or after it and "
-    "no code fence. It has to fit this JSON Schema:\n"
-)
 
 
-class Encoder:
+class AnthropicEncoder:
     """Encodes requests of one model with one set of tools. Holds nothing of any one request."""
 
     def __init__(
@@ -61,6 +41,7 @@ class Encoder:
         names: WireNames | None = None,
         provider: str = "anthropic",
         refuses_sampling: bool = False,
+        attachments: Attachments | None = None,
     ) -> None:
         self.names = names or WireNames(tools)
         self._profile = profile
@@ -68,139 +49,142 @@ class Encoder:
         self._no_tools = bool(tools) and not profile.tools
         self._caches = "prompt_cache_blocks" in profile.prompt
         self._sampling = frozenset[str]() if refuses_sampling else profile.sampling
-        self._writer = BlockWriter(provider, self.names, images=profile.images, files=profile.files)
+        self._attachments = attachments or Attachments(f"{provider}:{model}", profile, "anthropic")
+        self._writer = BlockWriter(provider, self.names, self._attachments)
         self._wire = self._format()
-        changes: list[str] = []
-        self._start = b'{"model":' + dump(model) + self._tool_list(changes)
-        self._changes = tuple(changes)
-        self._heads: dict[tuple[tuple[str, bool], ...], bytes] = {}
-        self._answer: tuple[dict[str, Any], Emitted | None] | None = None
+        self._model = model
+        self._changes: list[str] = []
+        self._listed = self._tool_list()
+        self._heads: dict[tuple[Any, ...], bytes] = {}
+        self._settings: tuple[ModelSettings, SettingFields] | None = None
+        self._answers = AnswerForms("anthropic")
 
     def body(self, request: ModelRequest) -> list[bytes]:
         """The request as chunks. They are handed over as they are: joining them would copy the whole conversation."""
         form = self._answer_form(request.output_schema)
         blocks = _prompt(request)
         if request.output_schema is not None and form is None:
-            blocks.append((ANSWER_IN_JSON + dump(request.output_schema).decode(), True))
-        inside = messages(request.history, self._wire, self._writer, mark=self._caches)
-        return [self._head(tuple(blocks)), *inside, self._tail(request, form)]
+            blocks.append((answer_in_words(request.output_schema), True))
+        mark = self._mark(request.settings)
+        inside = messages(request.history, self._wire, self._writer, mark=mark)
+        return [self._head(tuple(blocks), mark, self._choice(request)), *inside, self._tail(request, form)]
 
     def changes(self, request: ModelRequest) -> tuple[str, ...]:
         """What of the tools' schemas and of the answer's had to be rewritten for this provider."""
         form = self._answer_form(request.output_schema)
-        return (*self._changes, *(f"answer: {change}" for change in form.changes)) if form else self._changes
+        return (*self._changes, *(f"answer: {change}" for change in form.changes)) if form else tuple(self._changes)
 
     def left_out(self, request: ModelRequest) -> tuple[str, ...]:
         """Settings of this request that are not sent, because they would be refused."""
-        settings = _spelled(request.settings)
-        refused = [name for name in settings if name in RESERVED or not self._accepts(name, settings)]
+        left = list(self._written(request.settings).left_out)
         if self._no_tools:
-            refused.append("tools")
-        elif request.tool_choice == "required" and not self._can_force(settings) and "tool_choice" not in refused:
-            refused.append("tool_choice")
-        return tuple(refused)
-
-    def _can_force(self, settings: Mapping[str, Any]) -> bool:
-        """May the model be told that it must call a tool? Never while it thinks."""
-        return self._profile.forced_tool_choice and not _thinks(settings)
-
-    def _accepts(self, name: str, settings: Mapping[str, Any]) -> bool:
-        if name in SAMPLING:
-            # While it thinks, a model samples as it likes: the API takes no temperature beside that.
-            return name in self._sampling and not _thinks(settings)
-        return name != SETTING or CAPABILITY in self._profile.prompt
+            left.append("tools")
+        elif self._tools and forces(request.tool_choice) and not self._can_force(request):
+            left.append("tool_choice")
+        return tuple(left)
 
     def edits(self, request: ModelRequest) -> dict[str, Any] | None:
         """What the provider may clear of the conversation; None when nobody asked, or this model has no such thing."""
-        return edits_of(request.settings) if self._accepts(SETTING, {}) else None
+        return edits_of(request.settings.vendor("anthropic")) if CAPABILITY in self._profile.prompt else None
+
+    def _can_force(self, request: ModelRequest) -> bool:
+        """May the model be told that it must call a tool? Never while it thinks."""
+        return self._profile.forced_tool_choice and not is_thinking(self._written(request.settings))
+
+    def _choice(self, request: ModelRequest) -> ToolChoice:
+        return "auto" if forces(request.tool_choice) and not self._can_force(request) else request.tool_choice
+
+    def _written(self, settings: ModelSettings) -> SettingFields:
+        """Made once for a turn: its requests have the same settings."""
+        if self._settings is None or self._settings[0] is not settings:
+            self._settings = settings, written(settings, self._profile, self._sampling)
+        return self._settings[1]
+
+    def _mark(self, settings: ModelSettings) -> dict[str, str] | None:
+        """What ends a part of the prompt that is to be cached; None: nothing is."""
+        if not self._caches or settings.cache is False:
+            return None
+        return {"type": "ephemeral", **({"ttl": settings.cache} if isinstance(settings.cache, str) else {})}
 
     # --- head: the same for every request of a turn ---
 
-    def _head(self, blocks: tuple[tuple[str, bool], ...]) -> bytes:
-        head = self._heads.get(blocks)
+    def _head(self, blocks: tuple[tuple[str, bool], ...], mark: dict[str, str] | None, choice: ToolChoice) -> bytes:
+        offered = tuple(tool.name for tool in asked_tools(choice, self._tools))
+        of = (blocks, mark and mark.get("ttl"), mark is None, offered)
+        head = self._heads.get(of)
         if head is None:
             if len(self._heads) > 16:
                 self._heads.clear()
-            head = self._heads[blocks] = self._start + self._system(blocks) + b',"messages":['
+            tools = self._offered(offered, mark)
+            head = b'{"model":' + dump(self._model) + tools + self._system(blocks, mark) + b',"messages":['
+            self._heads[of] = head
         return head
 
-    def _tool_list(self, changes: list[str]) -> bytes:
-        if not self._tools:
-            return b""
+    def _tool_list(self) -> list[dict[str, Any]]:
         listed = []
         for tool in self._tools:
             emitted = emit(tool.input_schema, "relaxed", "anthropic")
-            changes += [f"{tool.name}: {change}" for change in emitted.changes]
+            self._changes += [f"{tool.name}: {change}" for change in emitted.changes]
             entry: dict[str, Any] = {"name": self.names.to_wire(tool.name)}
             if tool.description:
                 entry["description"] = tool.description
             listed.append({**entry, "input_schema": emitted.schema})
-        if self._caches:  # the tools change only with the agent itself
-            listed[-1]["cache_control"] = _MARK
+        return listed
+
+    def _offered(self, names: Sequence[str], mark: dict[str, str] | None) -> bytes:
+        pairs = zip(self._tools, self._listed, strict=True)
+        listed = [entry for tool, entry in pairs if tool.name in names]
+        if not listed:
+            return b""
+        if mark is not None:  # the tools change only with the agent itself
+            listed[-1] = {**listed[-1], "cache_control": mark}
         return b',"tools":' + dump(listed)
 
-    def _system(self, blocks: tuple[tuple[str, bool], ...]) -> bytes:
+    def _system(self, blocks: tuple[tuple[str, bool], ...], mark: dict[str, str] | None) -> bytes:
         said = [(text, marked) for text, marked in blocks if text.strip()]
-        marks = [at for at, (_, marked) in enumerate(said) if marked][-SYSTEM_MARKS:] if self._caches else []
+        marks = [at for at, (_, marked) in enumerate(said) if marked][-SYSTEM_MARKS:] if mark is not None else []
         listed = [
-            {"type": "text", "text": text, **({"cache_control": _MARK} if at in marks else {})}
+            {"type": "text", "text": text, **({"cache_control": mark} if at in marks else {})}
             for at, (text, _) in enumerate(said)
         ]
         return b',"system":' + dump(listed) if listed else b""
 
     # --- tail: what holds for this request ---
 
-    def _tail(self, request: ModelRequest, form: Emitted | None) -> bytes:
-        settings = _spelled(request.settings)
-        refused = set(self.left_out(request))
-        given = {name: value for name, value in settings.items() if name not in refused and value is not None}
-        parallel = bool(given.pop("parallel_tool_calls", True)) and self._profile.parallel_tool_calls
-        output = {**given.pop("output_config", {})}
-        given.pop(SETTING, None)
-        if "effort" in given:
-            output["effort"] = given.pop("effort")
+    def _tail(self, request: ModelRequest, form: AnswerForm | None) -> bytes:
+        fields = dict(self._written(request.settings).fields)
         if form is not None:
-            output["format"] = {"type": "json_schema", "schema": form.schema}
-        fields = {"max_tokens": most_tokens(self._profile), **given}
-        if isinstance(fields.get("stop_sequences"), str):
-            fields["stop_sequences"] = [fields["stop_sequences"]]
-        unforced = request.tool_choice == "required" and not self._can_force(settings)
-        choice = self._tool_choice("auto" if unforced else request.tool_choice, parallel=parallel)
-        optional = {"tool_choice": choice, "output_config": output or None, SETTING: self.edits(request)}
+            output = {**fields.get("output_config", {}), "format": {"type": "json_schema", "schema": form.schema}}
+            fields["output_config"] = output
+        parallel = request.settings.parallel_tool_calls is not False and self._profile.parallel_tool_calls
+        choice = self._tool_choice(self._choice(request), parallel=parallel)
+        optional = {"tool_choice": choice, SETTING: self.edits(request)}
         fields |= {name: value for name, value in optional.items() if value is not None}
         return b"]," + dump({**fields, "stream": request.stream})[1:]
 
-    def _answer_form(self, source: dict[str, Any] | None) -> Emitted | None:
-        """The schema the API holds the answer to; None when the model is told it instead, or there is none.
+    def wraps(self, request: ModelRequest) -> bool:
+        """Whether the answer is asked for as the one property of an object."""
+        form = self._answer_form(request.output_schema)
+        return form is not None and form.wrapped
 
-        Emitted once a turn: the source is the same object in each of its requests.
-        """
-        if source is None or not self._profile.structured_output:
-            return None
-        if self._answer is None or self._answer[0] is not source:
-            try:
-                self._answer = (source, emit(source, "strict", "anthropic"))
-            except InvalidConfig:  # the API takes objects only
-                self._answer = (source, None)
-        return self._answer[1]
+    def _answer_form(self, source: dict[str, Any] | None) -> AnswerForm | None:
+        """The schema the API holds the answer to; None when the model is told it instead, or there is none."""
+        return None if source is None or not self._profile.structured_output else self._answers.form(source)
 
     def _tool_choice(self, choice: ToolChoice, *, parallel: bool) -> dict[str, Any] | None:
         if not self._tools or (choice == "auto" and parallel):
             return None
-        if choice == "none" or parallel:
-            return {"type": _CHOICES[choice]}
-        return {"type": _CHOICES[choice], "disable_parallel_tool_use": True}
+        if isinstance(choice, tuple):  # of several the others are not offered
+            named = {"type": "tool", "name": self.names.to_wire(choice[0])} if len(choice) == 1 else {"type": "any"}
+        else:
+            named = {"type": _CHOICES[choice]}
+        return named if choice == "none" or parallel else {**named, "disable_parallel_tool_use": True}
 
     def _format(self) -> str:
         """Items are kept under this name: whatever changes their bytes changes it."""
         writer = [[tool.name, self.names.to_wire(tool.name)] for tool in self._tools]
-        known = dump([writer, self._profile.images, self._profile.files])
+        known = dump([writer, self._attachments.key])
         return f"anthropic_messages/{self._writer.provider}/{hashlib.sha256(known).hexdigest()[:16]}"
-
-
-def most_tokens(profile: ModelProfile) -> int:
-    """How long an answer may be when the caller does not say."""
-    return min(profile.max_output or FEW_TOKENS, MANY_TOKENS)
 
 
 def _prompt(request: ModelRequest) -> list[tuple[str, bool]]:
@@ -212,14 +196,3 @@ def _prompt(request: ModelRequest) -> list[tuple[str, bool]]:
     return (blocks or [(frame.system_prompt, True)]) + [
         (block.text, block.cache_breakpoint) for block in frame.context_blocks
     ]
-
-
-def _spelled(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings under this API's own names; where both are given, its own wins."""
-    theirs = {_SPELLINGS[name]: value for name, value in settings.items() if name in _SPELLINGS}
-    return {**theirs, **{name: value for name, value in settings.items() if name not in _SPELLINGS}}
-
-
-def _thinks(settings: Mapping[str, Any]) -> bool:
-    thinking = settings.get("thinking")
-    return isinstance(thinking, Mapping) and thinking.get("type") not in (None, "disabled")

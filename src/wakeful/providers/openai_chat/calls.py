@@ -14,6 +14,8 @@ from wakeful.providers.openai_chat.messages import OPAQUE, dumps
 from wakeful.providers.openai_chat.text import mended, showable, storable
 from wakeful.providers.wire.names import WireNames
 
+UNKNOWN_TOOL = "unknown_tool"
+"""The name of a call in which nobody can find one."""
 _KNOWN_OF_CALL = frozenset({"index", "id", "type", "function", "custom"})
 _KNOWN_OF_FUNCTION = frozenset({"name", "arguments"})
 
@@ -25,18 +27,25 @@ class WrongShape(ValueError):
 class _Draft:
     """One call that is not finished."""
 
-    __slots__ = ("arguments", "call_id", "index", "name", "of_call", "of_function")
+    __slots__ = ("arguments", "call_id", "index", "is_legacy", "name", "of_call", "of_function", "refused")
 
     def __init__(self, index: int) -> None:
         self.index = index
+        self.is_legacy = False
+        self.refused: str | None = None
         self.call_id = ""
         self.name = ""
         self.arguments: list[str] = []
         self.of_call: dict[str, Any] = {}
         self.of_function: dict[str, Any] = {}
 
+    @property
+    def is_call(self) -> bool:
+        """Some servers send a frame with nothing in it where there is no call."""
+        return bool(self.name) or (bool(self.arguments) and not self.is_legacy)
 
-class Calls:
+
+class ReplyCalls:
     """The calls of one reply."""
 
     __slots__ = ("_drafts", "_names", "_newest")
@@ -48,7 +57,7 @@ class Calls:
         """By the index its server gave it."""
 
     def __len__(self) -> int:
-        return len(self._drafts)
+        return sum(draft.is_call for draft in self._drafts)
 
     def add(self, pieces: Any, glimpses: list[Any], *, whole: bool = False) -> None:
         """The `tool_calls` of one delta. `whole` calls, of an answer that came at once, are each their own."""
@@ -74,11 +83,25 @@ class Calls:
         """The one `function_call` of the time before there were several."""
         if not isinstance(function, dict):
             raise WrongShape(f"function_call is {type(function).__name__}, not an object")
-        self._add_function(self._drafts[0] if self._drafts else self._new(0), function, glimpses)
+        draft = self._drafts[0] if self._drafts else self._new(0)
+        draft.is_legacy = True
+        self._add_function(draft, function, glimpses)
+
+    def refuse(self, written: str, why: str) -> None:
+        """What the model wrote was refused by its provider: the one call of this reply, and not one that can be run.
+
+        Its name is looked for so that the model recognises its call; what it wrote is never read as arguments.
+        """
+        name, arguments = _attempted(written)
+        if not name:
+            name = next((name for name in self._names.declared() if name in written), UNKNOWN_TOOL)
+        self._drafts.clear()
+        draft = self._new(0)
+        draft.name, draft.arguments, draft.refused = name, [arguments], why
 
     def parts(self) -> list[CallPart]:
         """The calls in their order. One without an id, or with another's, is given its own by the runtime."""
-        return [self._part(draft) for draft in sorted(self._drafts, key=lambda draft: draft.index)]
+        return [self._part(draft) for draft in sorted(self._drafts, key=lambda draft: draft.index) if draft.is_call]
 
     def _draft(self, index: int | None, call_id: Any, name: Any) -> _Draft:
         """The call a piece belongs to: the newest with its index. Some servers give every call the index 0, or none;
@@ -120,13 +143,14 @@ class Calls:
 
     def _part(self, draft: _Draft) -> CallPart:
         raw = mended("".join(draft.arguments))
-        arguments = _object(raw)
+        arguments = _object(raw) if draft.refused is None else None
         kept = {key: value for key, value in (("call", draft.of_call), ("function", draft.of_function)) if value}
         return CallPart(
             call_id=draft.call_id,
             name=self._names.from_wire(mended(draft.name)),
             arguments=arguments,
             raw_arguments=raw if arguments is None else None,
+            refused=draft.refused,
             opaque={OPAQUE: storable(kept)} if kept else {},
         )
 
@@ -140,6 +164,18 @@ def _object(raw: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def _attempted(written: str) -> tuple[str, str]:
+    """The name and the arguments in what a model wrote, where it wrote them as JSON; else no name, and all of it."""
+    try:
+        value = from_json(written)
+    except ValueError:
+        return "", written
+    if not isinstance(value, dict) or not isinstance(name := value.get("name"), str):
+        return "", written
+    arguments = value.get("arguments", value.get("parameters"))
+    return name, arguments if isinstance(arguments, str) else dumps(arguments if arguments is not None else {}).decode()
 
 
 def _custom(piece: dict[str, Any]) -> dict[str, Any]:

@@ -1,23 +1,22 @@
 """What a Chat Completions server answered, as glimpses and one Reply. Pure.
 
 A stream is whole when its choice has a finish reason and `[DONE]` has come; an answer that came at once, when its
-choice has a finish reason. Anything less is a lost attempt, whatever it said so far. An error object counts wherever it
-stands, also after a finish reason.
+choice has a finish reason. An empty text counts as a finish reason where something was said and the answer ended as it
+should. Anything less is a lost attempt, whatever it said so far. An error object counts wherever it stands, also after
+a finish reason; one that refuses the model's own tool call is an answer: that call, which cannot be run.
 """
 
 from typing import Any
 
 from wakeful.contracts.errors import ModelFailure
-from wakeful.contracts.models import ModelGlimpse, Reply
+from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
 from wakeful.providers.openai_chat.calls import WrongShape
 from wakeful.providers.openai_chat.draft import Draft, small
 from wakeful.providers.openai_chat.text import parsed
-from wakeful.providers.openai_chat.usage import tokens, usage_of
 from wakeful.providers.wire.failures import Peer, from_error_object, interrupted, invalid
 from wakeful.providers.wire.names import WireNames
-from wakeful.providers.wire.sse import SseEvent
+from wakeful.providers.wire.sse import DONE, SseEvent
 
-DONE = b"[DONE]"
 _LONGEST_DONE = 16
 _ENVELOPE = ("id", "model", "created", "system_fingerprint", "service_tier", "provider")
 _KNOWN = frozenset({*_ENVELOPE, "object", "choices", "usage", "obfuscation", "error"})
@@ -26,32 +25,40 @@ _MILD = frozenset({None, "stop"})
 _UNKNOWN_PEER = Peer("openai")
 
 
-class StreamDecoder:
+class ChatDecoder:
     """Takes the events of one stream, in order. Each request has its own."""
 
     __slots__ = (
         "_draft",
         "_events",
         "_finish_reason",
+        "_has_blank_reason",
         "_metadata",
         "_needs_done",
         "_others",
         "_peer",
+        "_refused",
         "_usage",
         "ended",
     )
 
-    def __init__(self, names: WireNames, peer: Peer = _UNKNOWN_PEER, *, needs_done: bool = True) -> None:
+    def __init__(
+        self, names: WireNames, peer: Peer = _UNKNOWN_PEER, *, needs_done: bool = True, think_tags: bool = False
+    ) -> None:
         self._peer = peer
         self._needs_done = needs_done
-        self._draft = Draft(names)
+        self._draft = Draft(names, think_tags=think_tags)
         self._finish_reason: str | None = None
+        self._has_blank_reason = False
+        """A finish reason came that is an empty text."""
+        self._refused: ModelFailure | None = None
+        """Why the provider refused the model's tool call."""
         self._usage: dict[str, Any] | None = None
         self._metadata: dict[str, Any] = {}
         self._others: dict[str, Any] = {}
         self._events = 0
         self.ended = False
-        """`[DONE]` has come: what follows is not read."""
+        """`[DONE]`, or the refusal of a call, has come: what follows is not read."""
 
     def feed(self, event: SseEvent) -> list[ModelGlimpse]:
         """What can be shown of one event. Raises ModelFailure when it is an error or no event of this format."""
@@ -60,11 +67,15 @@ class StreamDecoder:
             return []
         if len(data) < _LONGEST_DONE and data.strip() == DONE:
             self.ended = True
-            return []
+            return self._draft.end()
         self._events += 1
         chunk = self._object(data)
         if event.event == "error" or chunk.get("error"):
-            raise self._error(chunk.get("error") or chunk)
+            failure = self._error(chunk.get("error") or chunk)
+            if failure.refused_call is None:
+                raise failure
+            self._refused, self.ended = failure, True
+            return self._draft.end()
         try:
             return self._take(chunk, "delta")
         except WrongShape as error:
@@ -72,6 +83,10 @@ class StreamDecoder:
 
     def finish(self) -> Reply:
         """The reply. Raises ModelFailure when the stream was not whole."""
+        if self._refused is not None:
+            return self.refused(self._refused)
+        if self._finish_reason is None and self.ended and self._may_be_blank():
+            self._finish_reason = ""
         if self._finish_reason is None:
             after = f"after {self._events} events" if self._events else "before its first event"
             raise self._lost(interrupted(self._peer, f"the stream ended {after}, without a finish reason"))
@@ -95,9 +110,22 @@ class StreamDecoder:
             self._take(answer, "message")
         except WrongShape as error:
             raise self._lost(invalid(self._peer, f"the answer: {error}")) from None
+        if self._finish_reason is None and self._may_be_blank():
+            self._finish_reason = ""
         if self._finish_reason is None:
             raise self._lost(invalid(self._peer, "the answer has no finish reason, so it may not be whole"))
         return self._reply()
+
+    def refused(self, failure: ModelFailure) -> Reply:
+        """The reply in which the model made the call that its provider refused: what came of it so far, and that call.
+
+        The call has no arguments that could be run: it is answered with the provider's reason.
+        """
+        self._draft.calls.refuse(failure.refused_call or "", failure.message)
+        return self._draft.reply(self._peer.provider, "tool_calls", failure.usage, self._metadata)
+
+    def _may_be_blank(self) -> bool:
+        return self._has_blank_reason and not self._draft.said_nothing
 
     def _take(self, chunk: dict[str, Any], where: str) -> list[ModelGlimpse]:
         glimpses: list[ModelGlimpse] = []
@@ -130,6 +158,7 @@ class StreamDecoder:
         reason = choice.get("finish_reason")
         if choice.get("error") or reason == "error":
             raise self._error(choice.get("error") or {"type": "server_error", "message": "finish_reason is error"})
+        self._has_blank_reason |= reason == ""
         if reason:
             if not isinstance(reason, str):
                 raise WrongShape(f"finish_reason is {type(reason).__name__}, not text")
@@ -183,6 +212,44 @@ class StreamDecoder:
         return failure
 
 
-def decode_response(body: bytes, names: WireNames, peer: Peer = _UNKNOWN_PEER) -> Reply:
+def decode_response(body: bytes, names: WireNames, peer: Peer = _UNKNOWN_PEER, *, think_tags: bool = False) -> Reply:
     """The reply in an answer that did not stream: the same as the stream's. Raises ModelFailure."""
-    return StreamDecoder(names, peer).whole(body)
+    return ChatDecoder(names, peer, think_tags=think_tags).whole(body)
+
+
+def usage_of(chunk: dict[str, Any]) -> dict[str, Any] | None:
+    """Where a chunk or a response reports usage, if it does: at its top, in its choice, or under its vendor's name."""
+    usage = chunk.get("usage")
+    if isinstance(usage, dict):
+        return usage
+    vendor = chunk.get("x_groq")
+    if isinstance(vendor, dict) and isinstance(vendor.get("usage"), dict):
+        return vendor["usage"]  # type: ignore[no-any-return]
+    return None
+
+
+def tokens(usage: dict[str, Any]) -> TokenUsage:
+    """Usage as a value. Cached tokens are among the input, reasoning tokens among the output, as reported."""
+    asked, said = _details(usage, "prompt_tokens_details"), _details(usage, "completion_tokens_details")
+    given, made = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+    return TokenUsage(
+        input_tokens=given,
+        output_tokens=made,
+        total_tokens=_count(usage, "total_tokens") or given + made,
+        cached_input_tokens=_count(asked, "cached_tokens")
+        or _count(usage, "prompt_cache_hit_tokens")
+        or _count(usage, "cached_tokens"),
+        cache_write_tokens=_count(asked, "cache_write_tokens"),
+        reasoning_tokens=_count(said, "reasoning_tokens") or _count(usage, "reasoning_tokens"),
+        audio_tokens=_count(asked, "audio_tokens") + _count(said, "audio_tokens"),
+    )
+
+
+def _details(usage: dict[str, Any], name: str) -> dict[str, Any]:
+    found = usage.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _count(usage: dict[str, Any], name: str) -> int:
+    value = usage.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -10,6 +10,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from wakeful.contracts.errors import InvalidConfig
 
+REASONING = ("reasoning_content", "reasoning", "reasoning_text")
+"""Where servers put reasoning. One that fills two of them says the same in both."""
+IN_CONTENT = "content"
+"""Stands for reasoning inside the content: `thinking` parts, `<think>` blocks."""
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
@@ -32,8 +37,14 @@ class Dialect:
     call_ids: Literal["any", "forty", "nine"] = "any"
     """Which ids of calls it takes: any, up to 40 characters, or exactly nine letters and digits."""
     prompt_cache_key: bool = False
-    returns: tuple[str, ...] = ()
-    """Fields of an assistant message, such as `reasoning_content`, that it wants back as it gave them."""
+    user_after_tool: bool = True
+    """Takes a user message right after tool results; otherwise a short assistant message stands between them."""
+    returns: tuple[str, ...] = (*REASONING, "reasoning_details", IN_CONTENT)
+    """Fields of an assistant message that go back to this server as it gave them; `content`: reasoning in the text."""
+    required: tuple[str, ...] = ()
+    """Fields that each assistant message must have: an empty text where there is nothing to hand back."""
+    known_fields: tuple[str, ...] = ("reasoning_effort", "user")
+    """Fields that not every server takes and this one does: reasoning_effort, service_tier, user, metadata."""
 
     def with_quirks(self, quirks: Mapping[str, Any]) -> "Dialect":
         """The dialect with what an endpoint's settings say. Raises InvalidConfig for a quirk nobody has heard of."""
@@ -66,5 +77,11 @@ def _fitting(name: str, value: Any, hint: Any) -> Any:
 
 COMPATIBLE = Dialect()
 """For an endpoint nobody has described."""
-OPENAI = Dialect(json_arguments=False, call_ids="forty", prompt_cache_key=True)
+OPENAI = Dialect(
+    json_arguments=False,
+    call_ids="forty",
+    prompt_cache_key=True,
+    returns=(),
+    known_fields=("metadata", "reasoning_effort", "service_tier", "user"),
+)
 """OpenAI's own endpoint."""

@@ -9,14 +9,15 @@ from typing import Any
 from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, AssistantPart
 from wakeful.contracts.models import ModelGlimpse, ReasoningDelta, Reply, StopReason, TextDelta, TokenUsage
-from wakeful.providers.openai_chat.calls import Calls, WrongShape
+from wakeful.providers.openai_chat.calls import ReplyCalls
+from wakeful.providers.openai_chat.content import ReplyContent
+from wakeful.providers.openai_chat.dialect import REASONING
 from wakeful.providers.openai_chat.messages import OPAQUE, dumps
 from wakeful.providers.openai_chat.text import mended, showable, storable
 from wakeful.providers.wire.names import WireNames
 
-REASONING = ("reasoning_content", "reasoning", "reasoning_text")
-"""Where servers put reasoning. One that fills two of them says the same in both."""
 STOPPED: dict[str, StopReason] = {
+    "": "end",
     "stop": "end",
     "eos": "end",
     "end_turn": "end",
@@ -35,36 +36,35 @@ _KNOWN = frozenset({"role", "content", "refusal", "tool_calls", "function_call",
 class Draft:
     """One message, as far as it has come."""
 
-    __slots__ = ("_answer", "_details", "_fields", "_reasoning", "_refusal", "_thought", "calls")
+    __slots__ = ("_content", "_details", "_fields", "_reasoning", "_refusal", "calls")
 
-    def __init__(self, names: WireNames) -> None:
-        self.calls = Calls(names)
-        self._answer: list[str] = []
+    def __init__(self, names: WireNames, *, think_tags: bool = False) -> None:
+        self.calls = ReplyCalls(names)
+        self._content = ReplyContent(think_tags=think_tags)
         self._refusal: list[str] = []
         self._reasoning: dict[str, list[str]] = {}
-        self._thought: list[str] = []
-        """Reasoning that came among the content."""
         self._details: list[Any] = []
         self._fields: dict[str, Any] = {}
 
     @property
     def is_empty(self) -> bool:
-        return not (self._answer or self._refusal or self._reasoning or self._thought or self.calls)
+        return not (self._content or self._refusal or self._reasoning or self.calls)
 
     @property
     def said_nothing(self) -> bool:
-        return not (self._answer or self._refusal or self.calls)
+        return not (self._content.has_words or self._refusal or self.calls)
 
     def add(self, delta: dict[str, Any], *, whole: bool = False) -> list[ModelGlimpse]:
         """One piece. Raises WrongShape for a known field that holds something else than it should."""
         glimpses: list[ModelGlimpse] = []
         content = delta.get("content")
         if content:
-            if isinstance(content, str):
-                self._answer.append(content)
+            text = self._content.text
+            if text is not None and isinstance(content, str):
+                text.append(content)
                 glimpses.append(TextDelta(text=showable(content)))
             else:
-                self._add_parts(content, glimpses)
+                self._content.add(content, glimpses, whole=whole)
         if len(delta) > (content is not None):
             self._add_others(delta, glimpses, whole)
         return glimpses
@@ -101,22 +101,11 @@ class Draft:
             for detail in details:
                 _add_detail(self._details, detail)
 
-    def _add_parts(self, content: Any, glimpses: list[ModelGlimpse]) -> None:
-        """Content as a list: text, reasoning among it, and whatever else, which is kept."""
-        if not isinstance(content, list):
-            raise WrongShape(f"content is {type(content).__name__}, not text")
-        for part in content:
-            kind = part.get("type") if isinstance(part, dict) else None
-            if isinstance(part, str):
-                part, kind = {"text": part}, "text"
-            if kind == "text" and isinstance(part.get("text"), str):
-                self._answer.append(part["text"])
-                glimpses.append(TextDelta(text=showable(part["text"])))
-            elif kind == "thinking" and (thought := _thought_in(part.get("thinking"))):
-                self._thought.append(thought)
-                glimpses.append(ReasoningDelta(text=showable(thought)))
-            else:
-                self._fields["content"] = [*self._fields.get("content", ()), part]
+    def end(self) -> list[ModelGlimpse]:
+        """Nothing more comes: what was held back of the text can be shown."""
+        glimpses: list[ModelGlimpse] = []
+        self._content.end(glimpses)
+        return glimpses
 
     def reply(self, provider: str, finish_reason: str, usage: TokenUsage | None, metadata: dict[str, Any]) -> Reply:
         """The reply. Only to be asked for when the end has come."""
@@ -125,9 +114,11 @@ class Draft:
         thinking = self._thinking(provider)
         if thinking is not None:
             parts.append(thinking)
-        parts += [Text(words) for pieces in (self._answer, self._refusal) if (words := mended("".join(pieces)))]
-        parts += calls
         stop = STOPPED.get(finish_reason, "other")
+        parts += self._content.parts(provider, cut_off=stop == "length")
+        if self._refusal:
+            parts.append(Text(mended("".join(self._refusal))))
+        parts += calls
         if self._refusal:
             stop = "refusal"
         elif calls and stop in ("end", "other"):
@@ -142,13 +133,15 @@ class Draft:
     def _thinking(self, provider: str) -> Thinking | None:
         """Reasoning as it was given. What equals the text is named and not kept twice."""
         said = {name: mended("".join(pieces)) for name, pieces in self._reasoning.items()}
-        text = next((said[name] for name in REASONING if name in said), "") or mended("".join(self._thought))
+        text = next((said[name] for name in REASONING if name in said), "")
         if not text:
             text = mended("".join(filter(None, map(_words_of_detail, self._details))))
         fields: dict[str, Any] = {name: words for name, words in said.items() if words != text}
         if self._details:
             fields["reasoning_details"] = self._details
         fields.update(self._fields)
+        if self._content.unknown:
+            fields["content"] = self._content.unknown
         same = [name for name, words in said.items() if words == text]
         if not (text or fields):
             return None
@@ -163,7 +156,10 @@ def small(value: Any) -> Any:
 
 
 def _add_detail(details: list[Any], detail: Any) -> None:
-    """A detail that goes on with the one before it is put together with it: handed back, they have to be whole."""
+    """A detail that goes on with the one before it is put together with it: handed back, they have to be whole.
+
+    Details with the same index may be several all the same: each encrypted one has the id of what it belongs to.
+    """
     last = details[-1] if details else None
     if not isinstance(detail, dict):
         details.append(detail)
@@ -172,6 +168,7 @@ def _add_detail(details: list[Any], detail: Any) -> None:
         and detail.get("type") == last.get("type")
         and detail.get("index") is not None
         and detail.get("index") == last.get("index")
+        and (detail.get("id") is None or last.get("id") in (None, detail["id"]))
     ):
         merged = {**last, **{key: value for key, value in detail.items() if value is not None}}
         for name in ("text", "summary", "data"):
@@ -186,11 +183,3 @@ def _words_of_detail(detail: Any) -> str | None:
     if not isinstance(detail, dict):
         return None
     return next((detail[name] for name in ("text", "summary") if isinstance(detail.get(name), str)), None)
-
-
-def _thought_in(thinking: Any) -> str:
-    if isinstance(thinking, str):
-        return thinking
-    if not isinstance(thinking, list):
-        return ""
-    return "".join(part["text"] for part in thinking if isinstance(part, dict) and isinstance(part.get("text"), str))

@@ -6,46 +6,49 @@ out and reported (`left_out`, `changes`); what a request cannot mean without is 
 """
 
 import hashlib
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from wakeful.contracts.conversation import ToolItem
 from wakeful.contracts.errors import InvalidConfig, ModelFailure
+from wakeful.contracts.model_settings import ModelSettings, ToolChoice
 from wakeful.contracts.tools import ToolDeclaration
+from wakeful.decisions.answer_shapes import as_object, needs_wrapping
 from wakeful.ports import ModelRequest
+from wakeful.providers.endpoints import provider_name
 from wakeful.providers.openai_chat.dialect import COMPATIBLE, Dialect
 from wakeful.providers.openai_chat.messages import Messages, dumps
+from wakeful.providers.openai_chat.settings_writer import OWN, written
 from wakeful.providers.profiles import ModelProfile
+from wakeful.providers.wire.answer_forms import AnswerForm, AnswerForms, answer_in_words
+from wakeful.providers.wire.attachments import Attachments
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.schemas import emit
+from wakeful.providers.wire.setting_fields import SettingFields, asked_tools, forces, is_several
 
-SAMPLING = ("temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "seed", "logit_bias")
-LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-"""The same limit in the words of several APIs; it is sent under the name this model knows."""
-OURS = frozenset({"model", "messages", "tools", "stream", "stream_options", "response_format"})
-"""Fields that follow from the request; a setting of that name would break what they promise."""
-NOT_READ = frozenset({"n", "logprobs", "top_logprobs", "functions", "function_call", "modalities", "audio"})
-"""Settings that ask for an answer nobody here would read."""
-_READ = frozenset({*LIMITS, "tool_choice", "parallel_tool_calls", "prompt_cache_key", "background", "freeform_tools"})
-_CHOICES = ("auto", "none", "required")
+_ROLE, _USER, _TOOL = b',{"role":', b',{"role":"user"', b',{"role":"tool"'
 _OPEN_USER = b',{"role":"user","content":['
+_BRIDGE = b',{"role":"assistant","content":"I have the results."}'
 _CLOSE_USER = b"]}"
 
 
-class Encoder:
+class ChatEncoder:
     """Encodes the requests of one model for one set of tools."""
 
     __slots__ = (
         "_after",
+        "_answers",
         "_changes",
         "_dialect",
         "_head",
         "_head_of",
         "_messages",
         "_model",
+        "_names_several",
         "_profile",
+        "_settings",
         "_shared",
+        "_vendor",
         "_wire",
         "names",
     )
@@ -58,18 +61,24 @@ class Encoder:
         *,
         provider: str = "openai",
         dialect: Dialect = COMPATIBLE,
+        vendor: str | None = None,
+        attachments: Attachments | None = None,
     ) -> None:
+        """`vendor` is whose rules hold and whose settings are sent; the provider's own, when it is left out."""
         self._model = model
         self._profile = profile
         self.names = names
         self._dialect = dialect
-        self._messages = Messages(
-            model, provider=provider, names=names, dialect=dialect, images=profile.images, files=profile.files
-        )
-        self._shared = repr((provider, model, dialect, profile.images, profile.files))
+        self._vendor = vendor or provider_name(provider)
+        self._names_several = provider_name(provider) == OWN  # older versions of the API elsewhere cannot
+        self._settings: tuple[ModelSettings, SettingFields] | None = None
+        self._answers = AnswerForms("openai")
+        shown = attachments or Attachments(f"{provider}:{model}", profile, "openai_chat")
+        self._messages = Messages(provider=provider, names=names, dialect=dialect, attachments=shown)
+        self._shared = repr((provider, model, dialect, shown.key))
         self._wire = self._after = ""
         self._head = b""
-        self._head_of: tuple[str, Sequence[ToolDeclaration], dict[str, Any] | None] | None = None
+        self._head_of: tuple[str, Sequence[ToolDeclaration], dict[str, Any] | None, ToolChoice] | None = None
         self._changes: tuple[str, ...] = ()
 
     def body(self, request: ModelRequest) -> list[bytes]:
@@ -79,46 +88,64 @@ class Encoder:
         after = request.history.encoded(self._after, self._messages.shown_after)
         if any(after):
             messages = _with_attachments(messages, after, request.history)
+        if not self._dialect.user_after_tool:
+            messages = _bridged(messages)
         messages = [message for message in messages if message]
         if messages and head.endswith(b"["):
             messages[0] = messages[0][1:]  # nothing stands before it, so its comma goes
         return [head, *messages, self._tail(request)]
 
     def changes(self, request: ModelRequest) -> tuple[str, ...]:
-        """What of the tools' schemas had to be written differently for this provider."""
+        """What of the request's schemas had to be written differently for this provider."""
         self._head_for(request)
-        return self._changes
+        form = self._form(request)
+        return self._changes if form is None else (*self._changes, *(f"answer: {each}" for each in form.changes))
+
+    def wraps(self, request: ModelRequest) -> bool:
+        """Whether the answer is asked for as the one property of an object."""
+        form = self._form(request)
+        if form is None and request.output_schema is not None and self._dialect.response_format == "json_object":
+            return needs_wrapping(request.output_schema)
+        return form is not None and form.wrapped
 
     def left_out(self, request: ModelRequest) -> list[str]:
         """What was asked for and this model does not take."""
-        left = [name for name in SAMPLING if request.settings.get(name) is not None and not self._takes(name)]
+        left = list(self._written(request.settings).left_out)
         if request.tools and not self._profile.tools:
             left.append("tools")
-        if request.settings.get("freeform_tools"):
-            left.append("freeform_tools")  # this format's own form of it is not spoken here
+        if forces(request.tool_choice) and self._choice(request) == "auto":
+            left.append("tool_choice")
+        if request.settings.parallel_tool_calls and request.tools and not self._may_say_parallel:
+            left.append("parallel_tool_calls")
         return left
+
+    def _written(self, settings: ModelSettings) -> SettingFields:
+        """Made once for a turn: its requests have the same settings."""
+        if self._settings is None or self._settings[0] is not settings:
+            self._settings = settings, written(settings, self._profile, self._dialect, self._vendor)
+        return self._settings[1]
 
     # --- head -------------------------------------------------------------------------------------------------------
 
     def _head_for(self, request: ModelRequest) -> bytes:
-        spoken = request.output_schema if self._speaks_schema(request) else None
         guidance = _guidance(request)
-        of = self._head_of
-        if of is not None and of[0] == guidance and of[1] is request.tools and of[2] is spoken:
+        of, offered, wanted = self._head_of, self._offered(request), request.output_schema
+        if of is not None and of[0] == guidance and of[1] is request.tools and of[2] is wanted and of[3] == offered:
             return self._head
+        spoken = self._spoken(request)
         fields: dict[str, Any] = {"model": self._model}
         tools = self._tools(request)
         if tools:
             fields["tools"] = tools
         head = dumps(fields)[:-1] + b',"messages":['
-        said = guidance if spoken is None else f"{guidance}\n\n{_spoken(spoken)}".strip()
+        said = guidance if spoken is None else f"{guidance}\n\n{answer_in_words(spoken)}".strip()
         if said:
             head += dumps({"role": self._dialect.system_role, "content": said})
         # The names of earlier calls depend on the tools: messages of another set of tools are not the same bytes.
         names = [self.names.to_wire(tool.name) for tool in request.tools]
         digest = hashlib.sha256(f"{self._shared}{names}".encode()).hexdigest()[:16]
         self._wire, self._after = f"openai_chat/{digest}", f"openai_chat.after/{digest}"
-        self._head, self._head_of = head, (guidance, request.tools, spoken)
+        self._head, self._head_of = head, (guidance, request.tools, wanted, offered)
         return head
 
     def _tools(self, request: ModelRequest) -> list[dict[str, Any]]:
@@ -126,7 +153,7 @@ class Encoder:
             return []
         tools = []
         changes: list[str] = []
-        for tool in request.tools:
+        for tool in asked_tools(self._offered(request), request.tools):
             try:
                 emitted = emit(tool.input_schema, "relaxed", "openai")
             except InvalidConfig as error:
@@ -145,87 +172,80 @@ class Encoder:
     # --- tail -------------------------------------------------------------------------------------------------------
 
     def _tail(self, request: ModelRequest) -> bytes:
-        settings = request.settings
-        for name in settings:
-            if name in OURS:
-                raise _refused(f"settings.{name} is not a setting: it follows from the request")
-            if name in NOT_READ and settings[name] and not (name == "n" and settings[name] == 1):
-                raise _refused(f"settings.{name}={settings[name]!r} asks for an answer that nothing here would read")
         fields: dict[str, Any] = {"stream": request.stream}
         if request.stream and self._dialect.stream_usage:
             fields["stream_options"] = {"include_usage": True}
         fields.update(self._tool_use(request))
         fields.update(self._format(request))
-        limit = next((settings[name] for name in LIMITS if settings.get(name) is not None), None)
-        if limit is not None:
-            fields[self._dialect.max_tokens_field] = limit
         key = self._cache_key(request)
         if key is not None:
             fields["prompt_cache_key"] = key
-        sent = [name for name in settings if name not in _READ and name not in NOT_READ and self._takes(name)]
-        fields.update({name: settings[name] for name in sent if settings[name] is not None})
+        fields.update(self._written(request.settings).fields)
         return b"]," + dumps(fields)[1:]
 
     def _cache_key(self, request: ModelRequest) -> Any:
         """The runtime names a key in every request; servers that do not know the field may refuse it."""
-        if not self._dialect.prompt_cache_key:
+        if not self._dialect.prompt_cache_key or request.settings.cache is False:
             return None
-        key = request.settings.get("prompt_cache_key")
+        key = request.settings.vendor(self._vendor).get("prompt_cache_key")
         cache = request.frame.cache if request.frame is not None else None
         return cache.prompt_cache_key if key is None and cache is not None else key
 
-    def _takes(self, name: str) -> bool:
-        return name not in SAMPLING or name in self._profile.sampling
-
     def _tool_use(self, request: ModelRequest) -> dict[str, Any]:
-        choice = request.settings.get("tool_choice", request.tool_choice)
         if not request.tools or not self._profile.tools:
-            if choice not in ("auto", "none"):
-                raise _refused(f"tool_choice is {choice!r}, and there is no tool this model could call")
             return {}
         fields: dict[str, Any] = {}
-        if choice not in ("auto", "none") and not self._profile.forced_tool_choice:
-            raise _refused(
-                f"tool_choice is {choice!r}, and {self._model} is not known to take that; "
-                f"give forced_tool_choice=True in its profile, or use another model"
-            )
-        if choice not in _CHOICES:
-            choice = self._forced(choice, request)
+        choice = self._choice(request)
         if choice != "auto":
-            fields["tool_choice"] = choice
-        parallel = request.settings.get("parallel_tool_calls")
-        if parallel is not None:
-            fields["parallel_tool_calls"] = bool(parallel)
+            fields["tool_choice"] = self._said_choice(choice)
+        parallel = request.settings.parallel_tool_calls
+        if parallel is not None and self._may_say_parallel:
+            fields["parallel_tool_calls"] = parallel
         return fields
 
-    def _forced(self, choice: Any, request: ModelRequest) -> Any:
-        """One tool by its name, or a choice in the provider's own words, which is the caller's to answer for."""
-        if not isinstance(choice, str):
-            return choice
-        named = [tool.name for tool in request.tools if choice in (tool.name, self.names.to_wire(tool.name))]
-        if not named:
-            raise _refused(f"tool_choice is {choice!r}, and no tool has that name")
-        return {"type": "function", "function": {"name": self.names.to_wire(named[0])}}
+    @property
+    def _may_say_parallel(self) -> bool:
+        """OpenAI's models that make one call at a time refuse the field."""
+        return self._vendor != OWN or self._profile.parallel_tool_calls
 
-    def _speaks_schema(self, request: ModelRequest) -> bool:
-        """The answer's schema goes into words where the wire cannot say it: only objects, and not everywhere."""
-        schema = request.output_schema
+    def _choice(self, request: ModelRequest) -> ToolChoice:
+        can = bool(request.tools) and self._profile.tools and self._profile.forced_tool_choice
+        return "auto" if forces(request.tool_choice) and not can else request.tool_choice
+
+    def _offered(self, request: ModelRequest) -> ToolChoice:
+        """OpenAI's own endpoint can be told several names; elsewhere the other tools are not offered."""
+        choice = self._choice(request)
+        return choice if is_several(choice) and not self._names_several else "auto"
+
+    def _said_choice(self, choice: ToolChoice) -> Any:
+        if not isinstance(choice, tuple):
+            return choice
+        named = [{"type": "function", "function": {"name": self.names.to_wire(name)}} for name in choice]
+        if len(named) == 1:
+            return named[0]
+        if not self._names_several:
+            return "required"
+        return {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": named}}
+
+    def _form(self, request: ModelRequest) -> AnswerForm | None:
+        """The schema that the server is held to; None where the model is told of it, or there is none."""
         held = self._profile.structured_output and self._dialect.response_format == "json_schema"
-        return schema is not None and not (held and _is_object(schema))
+        return self._answers.form(request.output_schema) if held and request.output_schema is not None else None
+
+    def _spoken(self, request: ModelRequest) -> dict[str, Any] | None:
+        """The schema that goes into words. A server that answers with nothing but objects is asked for one."""
+        schema = request.output_schema
+        if schema is None or self._form(request) is not None:
+            return None
+        return as_object(schema) if self._dialect.response_format == "json_object" else schema
 
     def _format(self, request: ModelRequest) -> dict[str, Any]:
-        schema = request.output_schema
-        if schema is None:
-            return {}
-        if self._speaks_schema(request):
-            only_objects = self._dialect.response_format == "json_object" and _is_object(schema)
-            return {"response_format": {"type": "json_object"}} if only_objects else {}
-        relaxed, strict = emit(schema, "relaxed", "openai"), emit(schema, "strict", "openai")
-        # Strict only where that leaves the shape alone: what it makes nullable would not be what was asked for.
-        same = relaxed.schema == strict.schema
-        name = re.sub(r"[^A-Za-z0-9_-]+", "_", str(schema.get("title") or "output"))[:64] or "output"
-        described = {"name": name, "schema": relaxed.schema, "strict": same}
-        return {"response_format": {"type": "json_schema", "json_schema": described}}
+        form = self._form(request)
+        if form is not None:
+            described = {"name": form.name, "schema": form.schema, "strict": form.strict}
+            return {"response_format": {"type": "json_schema", "json_schema": described}}
+        objects = request.output_schema is not None and self._dialect.response_format == "json_object"
+        return {"response_format": {"type": "json_object"}} if objects else {}
 
 
 def _guidance(request: ModelRequest) -> str:
@@ -249,16 +269,23 @@ def _with_attachments(messages: Sequence[bytes], after: Sequence[bytes], history
     return out + _user_message(waiting) if waiting else out
 
 
+def _bridged(messages: Sequence[bytes]) -> list[bytes]:
+    """An assistant message between tool results and a user message, for servers that refuse the one after the other."""
+    out: list[bytes] = []
+    after_tool = False
+    for message in messages:
+        if not message:
+            continue
+        if after_tool and message.startswith(_USER):
+            out.append(_BRIDGE)
+        if message.startswith(_ROLE):  # what goes on with an open message is in no role of its own
+            after_tool = message.startswith(_TOOL)
+        out.append(message)
+    return out
+
+
 def _user_message(parts: list[bytes]) -> list[bytes]:
     return [_OPEN_USER + parts[0][1:], *parts[1:], _CLOSE_USER]
-
-
-def _is_object(schema: dict[str, Any]) -> bool:
-    return schema.get("type") == "object" and not {"anyOf", "oneOf", "allOf", "$ref"} & schema.keys()
-
-
-def _spoken(schema: dict[str, Any]) -> str:
-    return f"Answer with JSON alone, valid against this JSON Schema:\n{dumps(schema).decode()}"
 
 
 def _refused(message: str) -> ModelFailure:

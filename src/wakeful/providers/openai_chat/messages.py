@@ -10,19 +10,17 @@ import re
 from base64 import b64encode
 from typing import Any, TypeAlias
 
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from wakeful.contracts.content import File, Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
-from wakeful.contracts.errors import ModelFailure
-from wakeful.providers.openai_chat.dialect import Dialect
+from wakeful.providers.openai_chat.dialect import IN_CONTENT, Dialect
 from wakeful.providers.openai_chat.text import storable
+from wakeful.providers.wire.attachments import AUDIO, Attachments, kind_of, plain_type, read_out
 from wakeful.providers.wire.names import WireNames
 
 OPAQUE = "openai_chat"
 """Under this name a part keeps what this wire format gave it: the same provider may have another format as well."""
-_AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
-_TEXTUAL = re.compile(r"text/.*|application/(?:json|xml|yaml|x-yaml|toml|javascript|sql)|.*\+(?:json|xml|yaml)")
 _NINE = re.compile(r"[A-Za-z0-9]{9}")
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 LONGEST_ID = 40
@@ -41,17 +39,13 @@ def dumps(value: Any) -> bytes:
 class Messages:
     """Encodes items for one model at one endpoint."""
 
-    __slots__ = ("_dialect", "_files", "_images", "_model", "_names", "_provider")
+    __slots__ = ("_attachments", "_dialect", "_names", "_provider")
 
-    def __init__(
-        self, model: str, *, provider: str, names: WireNames, dialect: Dialect, images: bool, files: bool
-    ) -> None:
-        self._model = model
+    def __init__(self, *, provider: str, names: WireNames, dialect: Dialect, attachments: Attachments) -> None:
         self._provider = provider
         self._names = names
         self._dialect = dialect
-        self._images = images
-        self._files = files
+        self._attachments = attachments
 
     def encode(self, item: UserItem | AssistantItem | ToolItem) -> bytes:
         """One message with a comma before it; nothing for a reply that said nothing this provider may be shown."""
@@ -91,7 +85,7 @@ class Messages:
 
     def _content(self, parts: tuple[Shown, ...]) -> str | list[dict[str, Any]]:
         pieces = [
-            {"type": "text", "text": words} if (words := _words(part)) is not None else self._attachment(part)
+            {"type": "text", "text": words} if (words := self._said(part)) is not None else self._attachment(part)
             for part in parts
         ]
         texts = [piece["text"] for piece in pieces if piece["type"] == "text"]
@@ -99,34 +93,21 @@ class Messages:
             return "\n\n".join(texts)
         return pieces
 
+    def _said(self, part: Shown) -> str | None:
+        """What of a prompt goes as text. Raises ModelFailure for an attachment that the model cannot take."""
+        words = _words(part)
+        return words if words is not None or isinstance(part, Text) else self._attachments.left_out(part)
+
     def _attachment(self, part: Shown) -> dict[str, Any]:
-        """A part that is not text. Raises ModelFailure for what this model or this wire cannot carry."""
+        """A part that is not text, and that the model takes."""
         assert isinstance(part, Image | File)
-        if _is_picture(part):
-            if not self._images:
-                raise self._refused(
-                    f"the conversation has a picture ({part.media_type})", "pictures", "images=True in its profile"
-                )
+        if kind_of(part) == "image":
             return {"type": "image_url", "image_url": {"url": part.url or _data_url(part)}}
         assert isinstance(part, File)
-        if not self._files:
-            raise self._refused(
-                f"the conversation has the file {part.name!r} ({part.media_type})", "files", "files=True in its profile"
-            )
-        if part.url is not None:
-            raise self._refused(f"the file {part.name!r} is given by its URL", "files by URL", "its bytes instead")
-        kind = _AUDIO.get(part.media_type)
-        if kind is not None:
-            return {"type": "input_audio", "input_audio": {"data": b64encode(_bytes(part)).decode(), "format": kind}}
+        sound = AUDIO.get(plain_type(part))
+        if sound is not None:
+            return {"type": "input_audio", "input_audio": {"data": b64encode(_bytes(part)).decode(), "format": sound}}
         return {"type": "file", "file": {"filename": part.name, "file_data": _data_url(part)}}
-
-    def _refused(self, what: str, taken: str, instead: str) -> ModelFailure:
-        return ModelFailure(
-            f"{what}, and {self._provider}:{self._model} is not known to take {taken}; "
-            f"give {instead}, or use another model",
-            kind="contract_error",
-            stage="send",
-        )
 
     # --- what a tool said -------------------------------------------------------------------------------------------
 
@@ -139,31 +120,45 @@ class Messages:
             return words
         assert isinstance(part, Image | File)
         what = f"{part.name}, {part.media_type}" if isinstance(part, File) else part.media_type
-        if self._follows(part):
-            return f"[{what}: shown in the user message after the results]"
-        return f"[{what}: left out, because this model cannot be shown it]"
+        left_out = self._attachments.left_out_of_result(part)
+        return left_out or f"[{what}: shown in the user message after the results]"
 
     def _follows(self, part: Shown) -> bool:
         """A tool's picture that the model cannot see is named and left out; a person's is refused instead."""
-        if _words(part) is not None:
+        if isinstance(part, Text) or _words(part) is not None:
             return False
-        if _is_picture(part):
-            return self._images
-        return self._files and getattr(part, "url", None) is None
+        return self._attachments.left_out_of_result(part) is None
 
     # --- what the model said ----------------------------------------------------------------------------------------
 
     def _assistant(self, item: AssistantItem) -> dict[str, Any] | None:
         ours = item.provider == self._provider
-        text = item.text
+        content = self._spoken(item)
         calls = [self._call(call, ours) for call in item.calls]
         kept = self._kept(item) if self._dialect.returns else {}
-        if not (text or calls or kept):
+        if not (content or calls or kept):
             return None
-        message: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else ""), **kept}
+        empty = dict.fromkeys(self._dialect.required, "")
+        message: dict[str, Any] = {"role": "assistant", "content": content or (None if calls else ""), **empty, **kept}
         if calls:
             message["tool_calls"] = calls
         return message
+
+    def _spoken(self, item: AssistantItem) -> str | list[dict[str, Any]]:
+        """The words, with the reasoning that stood among them when it is this server's and goes back to it."""
+        pieces: list[str | dict[str, Any]] = []
+        for part in item.parts:
+            if isinstance(part, Text):
+                pieces.append(part.text)
+            elif isinstance(part, Thinking) and part.provider == self._provider and IN_CONTENT in self._dialect.returns:
+                held = part.opaque.get(OPAQUE, {}).get(IN_CONTENT)
+                if isinstance(held, dict):
+                    pieces.append(
+                        _thinking_part(held["part"], part.text) if "part" in held else _block(held, part.text)
+                    )
+        if all(isinstance(piece, str) for piece in pieces):
+            return "".join(str(piece) for piece in pieces)
+        return [{"type": "text", "text": piece} if isinstance(piece, str) else piece for piece in pieces]
 
     def _kept(self, item: AssistantItem) -> dict[str, Any]:
         """Reasoning and other fields this server gave and wants back, as it gave them; another provider's never."""
@@ -171,11 +166,13 @@ class Messages:
         for part in item.parts:
             if not isinstance(part, Thinking) or part.provider != self._provider:
                 continue
+            if part.ref is not None:
+                raise ValueError("reasoning stands behind a reference and was not fetched")
             opaque = part.opaque.get(OPAQUE, {})
             for name in opaque.get("said_in", ()):
                 found[name] = part.text
             found.update(opaque.get("fields", {}))
-        return {name: found[name] for name in self._dialect.returns if name in found}
+        return {name: found[name] for name in self._dialect.returns if name in found and name != IN_CONTENT}
 
     def _call(self, call: CallPart, ours: bool) -> dict[str, Any]:
         opaque = call.opaque.get(OPAQUE, {}) if ours else {}
@@ -194,7 +191,26 @@ class Messages:
         if call.arguments_ref is not None:
             raise ValueError(f"the arguments of {call.call_id} were not fetched")
         raw = call.raw_arguments or ""
-        return dumps({"malformed_arguments": raw}).decode() if self._dialect.json_arguments or not raw else raw
+        as_it_is = raw and (not self._dialect.json_arguments or _is_json_object(raw))
+        return raw if as_it_is else dumps({"malformed_arguments": raw}).decode()
+
+
+def _block(held: dict[str, Any], text: str) -> str:
+    return f"{held['before']}{text}{held['after']}"
+
+
+def _thinking_part(frame: dict[str, Any], text: str) -> dict[str, Any]:
+    """A `thinking` part with its words put back: where each of them stood, there is its length."""
+    thinking = frame["thinking"]
+    if isinstance(thinking, int):
+        return {**frame, "thinking": text}
+    pieces: list[Any] = []
+    at = 0
+    for piece in thinking:
+        if isinstance(piece, dict) and isinstance(size := piece.get("text"), int):
+            piece, at = {**piece, "text": text[at : at + size]}, at + size
+        pieces.append(piece)
+    return {**frame, "thinking": pieces}
 
 
 def _words(part: Shown) -> str | None:
@@ -203,20 +219,15 @@ def _words(part: Shown) -> str | None:
         raise ValueError("a part stands behind a reference and was not fetched")
     if isinstance(part, Text):
         return part.text
-    if isinstance(part, File) and part.data is not None and _TEXTUAL.fullmatch(_plain_type(part)):
-        try:
-            return f"File {part.name}:\n{part.data.decode()}"
-        except UnicodeDecodeError:
-            return None
-    return None
+    return read_out(part) if isinstance(part, File) else None
 
 
-def _plain_type(part: Image | File) -> str:
-    return part.media_type.partition(";")[0].strip().lower()
-
-
-def _is_picture(part: Shown) -> bool:
-    return isinstance(part, Image) or (isinstance(part, File) and _plain_type(part).startswith("image/"))
+def _is_json_object(text: str) -> bool:
+    """True of the arguments of a call that its provider refused for another reason."""
+    try:
+        return isinstance(from_json(text, allow_inf_nan=False), dict)
+    except ValueError:
+        return False
 
 
 def _bytes(part: Image | File) -> bytes:

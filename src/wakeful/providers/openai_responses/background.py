@@ -11,13 +11,14 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from pydantic_core import from_json
 
 from wakeful.contracts.errors import ModelFailure, ResponseGone
 from wakeful.contracts.models import RETRYABLE, ModelGlimpse, Reply
-from wakeful.providers.openai_responses.decode import StreamDecoder, decode_response
+from wakeful.providers.openai_responses.decode import ResponsesDecoder, decode_response
+from wakeful.providers.wire.addresses import joined, with_query
 from wakeful.providers.wire.failures import Peer, interrupted, invalid
 from wakeful.providers.wire.http import HttpResponse, Timeouts
 from wakeful.providers.wire.names import WireNames
@@ -37,7 +38,7 @@ T = TypeVar("T")
 Accepted = Callable[[str], Awaitable[None]]
 
 
-class Line(NamedTuple):
+class EndpointLine(NamedTuple):
     """How the endpoint is spoken to: `send(method, url, body)`, and who it is."""
 
     url: str
@@ -46,18 +47,18 @@ class Line(NamedTuple):
     send: Callable[[str, str, Sequence[bytes]], AbstractAsyncContextManager[HttpResponse]]
 
     def of(self, response_id: str) -> str:
-        return f"{self.url}/{quote(response_id, safe='')}"
+        return joined(self.url, f"/{quote(response_id, safe='')}")
 
 
 class Background:
     """One background response. `created` makes it, `found` takes it up again; both give glimpses and then the reply."""
 
-    def __init__(self, line: Line, names: WireNames, *, stream: bool, include: Sequence[str] = ()) -> None:
+    def __init__(self, line: EndpointLine, names: WireNames, *, stream: bool, include: Sequence[str] = ()) -> None:
         self._line = line
         self._include = [("include[]", name) for name in include]
         self._names = names
         self._stream = stream
-        self._decoder = StreamDecoder(names, line.peer)
+        self._decoder = ResponsesDecoder(names, line.peer)
         self._response_id: str | None = None
         self._place: int | None = None
         """The number of the last event that was read."""
@@ -144,19 +145,19 @@ class Background:
         assert self._response_id is not None
         query = [("stream", "true"), *self._include]
         if self._place is None:
-            self._decoder = StreamDecoder(self._names, self._line.peer)
+            self._decoder = ResponsesDecoder(self._names, self._line.peer)
             self._shows = self._stream and not self._showed
         else:
             query.append(("starting_after", str(self._place)))
-        url = f"{self._line.of(self._response_id)}?{urlencode(query)}"
+        url = with_query(self._line.of(self._response_id), query)
         async with self._line.send("GET", url, ()) as answer, aclosing(self._read(answer, None)) as glimpses:
             async for glimpse in glimpses:
                 yield glimpse
 
     async def _poll(self) -> None:
         assert self._response_id is not None
-        query = f"?{urlencode(self._include)}" if self._include else ""
-        async with self._line.send("GET", f"{self._line.of(self._response_id)}{query}", ()) as answer:
+        url = with_query(self._line.of(self._response_id), self._include)
+        async with self._line.send("GET", url, ()) as answer:
             self._answered = True
             self._take_whole(await answer.read())
 
@@ -240,10 +241,10 @@ class Background:
         return ModelFailure(words, kind="timeout", stage="body", retryable=False)
 
 
-async def cancel(line: Line, response_id: str) -> None:
+async def cancel(line: EndpointLine, response_id: str) -> None:
     """Nobody waits for it any more. Raises ModelFailure; one that is over already is no failure."""
     try:
-        async with line.send("POST", f"{line.of(response_id)}/cancel", ()) as answer:
+        async with line.send("POST", joined(line.of(response_id), "/cancel"), ()) as answer:
             await answer.read()
     except ModelFailure as failure:
         if failure.status not in _OVER_ALREADY:

@@ -10,35 +10,41 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wakeful.contracts.errors import InvalidConfig, ModelFailure, ResponseGone
+from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
 from wakeful.providers.endpoint_settings import address
-from wakeful.providers.endpoints import Endpoint
+from wakeful.providers.endpoints import IN_CODE, Endpoint
 from wakeful.providers.endpoints import endpoint as configured
-from wakeful.providers.openai_responses.background import Background, Line, cancel
+from wakeful.providers.openai_responses.background import Background, EndpointLine, cancel
 from wakeful.providers.openai_responses.continuation import Continuations, scope_of
-from wakeful.providers.openai_responses.decode import StreamDecoder, decode_response
-from wakeful.providers.openai_responses.encode import CODEX_RULES, OPENAI_RULES, Encoder, is_background
+from wakeful.providers.openai_responses.decode import ResponsesDecoder, decode_response
+from wakeful.providers.openai_responses.encode import CODEX_RULES, OPENAI_RULES, ResponsesEncoder
+from wakeful.providers.openai_responses.settings_writer import VENDOR, is_background
 from wakeful.providers.prices import Price
 from wakeful.providers.profiles import ModelProfile
+from wakeful.providers.wire.attachments import Attachments
 from wakeful.providers.wire.failures import Peer
 from wakeful.providers.wire.http import Timeouts
 from wakeful.providers.wire.http_model import HttpModel
 from wakeful.providers.wire.names import WireNames
-from wakeful.providers.wire.redact import Secret
-from wakeful.providers.wire.unsupported import no_background
+from wakeful.providers.wire.redaction import Secret
 
 if TYPE_CHECKING:
     import httpx2
 
-QUIRKS = ("codex", "continue", "item_ids")
-"""`codex`: the rules of that backend. `continue`: as `continues`. `item_ids`: items go back with their ids."""
+QUIRKS = ("codex", "continue", "item_ids", "plain_reasoning")
+"""`codex`: the rules of that backend. `continue`: as `continues`. `item_ids`: items go back with their ids.
+`plain_reasoning`: reasoning goes back as it came, encrypted or not; the default everywhere but at OpenAI, which is said
+by the name or by `dialect = "openai"`."""
+OPENAI_NAMES = frozenset({"openai", "openai-codex"})
+"""Endpoints that refuse reasoning which is not encrypted, because they did not store what it names."""
 _GONE = (400, 404)
 """What a provider answers when it no longer has the response that a request continues."""
 
 
-class OpenAIResponses(HttpModel[Encoder]):
+class OpenAIResponses(HttpModel[ResponsesEncoder]):
     """`OpenAIResponses("gpt-5.5")`, or `OpenAIResponses("mine", base_url="http://127.0.0.1:8000/v1", api_key=...)`.
 
     Nothing is left with the provider unless `continues` is on: then answers are stored there, and a request that only
@@ -46,6 +52,7 @@ class OpenAIResponses(HttpModel[Encoder]):
     """
 
     path = "/responses"
+    vendor = VENDOR
 
     def __init__(
         self,
@@ -64,7 +71,11 @@ class OpenAIResponses(HttpModel[Encoder]):
         there = _endpoint(endpoint, base_url, headers)
         super().__init__(model, there, api_key=api_key, profile=profile, price=price, timeouts=timeouts, client=client)
         rules = CODEX_RULES if there.quirks.get("codex") else OPENAI_RULES
-        self._rules = replace(rules, item_ids=bool(there.quirks.get("item_ids")))
+        self._rules = replace(
+            rules,
+            item_ids=bool(there.quirks.get("item_ids")),
+            plain_reasoning=bool(there.quirks.get("plain_reasoning", rules is OPENAI_RULES and not _is_openais(there))),
+        )
         wanted = bool(there.quirks.get("continue")) if continues is None else continues
         if wanted and there.quirks.get("codex"):
             raise InvalidConfig(f"{there.name} stores no answers, so none can be continued", "Leave `continues` out.")
@@ -74,13 +85,13 @@ class OpenAIResponses(HttpModel[Encoder]):
         """Glimpses, when the request streams; then the reply, the same one either way. Raises ModelFailure."""
         if self._continuations is None:
             return super().respond(request)
-        return self._continued(request, self._continuations)
+        return self._shown(self._continued(request, self._continuations), request, self._encoder(request))
 
     async def _continued(
         self, request: ModelRequest, continuations: Continuations
     ) -> AsyncGenerator[ModelGlimpse | Reply, None]:
         """What the provider has of the conversation is not sent again, as long as it has it."""
-        encoder = self._encoder(request.tools)
+        encoder = self._encoder(request)
         encoded = encoder.encoded(request)
         scope = scope_of(request)
         encoded = encoded._replace(items=encoded.items[:])  # the list grows with the history
@@ -102,28 +113,28 @@ class OpenAIResponses(HttpModel[Encoder]):
                 if not bodies or failure.status not in _GONE or isinstance(failure, ResponseGone):
                     raise
 
-    def refusal(self, settings: Mapping[str, Any]) -> ModelFailure | None:
-        """A backend that keeps no answers makes none by itself."""
-        if not self._endpoint.quirks.get("codex"):
-            return None
-        return no_background(self._endpoint.name, self._ref, f"{self._endpoint.name} keeps no answers and", settings)
-
     async def reattach(self, request: ModelRequest, response_id: str) -> AsyncIterator[ModelGlimpse | Reply]:
         """The answer of a background request that was accepted before. Raises ResponseGone when it is not there."""
-        encoder = self._encoder(request.tools)
-        background = self._background(request, encoder)
-        async with aclosing(background.found(response_id)) as pieces:
+        encoder = self._encoder(request)
+        async with aclosing(self._shown(self._found(request, encoder, response_id), request, encoder)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _found(
+        self, request: ModelRequest, encoder: ResponsesEncoder, response_id: str
+    ) -> AsyncGenerator[ModelGlimpse | Reply, None]:
+        async with aclosing(self._background(request, encoder).found(response_id)) as pieces:
             async for piece in pieces:
                 yield self._given(piece, request, encoder, None) if isinstance(piece, Reply) else piece
 
     async def abandon(self, response_id: str) -> None:
         """Cancel a background response."""
-        await cancel(self._line(), response_id)
+        await cancel(self._line(ModelSettings()), response_id)
 
     async def _exchange(
-        self, request: ModelRequest, encoder: Encoder, body: Sequence[bytes] | None = None
+        self, request: ModelRequest, encoder: ResponsesEncoder, body: Sequence[bytes] | None = None
     ) -> AsyncGenerator[ModelGlimpse | Reply, None]:
-        if self.refusal(request.settings) is None and is_background(request.settings):
+        if self._rules.keeps_answers and is_background(request.settings):
             background = self._background(request, encoder)
             pieces = background.created(encoder.body(request) if body is None else body, request.accepted)
         else:
@@ -134,49 +145,57 @@ class OpenAIResponses(HttpModel[Encoder]):
                     piece = self._given(piece, request, encoder, background.request_id)
                 yield piece
 
-    def _background(self, request: ModelRequest, encoder: Encoder) -> Background:
-        return Background(self._line(), encoder.names, stream=request.stream, include=encoder.include(request))
+    def _background(self, request: ModelRequest, encoder: ResponsesEncoder) -> Background:
+        return Background(
+            self._line(request.settings), encoder.names, stream=request.stream, include=encoder.include(request)
+        )
 
-    def _line(self) -> Line:
+    def _line(self, settings: ModelSettings) -> EndpointLine:
         """How the endpoint is spoken to now: the key is read here."""
         key = self._key_now()
-        headers = self._endpoint.auth_headers(key.secret)
-        transport = self._transport(key)
-        return Line(
+        headers = self._headers_of(settings, key.secret)
+        transport = self._transport(key, settings)
+        return EndpointLine(
             self._url,
             transport.peer(self._url, headers, self._ref),
-            self._timeouts or Timeouts(),
+            self._timeouts_of(settings) or Timeouts(),
             lambda method, url, body: transport.send(url, headers, body, model_ref=self._ref, method=method),
         )
 
     def _asks_for_stream(self, request: ModelRequest) -> bool:
         return request.stream or self._rules.always_streams
 
-    def _new_encoder(self, tools: Sequence[ToolDeclaration]) -> Encoder:
-        return Encoder(
+    def _new_encoder(self, tools: Sequence[ToolDeclaration], attachments: Attachments) -> ResponsesEncoder:
+        return ResponsesEncoder(
             self._model,
             self._profile,
             WireNames(tools),
-            provider=self._endpoint.name,
+            provider=self._endpoint.owner,
             store=self._continuations is not None,
             rules=self._rules,
+            attachments=attachments,
         )
 
-    def _decoder(self, names: WireNames, peer: Peer) -> StreamDecoder:
-        return StreamDecoder(names, peer)
+    def _decoder(self, names: WireNames, peer: Peer) -> ResponsesDecoder:
+        return ResponsesDecoder(names, peer)
 
     def _whole(self, body: bytes, names: WireNames, peer: Peer) -> Reply:
         return decode_response(body, names, peer)
+
+
+def _is_openais(there: Endpoint) -> bool:
+    """By its name, or because its owner says so; its address says nothing."""
+    return there.name in OPENAI_NAMES or there.dialect == "openai"
 
 
 def _endpoint(endpoint: Endpoint | None, base_url: str | None, headers: Mapping[str, str] | None) -> Endpoint:
     """Where requests go. The environment's key was meant for the configured address: no other is sent it."""
     there = endpoint
     if there is None:
-        there = configured("openai") if base_url is None else Endpoint("openai", "openai_responses")
+        there = configured("openai") if base_url is None else Endpoint("openai", "openai_responses", dialect="openai")
     if base_url is not None:
         where = address(base_url, "base_url")
-        there = replace(there, base_url=where, key_env=(), key_required=False, source="base_url")
+        there = replace(there, base_url=where, key_env=(), key_required=False, source=IN_CODE)
     unknown = sorted(set(there.quirks) - set(QUIRKS))
     if unknown:
         raise InvalidConfig(

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from wakeful.ports import ModelRequest
-from wakeful.providers.openai_responses.encode import Encoded
+from wakeful.providers.openai_responses.encode import EncodedRequest, cache_key
 
 MOST_SNAPSHOTS = 256
 Scope: TypeAlias = tuple[str, str]
 """The agent and its cache key."""
 
 
-class Known(NamedTuple):
+class KnownResponse(NamedTuple):
     """A response the provider has, and how many items of the history it covers."""
 
     response_id: str
@@ -40,7 +40,7 @@ class Continuations:
     def __init__(self) -> None:
         self._snapshots: OrderedDict[Scope, _Snapshot] = OrderedDict()
 
-    def known(self, scope: Scope | None, encoded: Encoded) -> Known | None:
+    def known(self, scope: Scope | None, encoded: EncodedRequest) -> KnownResponse | None:
         """What need not be sent again; None when the whole request has to be."""
         snapshot = self._snapshots.get(scope) if scope is not None else None
         if snapshot is None or snapshot.head != encoded.head or snapshot.tail != encoded.tail:
@@ -52,9 +52,9 @@ class Continuations:
             and encoded.items[:before] == snapshot.items
             and any(encoded.items[before + 1 :])
         )
-        return Known(snapshot.response_id, before + 1) if is_extension else None
+        return KnownResponse(snapshot.response_id, before + 1) if is_extension else None
 
-    def remember(self, scope: Scope | None, encoded: Encoded, said: bytes, response_id: object) -> None:
+    def remember(self, scope: Scope | None, encoded: EncodedRequest, said: bytes, response_id: object) -> None:
         """After a whole answer. Without a response id there is nothing to continue from."""
         if scope is None:
             return
@@ -74,5 +74,5 @@ class Continuations:
 def scope_of(request: ModelRequest) -> Scope | None:
     """None when the request names no cache: then nothing is continued."""
     cache = request.frame.cache if request.frame is not None else None
-    key = request.settings.get("prompt_cache_key")
-    return (cache.agent_id, key) if cache is not None and isinstance(key, str) and key else None
+    key = cache_key(request)
+    return (cache.agent_id, key) if cache is not None and key else None

@@ -10,10 +10,18 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from wakeful.contracts.models import ArgumentsDelta, ModelGlimpse, ReasoningDelta, Reply, TextDelta
-from wakeful.providers.openai_responses.lost import failed_response, reported_error
+from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.models import (
+    ArgumentsDelta,
+    FailureKind,
+    ModelGlimpse,
+    ReasoningDelta,
+    Reply,
+    TextDelta,
+    TokenUsage,
+)
 from wakeful.providers.openai_responses.output import reply_of, text, usage_of
-from wakeful.providers.wire.failures import Peer, interrupted, invalid
+from wakeful.providers.wire.failures import Peer, from_error_object, interrupted, invalid
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import SseEvent
 
@@ -45,7 +53,7 @@ _ARGUMENTS = frozenset({"response.function_call_arguments.delta", "response.cust
 _MAX_UNKNOWN = 16
 
 
-class StreamDecoder:
+class ResponsesDecoder:
     """One stream. `feed` gives glimpses, `finish` the reply; both raise ModelFailure."""
 
     __slots__ = ("_calls", "_done", "_names", "_open", "_peer", "_terminal", "_unknown")
@@ -208,3 +216,39 @@ def _is_thought(item: Any) -> bool:
 def _place(body: Mapping[str, Any]) -> int:
     value = body.get("output_index")
     return value if isinstance(value, int) else -1
+
+
+_KINDS: dict[str, FailureKind] = {
+    "usage_limit_reached": "quota_exhausted",
+    "usage_not_included": "quota_exhausted",
+    "bio_policy": "content_filtered",
+    "cyber_policy": "content_filtered",
+    "misalignment_policy_violation": "content_filtered",
+    "image_content_policy_violation": "content_filtered",
+    "data_residency_mismatch": "contract_error",
+    "failed_to_download_image": "contract_error",
+    "empty_image_file": "contract_error",
+    "unsupported_image_media_type": "contract_error",
+}
+_ABOUT_THE_REQUEST = ("invalid_", "image_")
+
+
+def failed_response(peer: Peer, error: Any, usage: TokenUsage | None) -> ModelFailure:
+    """A response whose status is `failed`, classified from its own error."""
+    failure = reported_error(peer, error if isinstance(error, dict) else {})
+    failure.usage = usage
+    return failure
+
+
+def reported_error(peer: Peer, error: dict[str, Any]) -> ModelFailure:
+    """An error object: of a response, or of an `error` event, there beside its type or in an object of its own."""
+    inner = error.get("error")
+    fields = inner if isinstance(inner, dict) else error
+    failure = from_error_object(peer.provider, peer.model_ref, fields, peer=peer)
+    code = fields.get("code")
+    if isinstance(code, str):
+        if code in _KINDS:
+            failure.kind = _KINDS[code]
+        elif failure.kind == "unknown" and code.startswith(_ABOUT_THE_REQUEST):
+            failure.kind = "contract_error"
+    return failure

@@ -6,59 +6,37 @@ setting asked for and this model does not take is left out and reported, never l
 """
 
 import hashlib
-import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from wakeful.contracts.content import Thinking
 from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.errors import InvalidConfig, ModelFailure
+from wakeful.contracts.model_settings import ModelSettings, ToolChoice
 from wakeful.ports import ModelRequest
+from wakeful.providers.endpoints import provider_name
 from wakeful.providers.openai_responses.items import ItemEncoder, dumped
-from wakeful.providers.profiles import OPEN_SAMPLING, ModelProfile
+from wakeful.providers.openai_responses.settings_writer import (
+    FREEFORM,
+    VENDOR,
+    is_background,
+    reasoning_of,
+    text_of,
+    written,
+)
+from wakeful.providers.profiles import ModelProfile
+from wakeful.providers.wire.answer_forms import AnswerForm, AnswerForms, answer_in_words
+from wakeful.providers.wire.attachments import Attachments
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.schemas import Mode, emit
+from wakeful.providers.wire.setting_fields import SettingFields, asked_tools, forces, is_several
 
 ENCRYPTED = "reasoning.encrypted_content"
-FREEFORM = "freeform_tools"
-"""A setting: tools that take one text are offered as such, with their grammar."""
-OURS = frozenset(
-    {
-        "model",
-        "input",
-        "instructions",
-        "tools",
-        "tool_choice",
-        "stream",
-        "store",
-        "previous_response_id",
-        "conversation",
-    }
-)
-"""Fields that follow from the request or the client; a setting of that name would break what they promise."""
-READ = frozenset(
-    {
-        "max_tokens",
-        "max_output_tokens",
-        "reasoning",
-        "reasoning_effort",
-        "reasoning_summary",
-        "text",
-        "verbosity",
-        "include",
-        "parallel_tool_calls",
-        "prompt_cache_key",
-        "background",
-        FREEFORM,
-        *OPEN_SAMPLING,
-    }
-)
-"""Settings that have a place of their own; others go to the provider as they are."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class WireRules:
     """How an endpoint that speaks this format differs from OpenAI's own."""
 
     always_streams: bool = False
@@ -69,14 +47,18 @@ class Rules:
     """Fields stand in the request even when they are empty."""
     item_ids: bool = False
     """Wants the ids of its own items back, and has what they name."""
+    plain_reasoning: bool = False
+    """Takes all its reasoning back as it gave it, also what is neither encrypted nor more than a summary."""
+    keeps_answers: bool = True
+    """Can work at a request by itself, and keep what goes with it."""
 
 
-OPENAI_RULES = Rules()
-CODEX_RULES = Rules(always_streams=True, limits_output=False, wants_every_field=True)
+OPENAI_RULES = WireRules()
+CODEX_RULES = WireRules(always_streams=True, limits_output=False, wants_every_field=True, keeps_answers=False)
 """The rules of an endpoint with the quirk `codex`."""
 
 
-class Encoded(NamedTuple):
+class EncodedRequest(NamedTuple):
     """A request in three pieces. `head` and `items` grow and never change within a turn."""
 
     head: bytes
@@ -94,18 +76,21 @@ class Encoded(NamedTuple):
         return [self.head, *_listed(self.items[items:]), self.tail[:-1], link]
 
 
-class Encoder:
+class ResponsesEncoder:
     """Encodes the requests of one model for one set of tools."""
 
     __slots__ = (
+        "_answers",
         "_changes",
         "_head",
         "_head_of",
         "_items",
         "_model",
         "_profile",
+        "_provider",
         "_rules",
         "_schemas",
+        "_settings",
         "_store",
         "_tools_digest",
         "_wire",
@@ -120,40 +105,46 @@ class Encoder:
         *,
         provider: str = "openai",
         store: bool = False,
-        rules: Rules = OPENAI_RULES,
+        rules: WireRules = OPENAI_RULES,
         schemas: Mode = "relaxed",
+        attachments: Attachments | None = None,
     ) -> None:
         """`schemas` is how tool schemas are written; strict is for checks, no request at run time uses it."""
         self._schemas: Mode = schemas
+        self._answers = AnswerForms("openai")
         self._model = model
         self._profile = profile
         self.names = names
         self._rules = rules
+        self._provider = provider
+        self._settings: tuple[ModelSettings, SettingFields] | None = None
         self._store = store
+        shown = attachments or Attachments(f"{provider}:{model}", profile, "openai_responses")
         self._items = {
             (reasons, freeform): ItemEncoder(
                 names,
                 provider=provider,
                 ids=rules.item_ids,
+                plain_reasoning=rules.plain_reasoning,
                 reasons=reasons,
-                images=profile.images,
-                files=profile.files,
+                attachments=shown,
                 freeform=freeform,
             )
             for reasons in (True, False)
             for freeform in (True, False)
         }
-        self._wire = f"openai_responses/{provider}/{rules.item_ids}/{profile.images}/{profile.files}"
+        how = (rules.item_ids, rules.plain_reasoning, profile.files, shown.key)
+        self._wire = f"openai_responses/{provider}/{'/'.join(map(str, how))}"
         self._tools_digest = ""
         self._head = b""
-        self._head_of: tuple[str, bool, Any] | None = None
+        self._head_of: tuple[str, bool, ToolChoice, Any] | None = None
         self._changes: tuple[str, ...] = ()
 
     def body(self, request: ModelRequest) -> list[bytes]:
         """The request's JSON, as chunks."""
         return self.encoded(request).body()
 
-    def encoded(self, request: ModelRequest) -> Encoded:
+    def encoded(self, request: ModelRequest) -> EncodedRequest:
         """The request in its pieces. Raises ModelFailure for a request that this format cannot say."""
         try:
             head, tail = self._head_for(request), self._tail(request)
@@ -161,7 +152,7 @@ class Encoder:
             raise _unsayable(str(error)) from None
         how = self._reasons(request), _is_freeform(request)
         wire = f"{self._wire}/{how[0]}/{how[1]}/{self._tools_digest}"
-        return Encoded(head, request.history.encoded(wire, self._items[how].encode), tail)
+        return EncodedRequest(head, request.history.encoded(wire, self._items[how].encode), tail)
 
     def reply(self, request: ModelRequest, item: AssistantItem) -> bytes:
         """An answer to the request as it will stand in the next one's history."""
@@ -169,34 +160,48 @@ class Encoder:
 
     def include(self, request: ModelRequest) -> list[str]:
         """What an answer has to hold beyond the usual; to be asked for again by whoever asks for the answer by id."""
-        return list(self._reasoning(request.settings).get("include") or ())
+        return list(self._reasoning(request).get("include") or ())
 
     def changes(self, request: ModelRequest) -> list[str]:
         """What of the request's schemas had to be written differently for this provider."""
         self._head_for(request)
-        if request.output_schema is None or not self._profile.structured_output:
-            return list(self._changes)
-        return [*self._changes, *(f"answer: {change}" for change in emit(request.output_schema).changes)]
+        form = self._form(request)
+        return list(self._changes) if form is None else [*self._changes, *(f"answer: {each}" for each in form.changes)]
+
+    def wraps(self, request: ModelRequest) -> bool:
+        """Whether the answer is asked for as the one property of an object."""
+        form = self._form(request)
+        return form is not None and form.wrapped
+
+    def _form(self, request: ModelRequest) -> AnswerForm | None:
+        schema = request.output_schema
+        return None if schema is None or not self._profile.structured_output else self._answers.form(schema)
 
     def left_out(self, request: ModelRequest) -> list[str]:
         """Settings that this model or endpoint does not take."""
-        settings = request.settings
-        left = [name for name in sorted(OPEN_SAMPLING - self._profile.sampling) if settings.get(name) is not None]
-        if not self._rules.limits_output:
-            left += [name for name in ("max_tokens", "max_output_tokens") if settings.get(name) is not None]
+        left = list(self._written(request.settings).left_out)
         if request.tools and not self._profile.tools:
             left.append("tools")
-        if request.tools and not self._may_choose(request):
-            left.append("tool_choice=required")
-        if _own_cache_key(request) and "prompt_cache_key" not in self._profile.prompt:
-            left.append("prompt_cache_key")
+        if forces(request.tool_choice) and self._choice(request) == "auto":
+            left.append("tool_choice")
         if self._rules.always_streams and not request.stream:
             left.append("stream=false")
         return left
 
+    def _written(self, settings: ModelSettings) -> SettingFields:
+        """Made once for a turn: its requests have the same settings."""
+        if self._settings is None or self._settings[0] is not settings:
+            rules = self._rules
+            made = written(
+                settings, self._profile, limits_output=rules.limits_output, keeps_answers=rules.keeps_answers
+            )
+            self._settings = settings, made
+        return self._settings[1]
+
     def _head_for(self, request: ModelRequest) -> bytes:
         same, instructions, freeform = self._head_of, self._instructions(request), _is_freeform(request)
-        if same is not None and same[:2] == (instructions, freeform) and same[2] is request.tools:
+        offered = self._offered(request)
+        if same is not None and same[:3] == (instructions, freeform, offered) and same[3] is request.tools:
             return self._head
         fields: dict[str, Any] = {"model": self._model}
         if instructions or self._rules.wants_every_field:
@@ -205,17 +210,17 @@ class Encoder:
         if tools or self._rules.wants_every_field:
             fields["tools"] = tools
         self._head = dumped(fields)[:-1] + b',"input":['
-        self._head_of = (instructions, freeform, request.tools)
+        self._head_of = (instructions, freeform, offered, request.tools)
         # The names of earlier calls depend on the tools: items of another set of tools are not the same bytes.
-        self._tools_digest = hashlib.sha256(dumped([tool["name"] for tool in tools])).hexdigest()[:16]
+        named = [self.names.to_wire(tool.name) for tool in request.tools] if tools else []
+        self._tools_digest = hashlib.sha256(dumped(named)).hexdigest()[:16]
         return self._head
 
     def _instructions(self, request: ModelRequest) -> str:
         """A model that cannot be held to a shape is told of it in words; its answer is checked either way."""
         if request.output_schema is None or self._profile.structured_output:
             return request.instructions
-        shape = json.dumps(request.output_schema, ensure_ascii=False)
-        said = f"Give your final answer as one JSON object that fits this JSON Schema, and nothing else: {shape}"
+        said = answer_in_words(request.output_schema)
         return f"{request.instructions}\n\n{said}" if request.instructions else said
 
     def _tools(self, request: ModelRequest) -> list[dict[str, Any]]:
@@ -223,7 +228,7 @@ class Encoder:
             return []
         tools: list[dict[str, Any]] = []
         changes: list[str] = []
-        for tool in request.tools:
+        for tool in asked_tools(self._offered(request), request.tools):
             if _is_freeform(request) and tool.freeform is not None and tool.name in self.names.freeform:
                 grammar = {"type": "grammar", "syntax": "lark", "definition": tool.freeform.grammar}
                 named = {"name": self.names.to_wire(tool.name), "description": tool.description}
@@ -245,10 +250,7 @@ class Encoder:
 
     def _tail(self, request: ModelRequest) -> bytes:
         settings, rules = request.settings, self._rules
-        taken = sorted(OURS & settings.keys())
-        if taken:
-            raise _unsayable(f"settings.{taken[0]} is not a setting: it follows from the request")
-        background = is_background(settings)
+        background = is_background(settings) and rules.keeps_answers
         fields: dict[str, Any] = {
             # What the provider makes by itself it has to keep until it was asked for.
             "store": self._store or background,
@@ -257,46 +259,62 @@ class Encoder:
         if background:
             fields["background"] = True
         fields.update(self._tool_use(request))
-        fields.update(self._reasoning(settings))
+        fields.update(self._reasoning(request))
         text = self._text(request)
         if text:
             fields["text"] = text
-        limit = settings.get("max_output_tokens", settings.get("max_tokens"))
-        if limit is not None and rules.limits_output:
-            fields["max_output_tokens"] = limit
-        if settings.get("prompt_cache_key") and "prompt_cache_key" in self._profile.prompt:
-            fields["prompt_cache_key"] = settings["prompt_cache_key"]
-        fields.update(
-            {name: value for name, value in settings.items() if name not in READ or name in self._profile.sampling}
-        )
+        key = cache_key(request)
+        if key and "prompt_cache_key" in self._profile.prompt:
+            fields["prompt_cache_key"] = key
+        fields.update(self._written(settings).fields)
         return b"]," + dumped(fields)[1:]
 
     def _tool_use(self, request: ModelRequest) -> dict[str, Any]:
         every = self._rules.wants_every_field
         if not request.tools or not self._profile.tools:
-            if request.tool_choice == "required":
-                raise _unsayable("a tool call is required, and there is no tool this model could call")
             return {"tool_choice": "auto", "parallel_tool_calls": False} if every else {}
         fields: dict[str, Any] = {}
-        choice = request.tool_choice if self._may_choose(request) else "auto"
+        choice = self._choice(request)
         if choice != "auto" or every:
-            fields["tool_choice"] = choice
-        parallel = request.settings.get("parallel_tool_calls", None if self._profile.parallel_tool_calls else False)
+            fields["tool_choice"] = self._said_choice(choice, request)
+        asked = request.settings.parallel_tool_calls
+        parallel = asked if asked is not None else None if self._profile.parallel_tool_calls else False
         if parallel is not None or every:
-            fields["parallel_tool_calls"] = True if parallel is None else bool(parallel)
+            fields["parallel_tool_calls"] = True if parallel is None else parallel
         return fields
 
-    def _may_choose(self, request: ModelRequest) -> bool:
-        return request.tool_choice != "required" or self._profile.forced_tool_choice
+    def _choice(self, request: ModelRequest) -> ToolChoice:
+        can = bool(request.tools) and self._profile.tools and self._profile.forced_tool_choice
+        return "auto" if forces(request.tool_choice) and not can else request.tool_choice
+
+    def _offered(self, request: ModelRequest) -> ToolChoice:
+        """OpenAI's own endpoint can be told several names; elsewhere the other tools are not offered."""
+        choice = self._choice(request)
+        return choice if is_several(choice) and provider_name(self._provider) != VENDOR else "auto"
+
+    def _said_choice(self, choice: ToolChoice, request: ModelRequest) -> Any:
+        if not isinstance(choice, tuple):
+            return choice
+        bare = self.names.freeform if _is_freeform(request) else {}
+        named = [
+            {"type": "custom" if name in bare else "function", "name": self.names.to_wire(name)} for name in choice
+        ]
+        if len(named) == 1:
+            return named[0]
+        own = provider_name(self._provider) == VENDOR
+        return {"type": "allowed_tools", "mode": "required", "tools": named} if own else "required"
 
     def _reasons(self, request: ModelRequest) -> bool:
-        """Declared, or asked for by somebody who knows the model better than its profile does."""
-        return bool(self._profile.reasoning or _asked_reasoning(request.settings))
+        """Declared, not known, or asked for by somebody who knows the model better than its profile does."""
+        return self._profile.reasoning is not False or bool(reasoning_of(request.settings, self._profile))
 
-    def _reasoning(self, settings: dict[str, Any]) -> dict[str, Any]:
-        reasoning = _asked_reasoning(settings)
-        include = list(settings.get("include") or ())
-        if (self._profile.reasoning or reasoning) and ENCRYPTED not in include:
+    def _reasoning(self, request: ModelRequest) -> dict[str, Any]:
+        settings = request.settings
+        reasoning = reasoning_of(settings, self._profile)
+        include = list(settings.vendor(VENDOR).get("include") or ())
+        # A model that does not reason refuses to be asked for it; of one that is not known, its own replies tell.
+        known = self._profile.reasoning is None and self._has_reasoned(request)
+        if (self._profile.reasoning or reasoning or known) and ENCRYPTED not in include:
             include.append(ENCRYPTED)
         fields: dict[str, Any] = {}
         if reasoning or self._rules.wants_every_field:
@@ -305,36 +323,32 @@ class Encoder:
             fields["include"] = include
         return fields
 
+    def _has_reasoned(self, request: ModelRequest) -> bool:
+        """Whether the newest reply in the history is this provider's and holds reasoning."""
+        for at in range(len(request.history) - 1, -1, -1):
+            if isinstance(item := request.history[at], AssistantItem):
+                thoughts = (part for part in item.parts if isinstance(part, Thinking))
+                return any(
+                    part.provider == self._provider and part.opaque.get("type") == "reasoning" for part in thoughts
+                )
+        return False
+
     def _text(self, request: ModelRequest) -> dict[str, Any]:
-        settings = request.settings
-        text = dict(settings["text"]) if isinstance(settings.get("text"), dict) else {}
-        if settings.get("verbosity") is not None:
-            text["verbosity"] = settings["verbosity"]
-        if request.output_schema is not None and self._profile.structured_output:
-            text["format"] = output_format(request.output_schema)
+        text = text_of(request.settings)
+        form = self._form(request)
+        if form is not None:
+            described = {"type": "json_schema", "name": form.name, "schema": form.schema, "strict": form.strict}
+            text["format"] = described
         return text
 
 
-def is_background(settings: Mapping[str, Any]) -> bool:
-    """Is the provider to work at the request by itself? Raises ModelFailure for a setting that is no yes or no."""
-    wanted = settings.get("background")
-    if wanted not in (None, True, False):
-        raise _unsayable(f"settings.background is {wanted!r}; it is True or False")
-    return bool(wanted)
-
-
-def _asked_reasoning(settings: dict[str, Any]) -> dict[str, Any]:
-    reasoning = dict(settings["reasoning"]) if isinstance(settings.get("reasoning"), dict) else {}
-    for name, field in (("reasoning_effort", "effort"), ("reasoning_summary", "summary")):
-        if settings.get(name) is not None:
-            reasoning[field] = settings[name]
-    return reasoning
-
-
-def _own_cache_key(request: ModelRequest) -> bool:
-    """Somebody chose the key; otherwise it is the frame's, for those who can use it."""
-    key, cache = request.settings.get("prompt_cache_key"), request.frame.cache if request.frame is not None else None
-    return bool(key) and (cache is None or key != cache.prompt_cache_key)
+def cache_key(request: ModelRequest) -> str | None:
+    """What the provider may cache the prompt under: the caller's word, else the frame's; None: it is not to."""
+    if request.settings.cache is False:
+        return None
+    own = request.settings.vendor(VENDOR).get("prompt_cache_key")
+    cache = request.frame.cache if request.frame is not None else None
+    return str(own) if own else cache.prompt_cache_key if cache is not None else None
 
 
 def _listed(items: Sequence[bytes]) -> list[bytes]:
@@ -345,21 +359,9 @@ def _listed(items: Sequence[bytes]) -> list[bytes]:
     return chunks
 
 
-def output_format(schema: dict[str, Any]) -> dict[str, Any]:
-    """The shape of the answer. Strict where that changes nothing about the shape, so that what is valid stays valid."""
-    relaxed = emit(schema, "relaxed", "openai").schema
-    title = re.sub(r"[^A-Za-z0-9_-]+", "_", str(schema.get("title") or "output"))[:64]
-    return {
-        "type": "json_schema",
-        "name": title or "output",
-        "schema": relaxed,
-        "strict": relaxed == emit(schema, "strict", "openai").schema,
-    }
-
-
 def _unsayable(message: str) -> ModelFailure:
     return ModelFailure(message, kind="contract_error", stage="send", retryable=False)
 
 
 def _is_freeform(request: ModelRequest) -> bool:
-    return bool(request.settings.get(FREEFORM))
+    return bool(request.settings.vendor(VENDOR).get(FREEFORM))

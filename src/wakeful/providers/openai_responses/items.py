@@ -1,13 +1,14 @@
 """Conversation items in the words of the Responses API, one at a time and the same way each time.
 
 What the provider gave goes back as it came, but for the ids of its items: where it stored nothing, or does not have it
-any more, they name nothing and are refused. A server that wants them gets everything. What another provider gave as its
-own is left out.
+any more, they name nothing and are refused. A server that wants them gets everything. Reasoning goes back where it can
+be read without what was stored: encrypted, or in its own words (then with its id, which some servers ask for). What
+another provider gave as its own is left out.
 """
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -16,6 +17,7 @@ from wakeful.contracts.content import File, Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, AssistantPart, CallPart, ToolItem, UserItem
 from wakeful.contracts.errors import ModelFailure
 from wakeful.providers.openai_responses.output import SAID
+from wakeful.providers.wire.attachments import Attachments, kind_of, read_out
 from wakeful.providers.wire.names import WireNames
 
 _OF_A_KEPT_ITEM = ("id", "status")
@@ -25,17 +27,17 @@ _EMPTY_BY_DEFAULT = ("annotations", "logprobs")
 class ItemEncoder:
     """Encodes items for one provider and one set of tool names."""
 
-    __slots__ = ("_files", "_freeform", "_ids", "_images", "_names", "_provider", "_reasons")
+    __slots__ = ("_attachments", "_freeform", "_ids", "_names", "_plain_reasoning", "_provider", "_reasons")
 
     def __init__(
         self,
         names: WireNames,
         *,
         provider: str,
+        attachments: Attachments,
         ids: bool = False,
+        plain_reasoning: bool = False,
         reasons: bool = True,
-        images: bool = True,
-        files: bool = True,
         freeform: bool = False,
     ) -> None:
         self._names = names
@@ -43,15 +45,15 @@ class ItemEncoder:
         """Calls of these tools, and what came of them, are in the words of tools that take a bare text."""
         self._provider = provider
         self._ids = ids
+        self._plain_reasoning = plain_reasoning
         self._reasons = reasons
-        self._images = images
-        self._files = files
+        self._attachments = attachments
 
     def encode(self, item: UserItem | AssistantItem | ToolItem) -> bytes:
         """The item's wire items, each with a comma before it; nothing when nothing of it is for this provider."""
         if isinstance(item, UserItem):
             # One without parts only makes another provider go on where it paused.
-            shown = self._shown(item.parts)
+            shown = [self._piece(part, self._attachments.left_out) for part in item.parts]
             return _entry({"type": "message", "role": "user", "content": shown}) if shown else b""
         if isinstance(item, ToolItem):
             return _entry(self._result(item))
@@ -59,25 +61,23 @@ class ItemEncoder:
 
     def _result(self, item: ToolItem) -> dict[str, Any]:
         only_words = all(isinstance(part, Text) for part in item.parts)
-        shown = self._shown(item.parts)
+        shown = [self._piece(part, self._attachments.left_out_of_result) for part in item.parts]
         output = item.text if only_words else shown
         kind = "custom_tool_call_output" if item.name in self._freeform else "function_call_output"
         return {"type": kind, "call_id": item.call_id, "output": output}
 
-    def _shown(self, parts: Sequence[Text | Image | File]) -> list[dict[str, Any]]:
-        return [self._piece(part) for part in parts]
-
-    def _piece(self, part: Text | Image | File) -> dict[str, Any]:
+    def _piece(self, part: Text | Image | File, left_out: Callable[[Image | File], str | None]) -> dict[str, Any]:
         if part.ref is not None:
             raise _unfetched(part.type)
         if isinstance(part, Text):
             return {"type": "input_text", "text": part.text}
-        if isinstance(part, Image):
-            if not self._images:
-                return _withheld(f"an image ({part.media_type})", "images")
+        words = left_out(part)
+        if words is None and isinstance(part, File) and not self._attachments.takes_files:
+            words = read_out(part)
+        if words is not None:
+            return {"type": "input_text", "text": words}
+        if isinstance(part, Image) or kind_of(part) == "image":
             return {"type": "input_image", "detail": "auto", "image_url": part.url or _data_url(part)}
-        if not self._files:
-            return _withheld(f"the file {part.name} ({part.media_type})", "files")
         if part.url is not None:
             return {"type": "input_file", "file_url": part.url}
         return {"type": "input_file", "filename": part.name, "file_data": _data_url(part)}
@@ -138,8 +138,13 @@ class ItemEncoder:
         kind = opaque.get("type")
         if not isinstance(kind, str):
             return []
-        if kind == "reasoning" and not (self._reasons and (self._ids or opaque.get("encrypted_content"))):
-            return []  # its id alone may name nothing, and a model that does not reason refuses it
+        if kind == "reasoning" and not self._reasons:
+            return []  # a model that does not reason refuses it
+        if kind == "reasoning" and not self._ids:
+            if opaque.get("content") or self._plain_reasoning:
+                return [{key: value for key, value in opaque.items() if key != "status"}]
+            if not opaque.get("encrypted_content"):
+                return []  # its id alone may name nothing
         return [opaque if self._ids else self._bare(opaque)]
 
     def _call(self, part: CallPart, ours: bool) -> dict[str, Any]:
@@ -201,11 +206,6 @@ def _data_url(part: Image | File) -> str:
 
 def _named(part: AssistantPart) -> str:
     return f"{part.type} made earlier"
-
-
-def _withheld(what: str, kind: str) -> dict[str, Any]:
-    """Said to the model instead of leaving it out in silence."""
-    return {"type": "input_text", "text": f"[{what} was here; this model takes no {kind}]"}
 
 
 def _unfetched(what: str) -> ModelFailure:

@@ -14,7 +14,7 @@ from wakeful.contracts.errors import MalformedScript, ModelFailure
 from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
 from wakeful.ports import Clock, ModelRequest
 from wakeful.providers.prices import FREE
-from wakeful.providers.scripted.loading import load
+from wakeful.providers.scripted.script_files import load
 from wakeful.providers.scripted.steps import ReadyStep, failure_of, ready
 
 Script: TypeAlias = (

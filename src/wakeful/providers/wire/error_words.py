@@ -37,20 +37,24 @@ FILTER = ("content_filter", "content_policy_violation", "moderation", "invalid_p
 FILTER_WORDS = (*FILTER, "content management policy", "content filtering policy", "flagged for", "usage policy")
 OVERLOADED = ("overloaded", "slow_down", "slow down", "engine_overloaded", "at capacity", "over capacity")
 UNKNOWN_MODEL = ("model_not_found", "model not found", "not_found_error", "no such model", "is not a valid model")
+TOOL_USE_FAILED = "tool_use_failed"
+"""The provider held the model's tool call against its schema, and refused the model's own answer."""
 _RATE = ("rate_limit", "too_many_requests", "tokens_per_min", "requests_per_min")
 _SERVER = ("server_error", "api_error", "internal_error", "internalservererror", "internal_server_error")
 _AUTH = ("authentication_error", "permission_error", "invalid_api_key", "permission_denied", "unauthorized")
 
 
-class Said(NamedTuple):
+class ProviderWords(NamedTuple):
     """An error in a provider's own words."""
 
     codes: str
     """Its types and codes, in lower case."""
     message: str
+    refused_call: str | None = None
+    """What the model wrote, when the provider refused it as a tool call."""
 
 
-def kind_of_words(said: Said) -> FailureKind | None:
+def kind_of_words(said: ProviderWords) -> FailureKind | None:
     """The kind, when the provider's own words settle it; types and codes before prose."""
     codes, prose = said.codes, f"{said.codes} {said.message.lower()}"
     if _any(codes, QUOTA) or _any(prose, QUOTA_WORDS):
@@ -72,7 +76,7 @@ def kind_of_words(said: Said) -> FailureKind | None:
     return "contract_error" if "invalid_request" in codes else None
 
 
-def kind_of_status(status: int, said: Said) -> FailureKind:
+def kind_of_status(status: int, said: ProviderWords) -> FailureKind:
     words = kind_of_words(said)
     if status in (401, 407):
         return "auth_error"
@@ -100,21 +104,22 @@ def _any(text: str, words: Iterable[str]) -> bool:
     return any(word in text for word in words)
 
 
-def said_by(body: bytes) -> Said:
+def said_by(body: bytes) -> ProviderWords:
     text = body.decode("utf-8", "replace").strip()
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return Said("", "" if text[:1] == "<" else text)  # a page for browsers helps nobody here
+        return ProviderWords("", "" if text[:1] == "<" else text)  # a page for browsers helps nobody here
     if isinstance(value, list) and value:
         value = value[0]
-    return said_in(value) if isinstance(value, dict) else Said("", text)
+    return said_in(value) if isinstance(value, dict) else ProviderWords("", text)
 
 
-def said_in(value: Mapping[str, Any]) -> Said:
+def said_in(value: Mapping[str, Any]) -> ProviderWords:
     """`{error: {type, code, message}}`, `{error: "..."}`, `{message, type, code}`, `{detail: ...}`, nested or not."""
     codes: list[str] = []
     message = ""
+    refused: str | None = None
     for level in (value, value.get("error"), value.get("response")):
         if isinstance(level, str):
             message = message or level
@@ -128,14 +133,17 @@ def said_in(value: Mapping[str, Any]) -> Said:
                 message = message or found
             elif found is not None:
                 message = message or json.dumps(found, ensure_ascii=False, default=str)
+        if level.get("code") == TOOL_USE_FAILED:
+            written = level.get("failed_generation")
+            refused = written if isinstance(written, str) else ""
         metadata = level.get("metadata")
         if isinstance(metadata, Mapping) and isinstance(metadata.get("raw"), str):
             message = f"{message}: {metadata['raw']}" if message else metadata["raw"]
         if isinstance(metadata, Mapping) and metadata.get("reasons"):
             codes.append("moderation")  # a gateway that says why its filter refused
-    return Said(" ".join(codes), message)
+    return ProviderWords(" ".join(codes), message, refused)
 
 
-def is_about_the_model(said: Said) -> bool:
+def is_about_the_model(said: ProviderWords) -> bool:
     prose = f"{said.codes} {said.message.lower()}"
     return _any(prose, UNKNOWN_MODEL) or ("model" in prose and _any(prose, ("not exist", "not found", "unknown model")))

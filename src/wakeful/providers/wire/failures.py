@@ -5,16 +5,23 @@ what the transport knew beyond that goes into the diagnostics. Keys are taken ou
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import FailureKind, HttpClientDiagnostics, Stage, TransportDiagnostics
-from wakeful.providers.wire.error_words import Said, is_about_the_model, kind_of_status, kind_of_words, said_by, said_in
+from wakeful.providers.wire.error_words import (
+    ProviderWords,
+    is_about_the_model,
+    kind_of_status,
+    kind_of_words,
+    said_by,
+    said_in,
+)
 from wakeful.providers.wire.limits import limits_of
-from wakeful.providers.wire.redact import public_url, redact
+from wakeful.providers.wire.redaction import public_url, redact
 
 MAX_SAID = 400
 """How much of a provider's own words stands in a message."""
@@ -30,9 +37,17 @@ class Peer(NamedTuple):
     url: str | None = None
     key_variable: str | None = None
     """The variable the key came from, or would come from."""
-    known_models: Sequence[str] = ()
+    known_models: Callable[[], Sequence[str]] = tuple
+    """Names of models that it has, as far as they are known; asked for only when it does not know the one it got."""
     secrets: Sequence[str] = ()
     """Values that must not be repeated."""
+    server: str = ""
+    """The host, where it is another than the provider's own."""
+
+    @property
+    def who(self) -> str:
+        """The provider, and the server that answers in its name."""
+        return f"{self.provider} at {self.server}" if self.server else self.provider
 
     @property
     def host(self) -> str:
@@ -66,6 +81,7 @@ def from_status(
         status=status,
         retry_after=retry_after(headers, now),
         client=HttpClientDiagnostics(status=status),
+        refused_call=said.refused_call,
     )
     if kind in ("rate_limited", "quota_exhausted"):
         failure.limits = limits_of(headers, server_time(headers, now))
@@ -91,7 +107,7 @@ def from_error_object(
     if kind is None:
         kind = kind_of_status(status, said) if status is not None else "unknown"
     words = _words(peer, kind, said, "reported an error")
-    return _failure(peer, words, kind=kind, stage=stage, status=status)
+    return _failure(peer, words, kind=kind, stage=stage, status=status, refused_call=said.refused_call)
 
 
 def from_exception(
@@ -136,7 +152,7 @@ def from_exception(
 
 def interrupted(peer: Peer, what: str) -> ModelFailure:
     """A stream without its terminal event: a lost attempt, however much of it had come."""
-    message = f"{peer.provider}: {what}; nothing of it was used"
+    message = f"{peer.who}: {what}; nothing of it was used"
     client = HttpClientDiagnostics(is_body=True)
     return _failure(peer, message, kind="stream_interrupted", stage="body", client=client)
 
@@ -144,7 +160,7 @@ def interrupted(peer: Peer, what: str) -> ModelFailure:
 def invalid(peer: Peer, what: str, *, stage: Stage = "decode") -> ModelFailure:
     """An answer that is not what the contract says."""
     client = HttpClientDiagnostics(is_decode=True)
-    return _failure(peer, f"{peer.provider}: {what}", kind="invalid_response", stage=stage, client=client)
+    return _failure(peer, f"{peer.who}: {what}", kind="invalid_response", stage=stage, client=client)
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
@@ -173,22 +189,28 @@ def server_time(headers: Mapping[str, str], now: float | None) -> float | None:
 # --- what to tell a person -------------------------------------------------------------------------------------------
 
 
-def _words(peer: Peer, kind: FailureKind, said: Said, how: str) -> str:
+def _words(peer: Peer, kind: FailureKind, said: ProviderWords, how: str) -> str:
     """One line for a person: what happened, in whose words, and what to do."""
     model = (peer.model_ref or "").partition(":")[2]
     told = f": {_short(said.message)}" if said.message else ""
     key = f"the key in {peer.key_variable}" if peer.key_variable else "the key"
     if kind == "auth_error":
-        return f"{peer.provider} refused {key} ({how}){told}"
+        return f"{peer.who} refused {key} ({how}){told}"
     if kind == "quota_exhausted":
-        return f"{peer.provider}: the account behind {key} has no quota left ({how}){told}"
+        return f"{peer.who}: the account behind {key} has no quota left ({how}){told}"
     if kind == "context_length_exceeded":
-        return f"{peer.provider}: the conversation is too long for {model or 'the model'} ({how}){told}"
+        return f"{peer.who}: the conversation is too long for {model or 'the model'} ({how}){told}"
     if kind == "contract_error" and model and is_about_the_model(said):
-        near = get_close_matches(model, [name for name in peer.known_models if name != model], n=3, cutoff=0.5)
+        near = _near(model, [name for name in peer.known_models() if name != model])
         meant = f". Did you mean {' or '.join(near)}?" if near else ""
-        return f"{peer.provider} knows no model {model!r} ({how}){told}{meant}"
-    return f"{peer.provider} {how}{told}"
+        return f"{peer.who} knows no model {model!r} ({how}){told}{meant}"
+    return f"{peer.who} {how}{told}"
+
+
+def _near(model: str, known: Sequence[str]) -> list[str]:
+    """Models that go on where the name stops; else those that look like it."""
+    longer = [name for name in known if name.startswith((f"{model}-", f"{model}."))]
+    return longer[:3] or get_close_matches(model, known, n=3, cutoff=0.5)
 
 
 def _short(text: str) -> str:
@@ -201,7 +223,7 @@ def _redirected(peer: Peer, status: int, headers: Mapping[str, str]) -> ModelFai
     target = public_url(given["location"]) if "location" in given else "nowhere"
     return _failure(
         peer,
-        f"{peer.provider} answered {status}, a redirect to {target}, and a key is not sent after one. "
+        f"{peer.who} answered {status}, a redirect to {target}, and a key is not sent after one. "
         f"Give the address it leads to as base_url",
         kind="contract_error",
         stage="headers",
@@ -286,6 +308,7 @@ def _failure(
     retry_after: float | None = None,
     client: HttpClientDiagnostics | None = None,
     chain: tuple[str, ...] | None = None,
+    refused_call: str | None = None,
 ) -> ModelFailure:
     return ModelFailure(
         redact(message, peer.secrets),
@@ -293,6 +316,7 @@ def _failure(
         stage=stage,
         status=status,
         retry_after=retry_after,
+        refused_call=redact(refused_call, peer.secrets) if refused_call is not None else None,
         diagnostics=TransportDiagnostics(
             stage=stage,
             provider=peer.provider,

@@ -7,7 +7,7 @@ loaded with the first request.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,9 @@ from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import Stage
 from wakeful.providers.wire.failures import Peer, from_exception, from_status, invalid
 from wakeful.providers.wire.loop_client import close_shared_client, shared_client
-from wakeful.providers.wire.redact import secrets_of, secrets_of_url
+from wakeful.providers.wire.redaction import secrets_of, secrets_of_url
 from wakeful.providers.wire.sse import EventTooLarge, SseEvent, SseParser
-from wakeful.providers.wire.waiting import Waits
+from wakeful.providers.wire.waits import Waits
 
 if TYPE_CHECKING:
     import httpx2
@@ -29,8 +29,6 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 MAX_ERROR_BYTES = 64 * 1024
 """How much of a refusal is read: enough for its words."""
 SEND_PIECE = 64 * 1024
-LINGER = 0.02
-"""Seconds that a finished answer gets to close its stream properly, so that the connection can be used again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +42,8 @@ class Timeouts:
     whole: float = 900.0
     background: float = 3600.0
     """For an answer that the provider makes by itself, however many exchanges it takes to hear of it."""
+    linger: float = 0.1
+    """For a stream to end after its last event, so that its connection can be used again."""
 
 
 class HttpResponse:
@@ -88,6 +88,8 @@ class HttpResponse:
                     raise invalid(self.peer, str(error), stage="body") from None
                 if events:
                     yield events
+        if last := parser.end():
+            yield last
 
     async def start_of_body(self, most: int) -> bytes:
         """As much of the body as there is, up to a limit; what cannot be read is left out."""
@@ -108,7 +110,7 @@ class HttpResponse:
         if self._pieces is None or self._ended:
             return
         try:
-            async with asyncio.timeout(LINGER):
+            async with asyncio.timeout(self._timeouts.linger):
                 async for _ in self._pieces:
                     pass
         except Exception:
@@ -162,13 +164,15 @@ class HttpTransport:
         timeouts: Timeouts | None = None,
         client: "httpx2.AsyncClient | None" = None,
         key_variable: str | None = None,
-        known_models: Sequence[str] = (),
+        known_models: Callable[[], Sequence[str]] = tuple,
+        server: str = "",
     ) -> None:
         self._provider = provider
         self._timeouts = timeouts or Timeouts()
         self._client = client
         self._key_variable = key_variable
         self._known_models = known_models
+        self._server = server
 
     def __repr__(self) -> str:
         return f"HttpTransport({self._provider!r})"
@@ -176,7 +180,7 @@ class HttpTransport:
     def peer(self, url: str, headers: Mapping[str, str], model_ref: str | None = None) -> Peer:
         """Who is spoken to, as failures name it: what is secret in its headers and address is known to them."""
         secrets = (*secrets_of(headers), *secrets_of_url(url))
-        return Peer(self._provider, model_ref, url, self._key_variable, self._known_models, secrets)
+        return Peer(self._provider, model_ref, url, self._key_variable, self._known_models, secrets, self._server)
 
     @asynccontextmanager
     async def send(

@@ -8,24 +8,30 @@ meant for an address is never sent to another.
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from ipaddress import ip_address
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
-from urllib.parse import urlsplit
 
+from wakeful.contracts.content import File, Image, Thinking
+from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.errors import InvalidConfig, ModelFailure
-from wakeful.contracts.models import ModelGlimpse, Reply
+from wakeful.contracts.model_settings import ModelSettings
+from wakeful.contracts.models import ModelGlimpse, ProviderLimit, Reply, TextDelta
+from wakeful.contracts.setting_names import VENDORS
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.ports import ModelRequest
-from wakeful.providers.endpoints import Endpoint, Key
-from wakeful.providers.prices import IN_CODE, Listed, Price
-from wakeful.providers.profiles import ModelProfile, known_models, profile_of
+from wakeful.decisions.answer_shapes import Unwrapper
+from wakeful.ports import ModelRequest, RefusedAttachment
+from wakeful.providers import price_list
+from wakeful.providers.endpoints import Endpoint, Key, Wire
+from wakeful.providers.prices import IN_CODE, ListedPrice, Price
+from wakeful.providers.profiles import ModelProfile, profile_of
+from wakeful.providers.wire.answer_forms import as_asked
+from wakeful.providers.wire.attachments import Attachments
 from wakeful.providers.wire.failures import Peer, server_time
 from wakeful.providers.wire.http import HttpTransport, Timeouts
 from wakeful.providers.wire.limits import limits_of
 from wakeful.providers.wire.names import WireNames
-from wakeful.providers.wire.redact import Secret, redact, secrets_of
+from wakeful.providers.wire.redaction import Secret, redact, secrets_of
 from wakeful.providers.wire.sse import SseEvent
-from wakeful.providers.wire.unsupported import no_background
 
 if TYPE_CHECKING:
     import httpx2
@@ -43,6 +49,7 @@ class WireEncoder(Protocol):
     def body(self, request: ModelRequest) -> Sequence[bytes]: ...
     def left_out(self, request: ModelRequest) -> Sequence[str]: ...
     def changes(self, request: ModelRequest) -> Sequence[str]: ...
+    def wraps(self, request: ModelRequest) -> bool: ...
 
 
 class WireDecoder(Protocol):
@@ -62,6 +69,8 @@ class HttpModel(ABC, Generic[EncoderT]):
 
     path: ClassVar[str]
     """Where requests go, below the endpoint's address."""
+    vendor: ClassVar[str]
+    """Whose format it is."""
     request_id_header: ClassVar[str] = "x-request-id"
 
     def __init__(
@@ -79,16 +88,16 @@ class HttpModel(ABC, Generic[EncoderT]):
         self._ref = f"{there.name}:{model}"
         self._endpoint = there
         self._key = Secret(api_key) if isinstance(api_key, str) and api_key else api_key or None
-        self._url = f"{there.base_url}{self.path}"
+        self._url = there.url(self.path)
         self._profile = (
             profile
             if isinstance(profile, ModelProfile)
             else profile_of(model, {**there.profile, **(profile or {})}, where=there.name)
         )
-        self._price = there.prices.get(model) if price is None else Listed(price, IN_CODE)
+        self._price = there.price(model) if price is None else ListedPrice(price, IN_CODE)
         self._timeouts = timeouts
         self._client = client
-        self._encoders: list[tuple[Sequence[ToolDeclaration], EncoderT]] = []
+        self._encoders: list[tuple[Sequence[ToolDeclaration], frozenset[str], EncoderT]] = []
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._ref!r} at {self._endpoint.host})"
@@ -103,30 +112,42 @@ class HttpModel(ABC, Generic[EncoderT]):
         return self._profile
 
     @property
-    def price(self) -> Listed | None:
+    def price(self) -> ListedPrice | None:
         """What its owner says it costs; None leaves it to the seller's list."""
         return self._price
 
     @property
     def leaves_machine(self) -> bool:
         """Its address is another machine's."""
-        host = urlsplit(self._endpoint.base_url).hostname or ""
-        return host != "localhost" and not _is_loopback(host)
+        return not self._endpoint.is_local
 
-    def most_output(self, settings: Mapping[str, Any]) -> int | None:
+    @property
+    def owner(self) -> str:
+        """To whom belongs what was written for this model, and what it thought: a name, or a name and an address."""
+        return self._endpoint.owner
+
+    @property
+    def asked_at(self) -> str:
+        """The server that answers in the provider's name, where that is not the provider's own."""
+        return self._endpoint.asked_at
+
+    @property
+    def vendors(self) -> frozenset[str]:
+        """Under which vendors' names settings are for this model: its provider's own, and that of its format."""
+        return frozenset({self.vendor, self._endpoint.name} & {*VENDORS})
+
+    def most_output(self, settings: ModelSettings) -> int | None:
         """As many tokens as an answer may have; None when nothing limits it."""
-        for name in ("max_tokens", "max_output_tokens", "max_completion_tokens"):
-            if isinstance(asked := settings.get(name), int):
-                return asked
-        return self._profile.max_output
+        return settings.max_tokens or self._profile.max_output
 
     def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
         """Glimpses, when the request streams; then the reply, the same one either way. Raises ModelFailure."""
-        return self._exchange(request, self._encoder(request.tools))
+        encoder = self._encoder(request)
+        return self._shown(self._exchange(request, encoder), request, encoder)
 
-    def refusal(self, settings: Mapping[str, Any]) -> ModelFailure | None:
-        """What this format cannot do at all: said before anything is sent."""
-        return no_background(self._endpoint.name, self._ref, f"the wire format {self._wire}", settings)
+    def untaken(self, part: Image | File) -> RefusedAttachment | None:
+        """Why this model cannot be shown an attachment; None when it can."""
+        return self._attachments().untaken(part)
 
     def redacted(self, text: str) -> str:
         """A text without the key and what else of a request's headers is secret."""
@@ -135,7 +156,7 @@ class HttpModel(ABC, Generic[EncoderT]):
     # --- what a format brings ---------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _new_encoder(self, tools: Sequence[ToolDeclaration]) -> EncoderT: ...
+    def _new_encoder(self, tools: Sequence[ToolDeclaration], attachments: Attachments) -> EncoderT: ...
 
     @abstractmethod
     def _decoder(self, names: WireNames, peer: Peer) -> WireDecoder: ...
@@ -144,16 +165,21 @@ class HttpModel(ABC, Generic[EncoderT]):
     def _whole(self, body: bytes, names: WireNames, peer: Peer) -> Reply:
         """The reply in an answer that came at once."""
 
+    def _refused(self, failure: ModelFailure, names: WireNames) -> Reply | None:
+        """The reply in which the model made the tool call that the provider refused; None for any other failure."""
+        return None
+
     def _asks_for_stream(self, request: ModelRequest) -> bool:
         return request.stream
 
     def _headers(self, request: ModelRequest, encoder: EncoderT, secret: Secret | None) -> dict[str, str]:
-        """The headers of a request: those of the endpoint, and what the format adds for this one."""
-        return self._endpoint.auth_headers(secret)
+        """The headers of a request: those of the endpoint and of the settings, and what the format adds."""
+        return self._headers_of(request.settings, secret)
 
-    def _in_our_terms(self, reply: Reply, request: ModelRequest) -> Reply:
-        """The reply to what was asked for, where something else had to be sent."""
-        return reply
+    def _headers_of(self, settings: ModelSettings, secret: Secret | None) -> dict[str, str]:
+        headers = self._endpoint.auth_headers(secret)
+        headers.update({name.lower(): value for name, value in (settings.extra_headers or {}).items()})
+        return headers
 
     # --- one exchange -----------------------------------------------------------------------------------------------
 
@@ -161,32 +187,38 @@ class HttpModel(ABC, Generic[EncoderT]):
         self, request: ModelRequest, encoder: EncoderT, body: Sequence[bytes] | None = None
     ) -> AsyncGenerator[ModelGlimpse | Reply, None]:
         """One request, sent once: `body`, or what the encoder makes of it."""
-        if (refusal := self.refusal(request.settings)) is not None:
-            raise refusal
         chunks = encoder.body(request) if body is None else body
         key = self._key_now()
         headers = self._headers(request, encoder, key.secret)
         streams = self._asks_for_stream(request)
         headers.setdefault("accept", "text/event-stream" if streams else "application/json")
-        transport = self._transport(key)
-        async with transport.send(self._url, headers, chunks, model_ref=self._ref) as answer:
-            if _is_stream(answer.headers.get("content-type", ""), streams):
-                decoder = self._decoder(encoder.names, answer.peer)
-                shown = request.stream
-                async with aclosing(answer.events()) as batches:
-                    async for batch in batches:
-                        for event in batch:
-                            glimpses = decoder.feed(event)
-                            if shown:
-                                for glimpse in glimpses:
-                                    yield glimpse
-                        if decoder.ended:
-                            break
-                reply = decoder.finish()
-            else:
-                reply = self._whole(await answer.read(), encoder.names, answer.peer)
-            request_id = answer.headers.get(self.request_id_header)
-            limits = limits_of(answer.headers, server_time(answer.headers, None))
+        transport = self._transport(key, request.settings)
+        request_id: str | None = None
+        limits: tuple[ProviderLimit, ...] = ()
+        try:
+            async with transport.send(self._url, headers, chunks, model_ref=self._ref) as answer:
+                if _is_stream(answer.headers.get("content-type", ""), streams):
+                    decoder = self._decoder(encoder.names, answer.peer)
+                    shown = request.stream
+                    async with aclosing(answer.events()) as batches:
+                        async for batch in batches:
+                            for event in batch:
+                                glimpses = decoder.feed(event)
+                                if shown:
+                                    for glimpse in glimpses:
+                                        yield glimpse
+                            if decoder.ended:
+                                break
+                    reply = decoder.finish()
+                else:
+                    reply = self._whole(await answer.read(), encoder.names, answer.peer)
+                request_id = answer.headers.get(self.request_id_header)
+                limits = limits_of(answer.headers, server_time(answer.headers, None))
+        except ModelFailure as failure:
+            refused = self._refused(failure, encoder.names) if failure.refused_call is not None else None
+            if refused is None:
+                raise
+            reply = refused
         if limits:
             reply = reply.model_copy(update={"limits": limits})
         yield self._given(reply, request, encoder, request_id)
@@ -194,40 +226,67 @@ class HttpModel(ABC, Generic[EncoderT]):
     def _given(self, reply: Reply, request: ModelRequest, encoder: EncoderT, request_id: str | None) -> Reply:
         """A reply as it is handed on: with what is worth keeping about its request, and to what was asked for."""
         noted = self._noted(request, encoder, request_id)
-        if noted:
-            reply = reply.model_copy(update={"request_metadata": {**reply.request_metadata, **noted}})
-        return self._in_our_terms(reply, request)
+        changed: dict[str, Any] = {"request_metadata": {**reply.request_metadata, **noted}} if noted else {}
+        if self._endpoint.owner != self._endpoint.name:
+            changed["item"] = _owned(reply.item, self._endpoint.owner)
+        if changed:
+            reply = reply.model_copy(update=changed)
+        schema = request.output_schema
+        return reply if schema is None else as_asked(reply, schema, wrapped=encoder.wraps(request))
 
-    def _transport(self, key: Key) -> HttpTransport:
+    def _shown(
+        self, pieces: AsyncGenerator[ModelGlimpse | Reply, None], request: ModelRequest, encoder: EncoderT
+    ) -> AsyncGenerator[ModelGlimpse | Reply, None]:
+        """The pieces with the words that belong to the answer, where it comes in an object of the wire's."""
+        wrapped = request.stream and request.output_schema is not None and encoder.wraps(request)
+        return _without_wrapping(pieces) if wrapped else pieces
+
+    def _transport(self, key: Key, settings: ModelSettings) -> HttpTransport:
         return HttpTransport(
             self._endpoint.name,
-            timeouts=self._timeouts,
+            timeouts=self._timeouts_of(settings),
             client=self._client,
             key_variable=key.variable,
-            known_models=known_models(self._wire),
+            known_models=self._model_names,
+            server=self._endpoint.asked_at,
         )
 
+    def _model_names(self) -> tuple[str, ...]:
+        """Models that can be asked here, by their whole names: those the owner or the seller has a price for."""
+        return (*self._endpoint.prices, *price_list.model_names(self._endpoint.name))
+
+    def _timeouts_of(self, settings: ModelSettings) -> Timeouts | None:
+        """How long a request may take: as its settings say, or as its model does."""
+        if settings.timeout is None:
+            return self._timeouts
+        most = settings.timeout
+        return replace(self._timeouts or Timeouts(), whole=most, first_byte=most, background=most)
+
     @property
-    def _wire(self) -> str:
+    def _wire(self) -> Wire:
         return self._endpoint.wire or "openai_chat"
 
     def _noted(self, request: ModelRequest, encoder: EncoderT, request_id: str | None) -> dict[str, Any]:
         """What is worth keeping about how the request was made; about its schemas, once in a turn."""
         said = {
             "request_id": request_id,
-            "left_out": list(encoder.left_out(request)),
+            "left_out": [*request.withheld, *encoder.left_out(request)],
             "schema_changes": list(encoder.changes(request))[:MAX_REPORTED] if not request.answered else None,
         }
         return {name: value for name, value in said.items() if value}
 
-    def _encoder(self, tools: Sequence[ToolDeclaration]) -> EncoderT:
+    def _encoder(self, request: ModelRequest) -> EncoderT:
         """The encoder of these tools: a turn's requests all have the same ones, and share what was encoded for them."""
-        for known, encoder in self._encoders:
-            if known is tools or known == tools:
+        tools, accepted = request.tools, request.accepted_gap
+        for known, gap, encoder in self._encoders:
+            if (known is tools or known == tools) and gap == accepted:
                 return encoder
-        encoder = self._new_encoder(tools)
-        self._encoders = [(tools, encoder), *self._encoders[: _ENCODERS_KEPT - 1]]
+        encoder = self._new_encoder(tools, self._attachments(accepted))
+        self._encoders = [(tools, accepted, encoder), *self._encoders[: _ENCODERS_KEPT - 1]]
         return encoder
+
+    def _attachments(self, accepted: frozenset[str] = frozenset()) -> Attachments:
+        return Attachments(self._ref, self._profile, self._wire, accepted)
 
     def _key_now(self) -> Key:
         try:
@@ -241,6 +300,23 @@ class HttpModel(ABC, Generic[EncoderT]):
             raise ModelFailure(words, kind="auth_error", stage="connect") from None
 
 
+async def _without_wrapping(
+    pieces: AsyncGenerator[ModelGlimpse | Reply, None],
+) -> AsyncGenerator[ModelGlimpse | Reply, None]:
+    """Glimpses of a wrapped answer, as the answer will read. What is held back to the end comes before the reply."""
+    words = Unwrapper()
+    async with aclosing(pieces):
+        async for piece in pieces:
+            if isinstance(piece, TextDelta):
+                text = words.feed(piece.text)
+                if text:
+                    yield TextDelta(text=text)
+                continue
+            if isinstance(piece, Reply) and (rest := words.close()):
+                yield TextDelta(text=rest)
+            yield piece
+
+
 def _is_stream(content_type: str, asked: bool) -> bool:
     """What came counts: some servers stream always, some never. Where it does not say, what was asked for does."""
     if "text/event-stream" in content_type:
@@ -248,9 +324,9 @@ def _is_stream(content_type: str, asked: bool) -> bool:
     return asked and "json" not in content_type and "html" not in content_type
 
 
-def _is_loopback(host: str) -> bool:
-    """A name like `127.evil.example` is no address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _owned(item: AssistantItem, owner: str) -> AssistantItem:
+    """A reply whose reasoning goes back to one address: another server may go by the same name."""
+    parts = tuple(
+        part.model_copy(update={"provider": owner}) if isinstance(part, Thinking) else part for part in item.parts
+    )
+    return item.model_copy(update={"parts": parts, "provider": owner})

@@ -8,8 +8,7 @@ changes no name that a conversation already used.
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from wakeful.contracts.declarations import provider_safe_name
-from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.tools import ToolDeclaration, provider_safe_name
 
 MAX_WIRE_NAME = 64
 _SHORT_HASH = 8
@@ -50,6 +49,10 @@ class WireNames:
     def from_wire(self, name: str) -> str:
         """The canonical name. What no tool is called comes back as it is, and is a call to an unknown tool."""
         return self._canonical.get(name) or self._aliases.get(name, name)
+
+    def declared(self) -> tuple[str, ...]:
+        """The names a provider sees of the tools that are declared."""
+        return tuple(self._canonical)
 
     def _free(self, name: str) -> str:
         alias = provider_safe_name(name)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from wakeful.providers.wire.schema_reading import Schema, found_at, meant, takes_null
+from wakeful.providers.wire.schema_reader import Schema, found_at, meant, takes_null
 
 
 def without_added_nulls(schema: Mapping[str, Any], value: Any) -> Any:

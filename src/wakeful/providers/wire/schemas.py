@@ -6,12 +6,13 @@ thing it takes, and every such rewriting is reported: nothing is dropped in sile
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.providers.wire.schema_answers import without_added_nulls
-from wakeful.providers.wire.schema_reading import (
+from wakeful.providers.wire.schema_reader import (
     NAMED,
     ONE,
     SEVERAL,
@@ -22,9 +23,10 @@ from wakeful.providers.wire.schema_reading import (
     nullable,
     refers_to_itself,
     resolve,
+    types_of,
 )
 
-__all__ = ["Dialect", "Emitted", "Mode", "emit", "without_added_nulls"]
+__all__ = ["Dialect", "EmittedSchema", "Mode", "emit", "without_added_nulls"]
 
 Mode: TypeAlias = Literal["relaxed", "strict"]
 Dialect: TypeAlias = Literal["openai", "anthropic"]
@@ -34,14 +36,18 @@ _UNIONS = ("anyOf", "oneOf", "allOf")
 _NOWHERE_STRICT = frozenset(
     {
         "contains",
+        "contentEncoding",
+        "contentMediaType",
         "default",
         "dependentRequired",
         "dependentSchemas",
         "else",
         "if",
         "maxContains",
+        "maxLength",
         "maxProperties",
         "minContains",
+        "minLength",
         "minProperties",
         "not",
         "patternProperties",
@@ -60,14 +66,16 @@ _REFUSED_STRICT: dict[Dialect, frozenset[str]] = {
         "exclusiveMaximum",
         "exclusiveMinimum",
         "maxItems",
-        "maxLength",
         "maximum",
-        "minLength",
         "minimum",
         "multipleOf",
     },
 }
 """Keywords that are moved into the description, where the model can still read them."""
+_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
+_TAKEN_FORMATS: dict[Dialect, frozenset[str]] = {"openai": _FORMATS, "anthropic": _FORMATS | {"uri"}}
+_LOOKS_AROUND = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]")
+"""What no provider's engine has in a pattern: a look ahead or behind, and a reference back."""
 _REFUSED_ROOT = ("enum", "const", "not", "if", "then", "else")
 _MOST_STEPS = 8
 """How often a reference or a conjunction may lead to another one."""
@@ -75,18 +83,20 @@ _SCALARS = ("string", "number", "boolean", "null")
 _SAYS_NOTHING = frozenset({"$comment", "$id", "$schema"})
 
 
-class Emitted(NamedTuple):
+class EmittedSchema(NamedTuple):
     """A schema to send, whether it may be sent as strict, and what had to be changed, each with its place."""
 
     schema: Schema
     changes: tuple[str, ...]
     strict: bool
+    faithful: bool = True
+    """False: held to it, a model could not give every answer that the source takes."""
 
 
-def emit(schema: Mapping[str, Any], mode: Mode = "relaxed", dialect: Dialect = "openai") -> Emitted:
+def emit(schema: Mapping[str, Any], mode: Mode = "relaxed", dialect: Dialect = "openai") -> EmittedSchema:
     """The schema of an object (a tool's arguments, an answer) for a provider. The source is not touched."""
     emission = _Emission(schema, mode, dialect)
-    return Emitted(emission.root(), tuple(emission.changes), mode == "strict")
+    return EmittedSchema(emission.root(), tuple(emission.changes), mode == "strict", emission.faithful)
 
 
 class _Emission:
@@ -96,6 +106,7 @@ class _Emission:
         self.strict = mode == "strict"
         self.dialect = dialect
         self.changes: list[str] = []
+        self.faithful = True
         self.source: Schema = self.sound(dict(source), "#")
 
     def root(self) -> Schema:
@@ -117,6 +128,8 @@ class _Emission:
                 f"a schema of type {kind!r} cannot be sent to a provider",
                 "Tools take an object, and answers are one: put the value into a property.",
             )
+        if source.pop("nullable", False) is True:
+            self.note("#", "nullable was left out: arguments and answers are an object")
         for word in _REFUSED_ROOT:
             if word in source:
                 self.into_description(source, word, "#")
@@ -229,6 +242,7 @@ class _Emission:
             schema["items"] = several[0] if len(several) == 1 else {"anyOf": list(several)}
             self.note(path, "items was added from prefixItems")
         else:
+            self.faithful = not self.strict
             schema["items"] = {"type": "string"} if self.strict else {}
             self.note(path, "items was added: " + ("strict lists need a type" if self.strict else "anything"))
 
@@ -246,14 +260,43 @@ class _Emission:
         if schema.get("default", ...) is None:
             del schema["default"]
             self.note(path, "the default null was left out; what is optional is nullable")
+        if schema.pop("discriminator", None) is not None:
+            self.note(path, "discriminator was left out; the constants of its branches say the same")
+        self.faithful = self.faithful and "patternProperties" not in schema
         for word in sorted(_REFUSED_STRICT[self.dialect] & schema.keys()):
             self.into_description(schema, word, path)
+        if schema.get("format", "date") not in _TAKEN_FORMATS[self.dialect]:
+            self.into_description(schema, "format", path)
+        if _LOOKS_AROUND.search(str(schema.get("pattern", ""))):
+            self.into_description(schema, "pattern", path)
+        if "type" not in schema and ("enum" in schema or "const" in schema):
+            schema["type"] = types_of(schema["enum"] if "enum" in schema else [schema["const"]])
+            self.note(path, "type was added from the values")
+        if self.dialect == "openai" and not self.are_distinct(schema.get("anyOf", ())):
+            self.note(path, "branches that begin with the same property cannot be told apart in strict")
+            self.faithful = False
         if self.dialect == "anthropic" and schema.get("minItems", 0) not in (0, 1):
             self.into_description(schema, "minItems", path)
         if not any(word in schema for word in ("type", "$ref", "anyOf", "enum", "const", "properties")):
             self.note(path, "anything became any scalar: strict values have a type")
+            self.faithful = False
             schema["type"] = list(_SCALARS)
         return schema
+
+    def are_distinct(self, branches: Any) -> bool:
+        """Objects of a union have to begin with different properties, or with different values of the same one."""
+        begun: dict[str, set[str]] = {}
+        for branch in branches:
+            first = next(iter(self.resolved(branch).get("properties", {}).items()), None)
+            if first is None:
+                continue
+            name, inner = first[0], self.resolved(first[1])
+            values = inner["enum"] if "enum" in inner else [inner["const"]] if "const" in inner else None
+            taken = {json.dumps(value, default=str) for value in values} if values is not None else None
+            if name in begun and (taken is None or not begun[name] or begun[name] & taken):
+                return False
+            begun[name] = begun.get(name, set()) | (taken or set())
+        return True
 
     def into_description(self, schema: Schema, word: str, path: str) -> None:
         """What the schema may not say, its description says: the model reads it, and the runtime checks it."""
@@ -323,6 +366,8 @@ class _Emission:
         if not properties and not self.strict and path != "#":
             out.setdefault("additionalProperties", True)  # a map, or any object: closed it would hold nothing
             return
+        if not properties and source.get("additionalProperties", "properties" not in source) is not False:
+            self.faithful = False  # a map: closed, it holds nothing
         self.close(out, path)
         if not self.strict:
             return

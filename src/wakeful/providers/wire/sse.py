@@ -1,7 +1,8 @@
 """Server-sent events from bytes, as they come: a chunk may end anywhere, also within a line end or a character.
 
 Everything stays bytes but the event's name, because the data is JSON and its parser takes bytes. An event that was not
-closed by an empty line does not exist: half an event is never handed on.
+closed by an empty line does not exist: half an event is never handed on. The one exception is the mark `[DONE]` at the
+end of a body: no longer event begins with it, so that it is whole without an empty line.
 """
 
 import re
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 BOM = b"\xef\xbb\xbf"
+DONE = b"[DONE]"
 _MOST_NAMES = 64
 _names: dict[bytes, str] = {}
 """Names of events as they come, and as texts: there are few, and they are the same in every stream."""
@@ -74,6 +76,14 @@ class SseParser:
             if event is not None:
                 events.append(event)
         return events
+
+    def end(self) -> list[SseEvent]:
+        """The body has ended: the mark `[DONE]`, when that is what came last and its empty line did not come."""
+        rest = b"".join(self._pieces)
+        self._pieces.clear()
+        self._held = 0
+        event = self._event(rest.rstrip(b"\n"))
+        return [SseEvent("message", DONE)] if event is not None and event.data.strip() == DONE else []
 
     def _event(self, block: bytes) -> SseEvent | None:
         """One block of lines. Most have a `data` line and perhaps an `event` line before it; those go the short way."""

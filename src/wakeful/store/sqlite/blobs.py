@@ -8,13 +8,15 @@ import asyncio
 import hashlib
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import StoreDamaged
 from wakeful.store.sqlite.connection import Statements, translated
+from wakeful.store.sqlite.file_rights import create_file, make_folder
 from wakeful.store.sqlite.helper import sync_folder
-from wakeful.store.sqlite.writer import Writer
+from wakeful.store.sqlite.task_runs import Reading
 
 IN_ROW = 1_048_576
 
@@ -22,11 +24,18 @@ IN_ROW = 1_048_576
 class Blobs:
     """Blobs of one database."""
 
-    def __init__(self, sql: Statements, database: Path, writer: Writer) -> None:
+    def __init__(
+        self,
+        sql: Statements,
+        database: Path,
+        read: Reading,
+        submit: "Callable[[Callable[[], None]], asyncio.Future[None]]",
+    ) -> None:
         self._sql = sql
         self._database = database
         self._folder = database.with_name(f"{database.name}.blobs")
-        self._writer = writer
+        self._read = read
+        self._submit = submit
 
     async def put(self, data: bytes, media_type: str) -> BlobRef:
         if len(data) > IN_ROW:
@@ -36,13 +45,13 @@ class Blobs:
                 raise translated(error, self._database) from error
         else:
             name = hashlib.sha256(data).hexdigest()
-            if self._row(name) is None:
-                await self._writer.submit(lambda: self._put_row(name, data))
+            if await self._read(lambda: self._row(name)) is None:
+                await self._submit(lambda: self._put_row(name, data))
         return BlobRef(digest=f"sha256:{name}", size=len(data), media_type=media_type)
 
     async def get(self, digest: str) -> bytes:
         name = digest.removeprefix("sha256:")
-        data = self._row(name)
+        data = await self._read(lambda: self._row(name))
         if data is None:
             path = self._file(name)
             try:
@@ -51,6 +60,8 @@ class Blobs:
                 raise StoreDamaged(
                     f"there is no blob {digest} in {self._database}", "Restore the database and its blobs together."
                 ) from None
+            except OSError as error:
+                raise translated(error, self._database) from error
         if hashlib.sha256(data).hexdigest() != name:
             raise StoreDamaged(
                 f"blob {digest} in {self._database} does not match its name", "Restore it from a backup."
@@ -73,10 +84,11 @@ class Blobs:
         if path.exists():
             return name
         missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-        path.parent.mkdir(parents=True, exist_ok=True)
+        for folder in reversed(missing):
+            make_folder(folder)
         partial = path.with_name(f"{name}.{secrets.token_hex(4)}.partial")
         try:
-            with partial.open("wb") as file:
+            with os.fdopen(create_file(partial), "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

@@ -1,21 +1,37 @@
-"""Claims: the agent's lease and the turn's epoch, in the database; the newest expiry, in memory.
+"""Claims: the thread's lease and the turn's epoch, in the database; the newest expiry, in memory.
 
 As long as a lease has not run out nobody may take it, so that asking for it before an effect costs nothing; it is
 renewed when half of it is used.
 """
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from wakeful.contracts.errors import TurnNotFound
-from wakeful.ports import Claim
-from wakeful.store.leases import Elapsed, Lease, busy_elsewhere, busy_here, fenced, is_held, take
+from wakeful.ports import Claim, TurnRow
+from wakeful.store.leases import (
+    Elapsed,
+    Lease,
+    busy_elsewhere,
+    busy_here,
+    busy_waiting,
+    fenced,
+    is_held,
+    is_kept,
+    owner_of,
+    take,
+    taken_from,
+)
 from wakeful.store.sqlite.connection import Statements
-from wakeful.store.sqlite.owners import Owners
+from wakeful.store.sqlite.owners import Living
+
+Thread: TypeAlias = tuple[str, str]
+"""Agent and thread."""
 
 
 @dataclass(slots=True)
 class _Mine:
-    """An agent's lease in our hands."""
+    """A thread's lease in our hands."""
 
     agent: int
     epoch: int
@@ -27,12 +43,13 @@ class _Mine:
 class Claims:
     """What this store owns. Everything that writes runs inside the writer's transaction."""
 
-    def __init__(self, sql: Statements, owners: Owners, ttl: float, clock: Elapsed) -> None:
+    def __init__(self, sql: Statements, owners: Living, ttl: float, clock: Elapsed) -> None:
         self._sql = sql
         self._owners = owners
         self._ttl = ttl
         self._clock = clock
-        self._mine: dict[str, _Mine] = {}
+        self._mine: dict[Thread, _Mine] = {}
+        self._reserved = 0
 
     def __bool__(self) -> bool:
         return bool(self._mine)
@@ -42,91 +59,147 @@ class Claims:
         """A single turn is running: nobody else could share its transactions."""
         return len(self._mine) == 1 and len(next(iter(self._mine.values())).turns) == 1
 
-    def claim(self, turn_id: str) -> Claim:
+    def reserve(self, turn: TurnRow) -> str:
+        """Keep a new turn for its caller. A thread that was free for long gets the time of a lease."""
+        self._reserved += 1
+        reservation = f"{self._owners.me}/{self._reserved}"
+        self._sql.do("UPDATE turns SET caller = ? WHERE turn_id = ?", (reservation, turn.turn_id))
+        now = self._clock()
+        self._sql.do(
+            "INSERT INTO leases SELECT agent, thread_id, NULL, 0, ? FROM turns WHERE turn_id = ?"
+            " ON CONFLICT DO UPDATE SET expires = excluded.expires WHERE owner IS NULL AND expires <= ?",
+            (now + self._ttl, turn.turn_id, now),
+        )
+        return reservation
+
+    def give_up(self, turn_id: str, reservation: str) -> None:
+        self._sql.do("UPDATE turns SET caller = NULL WHERE turn_id = ? AND caller = ?", (turn_id, reservation))
+
+    def claim(self, turn_id: str, reservation: str | None = None) -> Claim:
         found = self._sql.one(
-            "SELECT a.id, a.agent_id, a.owner, a.epoch, a.expires, t.epoch, t.id FROM turns t"
+            "SELECT a.id, a.agent_id, a.seq, t.thread_id, t.epoch, t.id, t.caller FROM turns t"
             " JOIN agents a ON a.id = t.agent WHERE t.turn_id = ?",
             (turn_id,),
         )
         if found is None:
             raise TurnNotFound(f"there is no turn {turn_id} in this store", "List the turns that are there.")
-        agent, agent_id, owner, epoch, expires, turn_epoch, turn = found
-        me, old = self._owners.me, Lease(owner, epoch, expires)
-        mine = self._mine.get(agent_id)
-        if mine is not None and owner == me and mine.epoch == epoch and turn_id in mine.turns:
+        agent, agent_id, head, thread_id, turn_epoch, turn, caller = found
+        me, old, thread = self._owners.me, self._lease(agent, thread_id), (agent_id, thread_id)
+        mine = self._mine.get(thread)
+        if mine is not None and old.owner == me and mine.epoch == old.epoch and turn_id in mine.turns:
             raise busy_here(turn_id)
-        lease = take(old, me, self._clock(), self._ttl, self._owners.alive)
+        now, alive = self._clock(), self._owners.alive
+        lease = take(old, me, now, self._ttl, alive)
         if lease is None:
-            raise busy_elsewhere(agent_id, self._owners.holder(owner))
-        self._sql.do(
-            "UPDATE agents SET owner = ?, epoch = ?, expires = ? WHERE id = ?", (me, lease.epoch, lease.expires, agent)
-        )
-        self._sql.do("UPDATE turns SET epoch = epoch + 1 WHERE id = ?", (turn,))
+            raise busy_elsewhere(agent_id, thread_id, self._owners.holder(old.owner or ""))
+        if is_kept(old, caller, reservation, now, alive):
+            asker = owner_of(caller)
+            raise busy_waiting(turn_id, self._owners.holder(asker), here=asker == me)
+        before = taken_from(old, me, alive)
+        if before == "late":
+            values = (agent, thread_id, old.owner, head)
+            self._sql.do("INSERT OR REPLACE INTO late_owners VALUES (?, ?, ?, ?)", values)
+        self._sql.do("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)", (agent, thread_id, *lease))
+        self._sql.do("UPDATE turns SET epoch = epoch + 1, caller = NULL WHERE id = ?", (turn,))
         turn_epoch += 1
         # Noted before the commit, so that another claim in the same transaction sees it; `released` undoes it.
         if mine is None or mine.epoch != lease.epoch:
-            mine = self._mine[agent_id] = _Mine(agent, lease.epoch, lease.expires, {})
+            mine = self._mine[thread] = _Mine(agent, lease.epoch, lease.expires, {})
         mine.expires = lease.expires
         mine.turns[turn_id] = turn_epoch
-        return Claim(agent_id, turn_id, me, lease.epoch, turn_epoch, seen=0, fresh=turn_epoch == 1)
+        return Claim(
+            agent_id,
+            thread_id,
+            turn_id,
+            me,
+            lease.epoch,
+            turn_epoch,
+            seen=0,
+            fresh=turn_epoch == 1,
+            taken_from=before,
+            late_upto=self._late_upto(agent, thread_id),
+        )
 
-    def is_held(self, agent_id: str) -> bool:
-        found = self._sql.one("SELECT owner, epoch, expires FROM agents WHERE agent_id = ?", (agent_id,))
-        return found is not None and is_held(Lease(*found), self._clock(), self._owners.alive)
+    def _lease(self, agent: int, thread_id: str) -> Lease:
+        sql = "SELECT owner, epoch, expires FROM leases WHERE agent = ? AND thread_id = ?"
+        found = self._sql.one(sql, (agent, thread_id))
+        return Lease(None, 0, 0.0) if found is None else Lease(*found)
+
+    def _late_upto(self, agent: int, thread_id: str) -> int:
+        """The newest event at which somebody who lives was replaced; those who died meanwhile are forgotten."""
+        upto = 0
+        sql = "SELECT owner, seq FROM late_owners WHERE agent = ? AND thread_id = ?"
+        for owner, seq in self._sql.all(sql, (agent, thread_id)):
+            if self._owners.alive(owner):
+                upto = max(upto, seq)
+            else:
+                gone = (agent, thread_id, owner)
+                self._sql.do("DELETE FROM late_owners WHERE agent = ? AND thread_id = ? AND owner = ?", gone)
+        return upto
+
+    def is_held(self, agent_id: str, thread_id: str) -> bool:
+        agent = self._sql.one("SELECT id FROM agents WHERE agent_id = ?", (agent_id,))
+        return agent is not None and is_held(self._lease(agent[0], thread_id), self._clock(), self._owners.alive)
 
     def released(self, claim: Claim) -> bool:
         """Take the claim out of our hands. True when the lease can go too."""
-        mine = self._mine.get(claim.agent_id)
-        if mine is None or mine.epoch != claim.agent_epoch or mine.turns.get(claim.turn_id) != claim.turn_epoch:
+        mine = self._held(claim)
+        if mine is None:
             return False
         del mine.turns[claim.turn_id]
         if mine.turns:
             return False
-        del self._mine[claim.agent_id]
+        del self._mine[claim.agent_id, claim.thread_id]
         return True
 
     def let_go(self, claim: Claim) -> None:
-        if claim.agent_id in self._mine:
+        if (claim.agent_id, claim.thread_id) in self._mine:
             return  # claimed again in the meantime
         self._sql.do(
-            "UPDATE agents SET owner = NULL WHERE agent_id = ? AND owner = ? AND epoch = ?",
-            (claim.agent_id, claim.owner, claim.agent_epoch),
+            "UPDATE leases SET owner = NULL, expires = ? WHERE agent = (SELECT id FROM agents WHERE agent_id = ?)"
+            " AND thread_id = ? AND owner = ? AND epoch = ?",
+            (self._clock() + self._ttl, claim.agent_id, claim.thread_id, claim.owner, claim.lease_epoch),
         )
 
     def check(self, claim: Claim) -> None:
         """Raises Fenced for a claim that was released or that we know to be lost."""
-        mine = self._mine.get(claim.agent_id)
-        if mine is None or mine.epoch != claim.agent_epoch or mine.turns.get(claim.turn_id) != claim.turn_epoch:
+        if self._held(claim) is None:
             raise fenced(claim)
+
+    def _held(self, claim: Claim) -> _Mine | None:
+        mine = self._mine.get((claim.agent_id, claim.thread_id))
+        if mine is None or mine.epoch != claim.lease_epoch or mine.turns.get(claim.turn_id) != claim.turn_epoch:
+            return None
+        return mine
 
     def is_fresh(self, claim: Claim) -> bool:
         """Less than half of the lease is used: nobody can have taken it."""
-        return self._mine[claim.agent_id].expires - self._clock() > self._ttl / 2
+        return self._mine[claim.agent_id, claim.thread_id].expires - self._clock() > self._ttl / 2
 
     def renew(self, claim: Claim) -> None:
-        if not self._renew(claim.agent_id):
+        if not self._renew((claim.agent_id, claim.thread_id)):
             raise fenced(claim)
 
     def renew_all(self) -> None:
-        for agent_id in list(self._mine):
-            self._renew(agent_id)
+        for thread in list(self._mine):
+            self._renew(thread)
 
     def is_due(self) -> bool:
         """Some lease is more than half used."""
         soon = self._clock() + self._ttl / 2
         return any(mine.expires < soon for mine in self._mine.values())
 
-    def _renew(self, agent_id: str) -> bool:
-        mine = self._mine.get(agent_id)
+    def _renew(self, thread: Thread) -> bool:
+        mine = self._mine.get(thread)
         if mine is None:
             return False
         expires = self._clock() + self._ttl
         found = self._sql.one(
-            "UPDATE agents SET expires = ? WHERE id = ? AND owner = ? AND epoch = ? RETURNING 1",
-            (expires, mine.agent, self._owners.me, mine.epoch),
+            "UPDATE leases SET expires = ? WHERE agent = ? AND thread_id = ? AND owner = ? AND epoch = ? RETURNING 1",
+            (expires, mine.agent, thread[1], self._owners.me, mine.epoch),
         )
         if found is None:
-            del self._mine[agent_id]  # replaced: every claim of it is stale
+            del self._mine[thread]  # replaced: every claim of it is stale
             return False
         mine.expires = expires
         return True

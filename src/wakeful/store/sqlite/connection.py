@@ -1,14 +1,74 @@
 """Connections with our settings, statements whose rows are plain tuples, and SQLite's errors in our words."""
 
 import errno
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from wakeful.contracts.errors import StoreDamaged, StoreFull, StoreLocked, StoreProblem
+from wakeful.contracts.errors import (
+    InvalidValue,
+    StoreDamaged,
+    StoreFull,
+    StoreLocked,
+    StoreProblem,
+    StoreReadOnly,
+)
+from wakeful.store.sqlite.migrations import migrate, shipped, version_of
 from wakeful.store.sqlite.new_file import prepare
+
+
+def connect_for_reading(path: Path, scratch: Callable[[], Path]) -> Callable[[], apsw.Connection]:
+    """What opens a connection to it. `scratch` makes the private folder, when one is needed: on a system that is
+    read-only altogether there is none. Raises what SQLite or the operating system say."""
+    try:
+        return _usable(partial(_connect, path, "mode=ro"), path)
+    except (apsw.CantOpenError, apsw.ReadOnlyError, _TooOld):
+        pass
+    wal = path.with_name(f"{path.name}-wal")
+    if not wal.exists() or wal.stat().st_size == 0:
+        try:
+            return _usable(partial(_connect, path, "immutable=1"), path)
+        except _TooOld:
+            pass
+    copy = scratch() / path.name
+    for name in (path, wal):
+        if name.exists():
+            shutil.copyfile(name, copy.with_name(name.name))
+    connection = connect(copy)
+    try:
+        migrate(connection, copy, shipped())
+    finally:
+        connection.close()
+    return partial(connect, copy)
+
+
+class _TooOld(Exception):
+    """An older version, which has to be changed before it can be read."""
+
+
+def _usable(again: Callable[[], apsw.Connection], path: Path) -> Callable[[], apsw.Connection]:
+    connection = again()
+    try:
+        newest = shipped()[-1].version
+        if version_of(connection, path, newest) < newest:
+            raise _TooOld
+    finally:
+        connection.close()
+    return again
+
+
+def _connect(path: Path, how: str) -> apsw.Connection:
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(f"{path.as_uri()}?{how}", flags=flags)
+    connection.set_busy_timeout(BUSY_MS)
+    connection.execute("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON")
+    return connection
+
 
 BUSY_MS = 2
 """How long SQLite itself waits for a lock, blocking the caller; longer waits are the writer's, and do not block."""
@@ -29,6 +89,22 @@ def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
         connection.close()
         raise
     return connection
+
+
+@contextmanager
+def looked_at(connection: apsw.Connection) -> Iterator[None]:
+    """When this raises, the connection is closed and the files stay as they were found.
+
+    The last connection to close copies what it can read of the write-ahead log and deletes the rest, which may be all
+    that is left to recover a damaged one from.
+    """
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
 
 class Statements:
@@ -57,6 +133,10 @@ class Statements:
         return self._connection.last_insert_rowid()
 
 
+class NotAsWritten(Exception):
+    """A row that cannot be read as what was written there: the page it is on is damaged."""
+
+
 def translated(error: Exception, path: Path, agent_id: str = "") -> StoreProblem:
     """What an error of SQLite or the operating system means for whoever uses the store."""
     name = f"agent {agent_id} in {path}" if agent_id else str(path)
@@ -67,7 +147,7 @@ def translated(error: Exception, path: Path, agent_id: str = "") -> StoreProblem
         )
     if isinstance(error, apsw.NotADBError):
         return StoreDamaged(f"{path} is not a database", "Name another file, or restore this one from a backup.")
-    if isinstance(error, apsw.CorruptError):
+    if isinstance(error, apsw.CorruptError | UnicodeDecodeError | NotAsWritten):
         return StoreDamaged(
             f"{name} cannot be read: {error}",
             "Restore the file from a backup; other agents in it may still be readable.",
@@ -75,9 +155,17 @@ def translated(error: Exception, path: Path, agent_id: str = "") -> StoreProblem
         )
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return locked(path)
-    if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError | PermissionError):
-        return StoreProblem(f"{path} cannot be opened for writing: {error}", "Check the folder and its permissions.")
+    no_right = isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError | PermissionError)
+    if no_right or (isinstance(error, OSError) and error.errno == errno.EROFS):
+        return StoreReadOnly(f"{path} cannot be opened for writing: {error}", "Check the folder and its permissions.")
     return StoreProblem(f"{path} could not be used: {error}", "Check the disk, then try again.")
+
+
+def not_text(error: UnicodeEncodeError) -> InvalidValue:
+    """For a name or an id from outside that no database can hold."""
+    return InvalidValue(
+        "invalid_text", "", f"{error.object!a} holds half of a surrogate pair", "Use plain Unicode text."
+    )
 
 
 def locked(path: Path) -> StoreLocked:
@@ -87,4 +175,6 @@ def locked(path: Path) -> StoreLocked:
     )
 
 
+UNREADABLE = (apsw.Error, OSError, UnicodeDecodeError)
+"""What SQLite, the operating system and damaged rows raise."""
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

@@ -1,26 +1,43 @@
 """The helper thread: makes commits safe against a power cut, and keeps the write-ahead log short.
 
-A barrier is one `fdatasync` of the log file, shared by all who wait for it. A checkpoint first copies pages while
-appends go on, then starts the log anew while they queue: a passive checkpoint alone never does that under load.
+A barrier is one `fdatasync` of the log file, shared by all who wait for it; then what it made safe is noted in the
+anchor. It also sees whether the files are still those that have the store's name: what goes to a deleted file is lost,
+however well it is synced. A checkpoint first copies pages while appends go on, then starts the log anew while they
+queue: a passive checkpoint alone never does that under load.
 """
 
 import asyncio
 import fcntl
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import apsw
 
 from wakeful.contracts.errors import StoreProblem
+from wakeful.store.sqlite.anchor import Anchor
 from wakeful.store.sqlite.connection import connect
 
 Sync: TypeAlias = Callable[[int], None]
-_Job: TypeAlias = "asyncio.Future[None] | Literal['checkpoint', 'stop']"
+_LOST_HINT = (
+    "Put the files back, or restore the store from a backup, then run again. A program that opens the database with "
+    "another SQLite library in the same process (Python's sqlite3) also has this effect: give it a copy."
+)
+_WAL_HEADER, _FRAME_HEADER = 32, 24
+"""Bytes in front of all frames, and in front of each page."""
+
+
+class _Barrier(NamedTuple):
+    done: "asyncio.Future[None]"
+    marks: Mapping[int, tuple[int, bytes]]
+    """What was committed since the barrier before: agents' numbers, with sequence and hash."""
+
+
+_Job: TypeAlias = "_Barrier | Literal['checkpoint', 'stop']"
 
 
 def sync_data(descriptor: int) -> None:
@@ -45,34 +62,48 @@ class Helper:
     every checkpoint, however it went."""
 
     def __init__(
-        self, path: Path, *, pause: Callable[[], None], resume: Callable[[], None], sync: Sync, vfs: str | None
+        self,
+        path: Path,
+        anchor: Anchor,
+        *,
+        pause: Callable[[], None],
+        resume: Callable[[], None],
+        sync: Sync,
+        vfs: str | None,
     ) -> None:
         self._path = path
+        self._anchor = anchor
         self._pause = pause
         self._resume = resume
         self._sync = sync
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
-        self._broken: OSError | None = None
+        self._broken: tuple[str, str] | None = None
+        """What is wrong with the files, and what to do: from then on nothing is made safe any more."""
+        self._is_clean_end = False
         self._over: asyncio.Future[None] | None = None
         """Done when the thread is: waiting for it needs no other thread."""
         self._connection = connect(path, vfs)
         self._connection.pragma("user_version")  # the first read opens the write-ahead log
         self._log = os.open(f"{path}-wal", os.O_RDWR)
+        self._page = int(self._connection.pragma("page_size"))
+        self._files = {name: _found(name) for name in (str(path), f"{path}-wal")}
         self._thread = threading.Thread(target=self._run, name="wakeful-store", daemon=True)
         self._thread.start()
 
-    def barrier(self) -> "asyncio.Future[None]":
-        """Done when everything committed before this call is on disk."""
+    def barrier(self, marks: Mapping[int, tuple[int, bytes]]) -> "asyncio.Future[None]":
+        """Done when everything committed before this call is on disk, and the anchor says so of `marks`."""
         future: asyncio.Future[None] = self._loop.create_future()
-        self._jobs.put(future)
+        self._jobs.put(_Barrier(future, marks))
         return future
 
     def checkpoint(self) -> None:
         """Soon, and without waiting for it."""
         self._jobs.put("checkpoint")
 
-    async def close(self) -> None:
+    async def close(self, *, is_clean_end: bool) -> None:
+        """`is_clean_end`: nobody else uses the store."""
+        self._is_clean_end = is_clean_end
         self._over = self._loop.create_future()
         self._jobs.put("stop")
         await self._over
@@ -83,14 +114,20 @@ class Helper:
             jobs = [self._jobs.get()]
             while not self._jobs.empty():
                 jobs.append(self._jobs.get())
-            waiting = [job for job in jobs if isinstance(job, asyncio.Future)]
-            if waiting:
-                self._on_loop(partial(_settle, waiting, self._make_safe()))
+            barriers = [job for job in jobs if isinstance(job, _Barrier)]
+            if barriers:
+                problem = self._make_safe()
+                if problem is None:
+                    self._note(barriers)
+                self._on_loop(partial(_settle, [barrier.done for barrier in barriers], problem))
             if "stop" in jobs:
                 break
             if "checkpoint" in jobs:
                 self._checkpoint()
         os.close(self._log)
+        self._anchor.close(clean=self._is_clean_end and self._broken is None)
+        if self._broken is not None:  # nothing of a log that has holes, or belongs to another file, is copied
+            self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         try:
             self._connection.close()  # the last connection: SQLite copies the rest and removes the log
         except apsw.Error:
@@ -102,14 +139,45 @@ class Helper:
         try:
             if self._broken is None:
                 self._sync(self._log)
-                return None
+                self._broken = self._changed_place()
         except OSError as error:
             # The kernel may have dropped the pages it could not write: a later success would mean nothing.
-            self._broken = error
-        return StoreProblem(
-            f"{self._path} could not be made safe against a power cut: {self._broken}",
-            "Check the disk, then open the store again; what was acknowledged before is safe.",
-        )
+            self._broken = (
+                f"{self._path} could not be made safe against a power cut: {error}",
+                "Check the disk, then open the store again; what was acknowledged before is safe.",
+            )
+        return None if self._broken is None else StoreProblem(*self._broken)
+
+    def _changed_place(self) -> tuple[str, str] | None:
+        """What became of the files' names, if they do not lead to the files any more."""
+        for name, before in self._files.items():
+            now = _found(name)
+            if now is None:
+                became = "deleted"
+            elif before is None or now.place != before.place:
+                became = "replaced"
+            elif now.size < before.size or (name.endswith("-wal") and self._has_hole(before.size, now.size)):
+                became = "cut off"
+            else:
+                self._files[name] = now
+                continue
+            return f"{name} was {became} while it was in use: what this process writes goes to no store", _LOST_HINT
+        return None
+
+    def _has_hole(self, before: int, now: int) -> bool:
+        """Is a frame missing between the log's last end and this one? After a cut, writing goes on at the old end."""
+        step = _FRAME_HEADER + self._page
+        last = _WAL_HEADER + max(0, (before - _WAL_HEADER) // step - 1) * step
+        return any(not any(os.pread(self._log, _FRAME_HEADER, at)) for at in range(last, now - step + 1, step))
+
+    def _note(self, barriers: "list[_Barrier]") -> None:
+        marks: dict[int, tuple[int, bytes]] = {}
+        for barrier in barriers:
+            for agent, mark in barrier.marks.items():
+                marks.pop(agent, None)  # the newest commit is noted last
+                marks[agent] = mark
+        if marks:
+            self._anchor.write(marks)
 
     def _checkpoint(self) -> None:
         paused = threading.Event()
@@ -119,6 +187,8 @@ class Helper:
             paused.set()
 
         try:
+            if self._broken is not None:
+                return
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             self._on_loop(pause)
             if paused.wait(1.0):
@@ -133,6 +203,22 @@ class Helper:
             self._loop.call_soon_threadsafe(call)
         except RuntimeError:
             pass  # the loop is closed: nobody waits any more
+
+
+class _Found(NamedTuple):
+    """Which file has a name. Neither the database nor its log ever becomes shorter while it is in use."""
+
+    place: tuple[int, int]
+    size: int
+
+
+def _found(path: str) -> _Found | None:
+    # By name, and never opened: closing any handle of the database would drop SQLite's locks on it.
+    try:
+        found = Path(path).stat()
+    except FileNotFoundError:
+        return None
+    return _Found((found.st_dev, found.st_ino), found.st_size)
 
 
 def _settle(waiting: "list[asyncio.Future[None]]", error: Exception | None) -> None:

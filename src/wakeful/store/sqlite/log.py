@@ -1,12 +1,11 @@
-"""The log: appending, reading and checking the events of an agent.
+"""The log: appending to the streams of a database, and what its rows are made from.
 
-Everything that writes runs inside the writer's transaction and checks before its first write. A read takes a piece at
-a time and keeps no cursor open in between.
+Everything that writes runs inside the writer's transaction and checks before its first write.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 from pydantic_core import from_json
@@ -16,29 +15,24 @@ from wakeful.contracts.errors import RestRefused, StoreDamaged
 from wakeful.contracts.spending import WindowKey
 from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, TurnRow
 from wakeful.store import chain
-from wakeful.store.encoding import OUTSIDER, OWNER, SALT, Head, Stored, decode, read_head
+from wakeful.store.encoding import OUTSIDER, OWNER, Stored
 from wakeful.store.leases import Lease, check, fenced
-from wakeful.store.rows import Book, Changes, changes, message_of, not_ours
+from wakeful.store.rows import Changes, changes, message_of, not_ours
 from wakeful.store.spending import Hold, HoldKey, Move
 from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.spending import Windows
+from wakeful.store.sqlite.streams import SHIFT, Place, Span, Streams
 from wakeful.store.sqlite.views import Views
+from wakeful.views.cost import CALL_FACTS
 
-SHIFT = 40
-CHUNK = 500
-# Two look-ups by number take 1.5 us; one join of the same two rows takes 5.5.
-_AGENT = "SELECT owner, epoch, seq, hash FROM agents WHERE id = ?"
+# Look-ups by number take 0.7 us each; a join of the same rows takes several times that.
+_AGENT = "SELECT seq, hash FROM agents WHERE id = ?"
+_LEASE = "SELECT owner, epoch FROM leases WHERE agent = ? AND thread_id = ?"
 _TURN = "SELECT epoch, heard FROM turns WHERE id = ?"
-Row = tuple[int, bytes, bytes, bytes]
-"""Sequence, header, body, hash."""
-
-
-class Place(NamedTuple):
-    """An agent's number in this database and the head of its stream."""
-
-    agent: int
-    seq: int
-    hash: bytes
+_CALL_KINDS = frozenset(event.kind for event in CALL_FACTS)
+KEPT = 400
+"""Of a turn with more facts about requests to models none are kept in memory: they are read once more at its end."""
+_APPEND = "INSERT INTO appends (id, turn, header, body, hash) VALUES (?, ?, ?, ?, ?)"
 
 
 class Log:
@@ -46,11 +40,15 @@ class Log:
 
     def __init__(self, sql: Statements, path: Path, views: Views) -> None:
         self._sql = sql
-        self._path = path
         self._views = views
         self._windows = Windows(sql)
-        self._turns: dict[str, tuple[int, int]] = {}
-        """Turn id to the numbers of its agent and of itself: both are for life."""
+        self.streams = Streams(sql, path)
+        self._turns: dict[str, tuple[int, int, int]] = {}
+        """Turn id to the numbers of its agent and of itself, and its first event: all are for life."""
+        self.written: dict[int, tuple[int, bytes]] = {}
+        """What the transaction under way has appended: each agent's number, with its newest sequence and hash."""
+        self._asked: dict[str, list[Recorded] | None] = {}
+        """What was said of requests to models in turns that began here; None: too much to keep, the log knows it."""
         self._unheld: dict[str, int] = {}
         """Turns that hold nothing in a spend window, and the epoch of the claim under which that was seen: only their
         owner changes it, and most never do."""
@@ -64,7 +62,7 @@ class Log:
             there = self._views.turn(message.turn_id or "")
             if there is not None and there.agent_id != agent_id:
                 raise not_ours(there)
-        place = self.place(agent_id)
+        place = self.streams.place(agent_id)
         known = _Known(self, agent_id, None if place is None else place.agent)
         made = changes(facts, OUTSIDER, 0 if place is None else place.seq, known)
         if place is None:
@@ -76,115 +74,55 @@ class Log:
         self, claim: Claim, facts: Sequence[Fact], stored: Sequence[Stored], rest: bool
     ) -> tuple[list[Recorded], int]:
         """The outsiders' facts that are new to the owner, and the sequence up to which it has seen all of them."""
-        agent, turn = self._turns.get(claim.turn_id) or self._numbers(claim)
-        owned, begun = self._sql.one(_AGENT, (agent,)), self._sql.one(_TURN, (turn,))
-        if owned is None or begun is None:
+        agent, turn, first = self._turns.get(claim.turn_id) or self._numbers(claim)
+        head, begun = self._sql.one(_AGENT, (agent,)), self._sql.one(_TURN, (turn,))
+        owned = self._sql.one(_LEASE, (agent, claim.thread_id))
+        if head is None or begun is None or owned is None:
             raise fenced(claim)
-        owner, epoch, seq, digest = owned
+        seq, digest = head  # read in the transaction: other owners append to this stream, too
         turn_epoch, heard = begun
+        owner, epoch = owned
         check(claim, Lease(owner, epoch, 0.0), turn_epoch)
         others: list[Recorded] = []
         if heard > claim.seen:
             if rest:
                 raise RestRefused(f"turn {claim.turn_id} has not seen event {heard}", "Fold what arrived, then decide.")
-            others = self._others(agent, claim, heard)
+            others = self._others(Span(agent, claim.agent_id, heard, claim.turn_id, first), claim.seen)
         if facts:
+            if claim.fresh:
+                self._asked.setdefault(claim.turn_id, [])
             made = changes(facts, OWNER, seq, _Known(self, claim.agent_id, agent, claim.turn_id, turn_epoch))
             self._write(Place(agent, seq, digest), stored, made)
+            if made.asked and (kept := self._asked.get(claim.turn_id)) is not None:
+                kept += made.asked.get(claim.turn_id, ())
+                if len(kept) > KEPT:
+                    self._asked[claim.turn_id] = None
         return others, seq + len(facts)
-
-    def place(self, agent_id: str) -> Place | None:
-        sql = "SELECT id, seq, hash FROM agents WHERE agent_id = ?"
-        found = self._sql.one(sql, (agent_id,))
-        return None if found is None else Place(*found)
-
-    def agents(self) -> list[tuple[int, str]]:
-        return [(number, agent_id) for number, agent_id in self._sql.all("SELECT id, agent_id FROM agents ORDER BY id")]
-
-    def hash_at(self, agent: int, agent_id: str, seq: int) -> bytes:
-        """What the event after `seq` is chained to."""
-        if seq == 0:
-            return chain.origin(agent_id)
-        found = self._sql.one("SELECT hash FROM events WHERE id = ?", (agent << SHIFT | seq,))
-        if found is None:
-            raise self._damaged(agent_id, seq, "is missing")
-        return bytes(found[0])
-
-    def chunk(self, agent: int, agent_id: str, after: int, previous: bytes, upto: int) -> tuple[list[Row], bytes]:
-        """The next rows, checked against the chain, and the hash of the last of them."""
-        base = agent << SHIFT
-        rows = self._sql.all(
-            "SELECT id, header, body, hash FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT ?",
-            (base | after, base | upto, CHUNK),
-        )
-        checked: list[Row] = []
-        for at, (number, header, body, digest) in enumerate(rows, after + 1):
-            if number != base | at:
-                raise self._damaged(agent_id, at, "is missing")
-            if chain.link(previous, header, body) != digest:
-                raise self._damaged(agent_id, at, "is not what was written")
-            previous = digest
-            checked.append((at, header, body, digest))
-        if not rows and after < upto:
-            raise self._damaged(agent_id, after + 1, "is missing")
-        return checked, previous
 
     def events_of(self, agent_id: str, turn_id: str) -> list[Recorded]:
         """A turn's events, all at once."""
-        place, row = self.place(agent_id), self._views.turn(turn_id)
-        found: list[Recorded] = []
-        if place is None or row is None:
-            return found
-        after = row.first_seq - 1
-        previous = self.hash_at(place.agent, agent_id, after)
-        while after < place.seq:
-            rows, previous = self.chunk(place.agent, agent_id, after, previous, place.seq)
-            for seq, header, body, _ in rows:
-                head = read_head(header)
-                if head.turn_id == turn_id:
-                    found.append(self.recorded(agent_id, seq, head, body))
-            after = rows[-1][0]
-        return found
+        row = self._views.turn(turn_id)
+        span = None if row is None else self.streams.of_turn(agent_id, row)
+        if span is None:
+            return []
+        return [self.streams.recorded(agent_id, entry) for entry in self.streams.entries(span)]
 
-    def recorded(self, agent_id: str, seq: int, head: Head, body: bytes) -> Recorded:
-        try:
-            return Recorded(agent_id, seq, decode(head, body))
-        except ValueError as error:
-            raise self._damaged(agent_id, seq, f"does not fit its kind, {head.kind}: {error}") from error
-
-    def damage(self, agent: int, agent_id: str) -> Damage | None:
+    def damage(self, agent_id: str) -> Damage | None:
         """The first place where the agent's stream is not what was written."""
         try:
-            place = self.place(agent_id)
+            place = self.streams.place(agent_id)
             assert place is not None
-            seq, previous = 0, chain.origin(agent_id)
-            while seq < place.seq:
-                rows, previous = self.chunk(agent, agent_id, seq, previous, place.seq)
-                seq = rows[-1][0]
-            if previous != place.hash:
-                return Damage(agent_id, seq, "the head of the stream does not match its last event")
-            beyond = "SELECT 1 FROM events WHERE id > ? AND id < ? LIMIT 1"
-            if self._sql.one(beyond, (agent << SHIFT | seq, agent + 1 << SHIFT)) is not None:
-                return Damage(agent_id, seq + 1, "there are events after the head of the stream")
+            for _ in self.streams.entries(Span(place.agent, agent_id, place.seq)):
+                pass
+            if place.seq and self.streams.hash_at_end(place.agent, place.seq) != place.hash:
+                return Damage(agent_id, place.seq, "the head of the stream does not match its last event")
+            if self.streams.is_past(place.agent, place.seq):
+                return Damage(agent_id, place.seq + 1, "there are events after the head of the stream")
         except StoreDamaged as found:
             return Damage(agent_id, found.sequence, found.message)
         except apsw.CorruptError as error:
             return Damage(agent_id, 0, f"its rows cannot be read: {error}")
         return None
-
-    def book(self, agent: int, agent_id: str, windows: dict[WindowKey, Move]) -> Book:
-        """The agent's rows as its log has them; what it spent is added to the windows."""
-        book = Book(agent_id, windows)
-        place = self.place(agent_id)
-        assert place is not None
-        seq, previous = 0, chain.origin(agent_id)
-        while seq < place.seq:
-            rows, previous = self.chunk(agent, agent_id, seq, previous, place.seq)
-            for seq, header, body, _ in rows:
-                head = read_head(header)
-                fact = self.recorded(agent_id, seq, head, body).fact
-                book.record([fact], changes([fact], head.writer, seq - 1, book))
-        return book
 
     def name_of(self, agent: int | None) -> str:
         found = self._sql.one("SELECT name FROM agents WHERE id = ?", (agent,))
@@ -222,50 +160,62 @@ class Log:
         sql = "SELECT 1 FROM turns WHERE turn_id = ? AND agent = ?"
         return self._sql.one(sql, (turn_id, agent)) is not None
 
-    def safe_args(self, agent: int, turn: TurnRow, call_id: str) -> dict[str, Any] | None:
-        """Newest first: an outcome on the way means that the call had been settled before."""
-        base = agent << SHIFT
-        before = agent + 1 << SHIFT
-        while True:
-            rows = self._sql.all(
-                "SELECT id, header, body FROM events WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?",
-                (base | turn.first_seq, before, CHUNK),
-            )
-            for before, header, body in rows:  # noqa: B007  (the last one is where the next chunk begins)
-                head = read_head(header)
-                if head.call_id != call_id or head.turn_id != turn.turn_id:
-                    continue
-                if head.kind == "tool.started":
-                    args: dict[str, Any] = from_json(body[SALT:]).get("safe_args") or {}
-                    return args
-                if head.kind in ("tool.result", "tool.failed"):
-                    return None
-            if not rows:
-                return None
+    def safe_args(self, turn: TurnRow, call_id: str) -> dict[str, Any] | None:
+        """None when the call has its outcome, or never began."""
+        span = self.streams.of_turn(turn.agent_id, turn)
+        args: dict[str, Any] | None = None
+        for entry in self.streams.entries(span) if span is not None else ():
+            if entry.head.call_id != call_id:
+                continue
+            if entry.head.kind == "tool.started":
+                args = from_json(entry.payload).get("safe_args") or {}
+            elif entry.head.kind in ("tool.result", "tool.failed"):
+                args = None
+        return args
 
-    def _numbers(self, claim: Claim) -> tuple[int, int]:
-        row = self._sql.one("SELECT agent, id FROM turns WHERE turn_id = ?", (claim.turn_id,))
+    def _numbers(self, claim: Claim) -> tuple[int, int, int]:
+        row = self._sql.one("SELECT agent, id, first_seq FROM turns WHERE turn_id = ?", (claim.turn_id,))
         if row is None:
             raise fenced(claim)
-        found = self._turns[claim.turn_id] = (row[0], row[1])
+        found = self._turns[claim.turn_id] = (row[0], row[1], row[2])
         return found
+
+    def _first(self, turn_id: str, made: Changes) -> int:
+        """The first event of a turn that there is, or that these changes open."""
+        if (opened := made.turns.get(turn_id)) is not None:
+            return opened.first_seq
+        if (known := self._turns.get(turn_id)) is not None:
+            return known[2]
+        ((first,),) = self._sql.all("SELECT first_seq FROM turns WHERE turn_id = ?", (turn_id,))
+        return int(first)
+
+    def call_facts(self, agent_id: str, turn_id: str) -> list[Recorded]:
+        """What is stored of an open turn's requests to models."""
+        if (kept := self._asked.get(turn_id)) is not None:
+            return kept
+        row = self._views.turn(turn_id)
+        span = None if row is None else self.streams.of_turn(agent_id, row)
+        entries = self.streams.entries(span) if span is not None else ()
+        return [self.streams.recorded(agent_id, entry) for entry in entries if entry.head.kind in _CALL_KINDS]
+
+    def rolled_back(self) -> None:
+        """The transaction under way did not happen."""
+        self.written.clear()
+        self._asked = dict.fromkeys(self._asked)
 
     def forget(self, turn_id: str) -> None:
         """A turn that nobody here owns needs no place in memory."""
+        self._asked.pop(turn_id, None)
         self._turns.pop(turn_id, None)
         self._unheld.pop(turn_id, None)
 
-    def _others(self, agent: int, claim: Claim, heard: int) -> list[Recorded]:
-        base = agent << SHIFT
-        rows = self._sql.all(
-            "SELECT id, header, body FROM events WHERE id > ? AND id <= ? ORDER BY id",
-            (base | claim.seen, base | heard),
-        )
-        others = []
-        for number, header, body in rows:
-            head = read_head(header)
-            if head.writer == OUTSIDER and head.turn_id == claim.turn_id:
-                others.append(self.recorded(claim.agent_id, number - base, head, body))
+    def _others(self, span: Span, seen: int) -> list[Recorded]:
+        others: list[Recorded] = []
+        while seen < span.upto:
+            entries, seen = self.streams.piece(span, seen)
+            others += [
+                self.streams.recorded(span.agent_id, entry) for entry in entries if entry.head.writer == OUTSIDER
+            ]
         return others
 
     def _make_agent(self, agent_id: str) -> Place:
@@ -275,14 +225,15 @@ class Log:
 
     def _write(self, place: Place, stored: Sequence[Stored], made: Changes) -> None:
         agent, seq, digest = place
-        number = agent << SHIFT | seq
-        rows = []
-        for header, body in stored:
-            number += 1
-            digest = chain.link(digest, header, body)
-            rows.append((number, header, body, digest))
-        self._sql.many("INSERT INTO events (id, header, body, hash) VALUES (?, ?, ?, ?)", rows)
-        self._views.write(agent, seq + len(rows), digest, made)
+        base = agent << SHIFT
+        for row in stored:
+            digest = row.link(digest)
+            turn = 0 if row.turn_id is None else base | self._first(row.turn_id, made)
+            self._sql.do(_APPEND, (base | seq + 1, turn, row.header, row.body, digest))
+            seq += len(row.payloads)
+        self._views.write(agent, seq, digest, made)
+        self.written.pop(agent, None)  # last in order, as it is the newest
+        self.written[agent] = (seq, digest)
         for turn_id, _ in made.spending.holds:
             self._unheld.pop(turn_id, None)
         self._windows.write(agent, made.spending)
@@ -291,14 +242,6 @@ class Log:
         row = self._views.turn(fact.turn_id or "")
         assert row is not None
         return row
-
-    def _damaged(self, agent_id: str, seq: int, what: str) -> StoreDamaged:
-        return StoreDamaged(
-            f"event {seq} of agent {agent_id} in {self._path} {what}",
-            "Other agents are not affected. Restore the database from a backup to get this one back.",
-            agent_id=agent_id,
-            sequence=seq,
-        )
 
 
 class _Known:
@@ -326,7 +269,10 @@ class _Known:
 
     def safe_args(self, turn_id: str, call_id: str) -> dict[str, Any] | None:
         row = self.turn(turn_id)
-        return None if row is None or self._agent is None else self._log.safe_args(self._agent, row, call_id)
+        return None if row is None else self._log.safe_args(row, call_id)
+
+    def call_facts(self, turn_id: str) -> list[Recorded]:
+        return self._log.call_facts(self.agent_id, turn_id)
 
     def action(self, action_id: str) -> ActionRow | None:
         return self._log.action(action_id)

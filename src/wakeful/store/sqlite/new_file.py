@@ -13,6 +13,7 @@ from pathlib import Path
 
 import apsw
 
+from wakeful.store.sqlite.file_rights import create_file
 from wakeful.store.sqlite.migrations import migrate, shipped
 
 PAGE_BYTES = 2048
@@ -27,7 +28,7 @@ def put_new(path: Path) -> None:
         return
     unnamed = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
     try:
-        descriptor = os.open(unnamed, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        descriptor = create_file(unnamed)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(_empty())
@@ -38,7 +39,10 @@ def put_new(path: Path) -> None:
         finally:
             unnamed.unlink()
     except OSError:
-        pass  # no room, no right, no links here: SQLite finds out what, and says so in words we know
+        # No room, no right, no links here: SQLite finds out what, and says so in words we know. An empty file is an
+        # empty database to it, with rights that it keeps.
+        with contextlib.suppress(OSError):
+            os.close(create_file(path))
 
 
 def prepare(connection: apsw.Connection) -> None:

@@ -1,12 +1,19 @@
 """The rows: turns, unknown outcomes, usage. Written from `rows.Changes`, read as they are, rebuilt from the log."""
 
 import json
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
+from pydantic_core import from_json
+
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
-from wakeful.ports import ActionRow, RuleRow, TurnRow, UnknownRow
-from wakeful.store.rows import Book, Changes, summary
+from wakeful.ports import ActionRow, RuleRow, TaintRow, TurnRow, UnknownRow
+from wakeful.store.rows import Book, Changes, summary, workspaces_around
 from wakeful.store.sqlite.connection import Statements
+from wakeful.store.sqlite.streams import SHIFT
+from wakeful.views.cost import CallGroup, PriceListUsed, TurnCost
 
 _TOKENS = tuple(TokenUsage.model_fields)
 _TURN = """
@@ -14,6 +21,11 @@ _TURN = """
            t.turn_index, t.key, t.fingerprint, t.prompt_preview, t.waiting_for, t.created_at, t.ended_at
     FROM turns t JOIN agents a ON a.id = t.agent
 """
+_COSTS = f"""
+    {_TURN.replace("FROM turns", ", c.first_at, c.last_at, c.costs FROM turns")}
+    LEFT JOIN turn_costs c ON c.turn = t.agent << {SHIFT} | t.first_seq
+"""
+_PUT_COST = "INSERT OR REPLACE INTO turn_costs VALUES (?, ?, ?, ?)"
 _NEWEST_FIRST = "ORDER BY t.created_at DESC, t.agent DESC, t.first_seq DESC"
 _PUT_TURN = """
     INSERT INTO turns (turn_id, agent, agent_name, thread_id, state, first_seq, last_seq, window_from, turn_index, key,
@@ -40,6 +52,12 @@ _RULE = """
     FROM rules r JOIN agents a ON a.id = r.agent
 """
 _PUT_RULE = "INSERT OR REPLACE INTO rules VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_TAINTED = """
+    SELECT f.workspace, f.path, f.since, f.digest, f.cause, a.agent_id, f.turn_id, f.at
+    FROM tainted_files f JOIN agents a ON a.id = f.agent
+"""
+_PUT_TAINTED = "INSERT OR REPLACE INTO tainted_files VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_DROP_TAINTED = "DELETE FROM tainted_files WHERE workspace = ? AND path = ? AND since = ? AND agent = ?"
 _MOVE_HEAD = "UPDATE agents SET seq = ?, hash = ? WHERE id = ?"
 _ADD_ROUNDS = "UPDATE agents SET seq = ?, hash = ?, rounds = rounds + ? WHERE id = ?"
 _ADD_USAGE = (
@@ -69,15 +87,32 @@ class Views:
         found = self._sql.all(f"{_TURN} {which} {_NEWEST_FIRST} LIMIT ?", (-1 if limit is None else limit,))
         return [_turn_row(row) for row in found]
 
-    def running(self, agent_id: str) -> list[TurnRow]:
-        # The plus keeps the index of open turns in use: an agent has few of those, and any number that ended.
-        one = "+t.agent = (SELECT id FROM agents WHERE agent_id = ?)"
-        sql = f"{_TURN} WHERE t.ended_at IS NULL AND t.state = 'running' AND {one} {_NEWEST_FIRST}"
-        return [_turn_row(row) for row in self._sql.all(sql, (agent_id,))]
+    def turn_costs(self, since: int | None) -> list[tuple[TurnRow, TurnCost | None]]:
+        begun, given = ("", ()) if since is None else ("WHERE t.ended_at >= ? OR t.ended_at IS NULL", (since,))
+        found = self._sql.all(f"{_COSTS} {begun} ORDER BY t.created_at, t.agent, t.first_seq", given)
+        return [(_turn_row(row[:15]), _cost(row[15:])) for row in found]
 
-    def turns_of_thread(self, agent_id: str, thread_id: str) -> list[TurnRow]:
-        sql = f"{_TURN} WHERE a.agent_id = ? AND t.thread_id = ? ORDER BY t.first_seq"
-        return [_turn_row(row) for row in self._sql.all(sql, (agent_id, thread_id))]
+    def agent_names(self) -> list[str]:
+        """One step from name to name along the index: as many as there are agents, not turns."""
+        names: list[str] = []
+        sql = "SELECT agent_name FROM turns WHERE agent_name > ? ORDER BY agent_name LIMIT 1"
+        found = self._sql.one("SELECT min(agent_name) FROM turns")
+        while found is not None and found[0] is not None:
+            names.append(found[0])
+            found = self._sql.one(sql, found)
+        return names
+
+    def turns_of_thread(
+        self, agent_id: str, thread_id: str, *, open_only: bool = False, last: int | None = None, after: int = 0
+    ) -> list[TurnRow]:
+        """Oldest first; with `after`, those that may have a later event."""
+        one = "t.agent = (SELECT id FROM agents WHERE agent_id = ?)"
+        which = f"{one} AND t.thread_id = ?" + (" AND t.ended_at IS NULL" if open_only else "")
+        later = "AND (t.last_seq > ? OR t.ended_at IS NULL)" if after else ""
+        sql = f"{_TURN} WHERE {which} {later} ORDER BY t.first_seq DESC LIMIT ?"
+        given = (agent_id, thread_id, *((after,) if after else ()), -1 if last is None else last)
+        found = self._sql.all(sql, given)
+        return [_turn_row(row) for row in reversed(found)]
 
     def unknown(self) -> list[UnknownRow]:
         return [UnknownRow._make((*row[:6], json.loads(row[6]), *row[7:])) for row in self._sql.all(_GET_UNKNOWN)]
@@ -99,6 +134,23 @@ class Views:
     def rules(self, agent_name: str | None) -> list[RuleRow]:
         of, given = ("r.agent_name = ?", (agent_name,)) if agent_name is not None else ("TRUE", ())
         return [_rule_row(row) for row in self._sql.all(f"{_RULE} WHERE {of} ORDER BY r.added_at, r.rule_id", given)]
+
+    def tainted(self, place: str, digest: str, below: bool, limit: int | None) -> list[TaintRow]:
+        which, values = list[str](), list[str | int]()
+        for workspace, paths in workspaces_around(place):
+            which.append(f"(f.workspace = ? AND f.path IN ({', '.join('?' * len(paths))}))")
+            values += [workspace, *paths]
+            if digest:
+                which.append("(f.workspace = ? AND f.digest <> '' AND f.digest = ?)")
+                values += [workspace, digest]
+            if below:  # the character after "/" is "0": everything that begins with the folder
+                which.append("(f.workspace = ? AND f.path >= ? AND f.path < ?)")
+                values += [workspace, f"{paths[0]}/", f"{paths[0]}0"] if paths[0] else [workspace, "", "\U0010ffff"]
+        if below:
+            which.append("(f.workspace >= ? AND f.workspace < ?)")
+            values += [f"{place.rstrip('/')}/", f"{place.rstrip('/')}0"]
+        sql = f"{_TAINTED} WHERE {' OR '.join(which)} ORDER BY f.at, a.agent_id, f.path, f.since LIMIT ?"
+        return [TaintRow._make(row) for row in self._sql.all(sql, (*values, -1 if limit is None else limit))]
 
     def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         found = self._sql.one(_GET_USAGE, (agent_id,))
@@ -122,38 +174,54 @@ class Views:
         for turn_id, last in made.last_seq.items():
             if turn_id not in made.turns:
                 execute("UPDATE turns SET last_seq = ?, heard = ? WHERE turn_id = ?", (last, last, turn_id))
-        for key, opened in made.unknown.items():
+        for call, opened in made.unknown.items():
             if opened is None:
-                execute("DELETE FROM unknown WHERE turn_id = ? AND call_id = ?", key)
+                execute("DELETE FROM unknown WHERE turn_id = ? AND call_id = ?", call)
             else:
                 execute(_PUT_UNKNOWN, _unknown_values(agent, *opened))
         for action in made.actions.values():
             execute(_PUT_ACTION, (*action[:2], agent, *action[3:]))
         for rule in made.rules.values():
             execute(_PUT_RULE, _rule_values(agent, rule))
+        for key, tainted in made.tainted.items():
+            if tainted is None:
+                execute(_DROP_TAINTED, (*key, agent))
+            else:
+                execute(_PUT_TAINTED, _taint_values(agent, tainted))
+        for turn_id, cost in made.costs.items():
+            execute(_PUT_COST, _cost_values(agent, made.turns[turn_id].first_seq, cost))
         if made.last_turn is not None:
             execute("UPDATE agents SET last_turn = ? WHERE id = ?", (_json(made.last_turn), agent))
         if made.agent_name is not None:
             execute("UPDATE agents SET name = ? WHERE id = ?", (made.agent_name, agent))
 
-    def rewrite(self, agent: int, book: Book) -> None:
-        """Replace an agent's rows by those of the book. Turns keep their numbers and epochs: those are no views."""
+    def rewrite(self, books: Mapping[int, Book]) -> None:
+        """Replace all rows by those of the books. Turns keep their numbers and epochs: those are no views."""
         execute = self._sql.do
-        rows = self._sql.all("SELECT turn_id, id, epoch FROM turns WHERE agent = ?", (agent,))
-        kept: dict[str, tuple[int | None, int]] = {turn_id: (number, epoch) for turn_id, number, epoch in rows}
-        execute("DELETE FROM turns WHERE agent = ?", (agent,))
-        for view in ("unknown", "actions", "rules"):
-            execute(f"DELETE FROM {view} WHERE agent = ?", (agent,))
+        numbers = self._sql.all("SELECT turn_id, id, epoch FROM turns")
+        kept: dict[str, tuple[int | None, int]] = {turn_id: (number, epoch) for turn_id, number, epoch in numbers}
+        for view in ("turns", "turn_costs", "unknown", "actions", "rules", "tainted_files"):
+            execute(f"DELETE FROM {view}")
         # Rows that had gone missing come last: they get new numbers, which must not be one that is given back.
-        for row in sorted(book.turns.values(), key=lambda row: row.turn_id not in kept):
+        turns = [(agent, book, row) for agent, book in books.items() for row in book.turns.values()]
+        for agent, book, row in sorted(turns, key=lambda turn: turn[2].turn_id not in kept):
             number, epoch = kept.get(row.turn_id, (None, 0))
             execute(_PUT_TURN, _turn_values(agent, row, book.heard.get(row.turn_id, 0), number, epoch))
+        for agent, book in books.items():
+            self._rewrite(agent, book)
+
+    def _rewrite(self, agent: int, book: Book) -> None:
+        execute = self._sql.do
+        for turn_id, cost in book.costs.items():
+            execute(_PUT_COST, _cost_values(agent, book.turns[turn_id].first_seq, cost))
         for seq, unknown in book.unknown.values():
             execute(_PUT_UNKNOWN, _unknown_values(agent, seq, unknown))
         for action in book.actions.values():
             execute(_PUT_ACTION, (*action[:2], agent, *action[3:]))
         for rule in book.rules.values():
             execute(_PUT_RULE, _rule_values(agent, rule))
+        for tainted in book.tainted.values():
+            execute(_PUT_TAINTED, _taint_values(agent, tainted))
         last = None if book.last_turn is None else _json(book.last_turn)
         execute(_SET_USAGE, (book.agent_name, last, book.rounds, *_token_values(book.total), agent))
 
@@ -166,12 +234,50 @@ def _turn_row(row: tuple[Any, ...]) -> TurnRow:
     return TurnRow._make((*row[:12], tuple(json.loads(row[12])), *row[13:]))
 
 
+def _cost_values(agent: int, first_seq: int, cost: TurnCost) -> tuple[Any, ...]:
+    groups = [
+        (
+            group.model_ref,
+            group.depth,
+            None if group.price_list is None else (group.price_list.name, group.price_list.date),
+            *(group.calls, group.unpriced, group.unreported),
+            _token_values(group.used),
+            str(group.cost),
+        )
+        for group in cost.groups
+    ]
+    return (agent << SHIFT | first_seq, cost.first_at, cost.last_at, json.dumps(groups, separators=(",", ":")))
+
+
+def _cost(row: tuple[Any, ...]) -> TurnCost | None:
+    first_at, last_at, groups = row
+    return None if groups is None else TurnCost(first_at, last_at, tuple(_group(*each) for each in from_json(groups)))
+
+
+def _group(
+    model_ref: str, depth: int, listed: tuple[str, str | None] | None, calls: int, unpriced: int, unreported: int,
+    tokens: Sequence[int], cost: str,
+) -> CallGroup:  # fmt: skip
+    prices = None if listed is None else _price_list(*listed)
+    used = TokenUsage(**dict(zip(_TOKENS, tokens, strict=True)))
+    return CallGroup(model_ref, depth, prices, calls, unpriced, unreported, used, Decimal(cost))
+
+
+@lru_cache(maxsize=64)
+def _price_list(name: str, date: str | None) -> PriceListUsed:
+    return PriceListUsed(name=name, date=date)
+
+
 def _rule_row(row: tuple[Any, ...]) -> RuleRow:
     return RuleRow._make((*row[:3], json.loads(row[3]), *row[4:]))
 
 
 def _rule_values(agent: int, row: RuleRow) -> tuple[Any, ...]:
     return (row.rule_id, agent, row.agent_name, json.dumps(row.rule), *row[4:])
+
+
+def _taint_values(agent: int, row: TaintRow) -> tuple[Any, ...]:
+    return (agent, row.workspace, row.path, row.since, row.digest, row.cause, row.turn_id, row.at)
 
 
 def _turn_values(agent: int, row: TurnRow, heard: int, number: int | None = None, epoch: int = 0) -> tuple[Any, ...]:
@@ -198,8 +304,8 @@ def _turn_values(agent: int, row: TurnRow, heard: int, number: int | None = None
 
 
 def _unknown_values(agent: int, seq: int, row: UnknownRow) -> tuple[Any, ...]:
-    args = json.dumps(row.safe_args)
-    return (row.turn_id, row.call_id, agent, seq, row.thread_id, row.step, row.tool_name, args, row.reason, row.since)
+    args = json.dumps(row.arguments)
+    return (row.turn_id, row.call_id, agent, seq, row.thread_id, row.step, row.tool, args, row.reason, row.since)
 
 
 def _token_values(tokens: TokenUsage) -> tuple[int, ...]:

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import apsw
 
 from wakeful.contracts.errors import StoreProblem, WakefulError
-from wakeful.store.sqlite.connection import locked, translated
+from wakeful.store.sqlite.connection import UNREADABLE, locked, not_text, translated
+from wakeful.store.watches import Wake
 
 GROUP = 64
 """At most so many pieces a transaction: the longest stall of the loop follows from it."""
@@ -26,12 +27,13 @@ T = TypeVar("T")
 
 
 class _Work:
-    __slots__ = ("agent_id", "error", "future", "result", "run")
+    __slots__ = ("agent_id", "error", "future", "result", "run", "wake")
 
-    def __init__(self, run: Callable[[], Any], future: "asyncio.Future[Any]", agent_id: str) -> None:
+    def __init__(self, run: Callable[[], Any], future: "asyncio.Future[Any]", agent_id: str, wake: Wake | None) -> None:
         self.run = run
         self.future = future
         self.agent_id = agent_id
+        self.wake = wake
         self.result: Any = None
         self.error: Exception | None = None
 
@@ -43,32 +45,34 @@ class Writer:
         self,
         connection: apsw.Connection,
         path: Path,
-        committed: Callable[[Sequence[str]], None],
+        committed: Callable[[Sequence[Wake]], None],
+        rolled_back: Callable[[], None],
         patience: float = PATIENCE,
     ) -> None:
         self.commits = 0
         self._cursor = connection.cursor()
         self._path = path
         self._committed = committed
+        self._rolled_back = rolled_back
         self._patience = patience
         self._loop = asyncio.get_running_loop()
         self._queue: deque[_Work] = deque()
         self._scheduled = False
         self._paused = False
-        self._closed = False
+        self.unusable: Callable[[], StoreProblem] | None = None
         self._in_a_row = 0
         self._tries = 0
         self._waiting_since = 0.0
 
-    def submit(self, run: Callable[[], T], agent_id: str = "") -> "asyncio.Future[T]":
-        """Run this inside the next transaction; done when that is committed. `agent_id`: whose followers to wake."""
+    def submit(self, run: Callable[[], T], agent_id: str = "", wake: Wake | None = None) -> "asyncio.Future[T]":
+        """Run this inside the next transaction; done when that is committed. `wake`: whom to wake then."""
         self._check_open()
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.append(_Work(run, future, agent_id))
+        self._queue.append(_Work(run, future, agent_id, wake))
         self._schedule()
         return future
 
-    def alone(self, run: Callable[[], T], agent_id: str = "") -> T | None:
+    def alone(self, run: Callable[[], T], agent_id: str = "", wake: Wake | None = None) -> T | None:
         """Run this in a transaction of its own, now: for a piece that nobody could share it with. No future, no tick.
 
         None when it has to be submitted like any other: work is queued, the log is being started anew, the database
@@ -89,15 +93,17 @@ class Writer:
                 raise
         except apsw.BusyError:
             return None
-        except (apsw.Error, OSError) as error:
+        except UNREADABLE as error:
             raise translated(error, self._path, agent_id) from error
+        except UnicodeEncodeError as error:
+            raise not_text(error) from None
         self.commits += 1
-        self._committed((agent_id,) if agent_id else ())
+        self._committed((wake,) if wake is not None else ())
         return result
 
     def _check_open(self) -> None:
-        if self._closed:
-            raise StoreProblem(f"the store {self._path} was closed", "Open it again.")
+        if self.unusable is not None:
+            raise self.unusable()
 
     def pause(self) -> None:
         """Let work queue up; there is no transaction open when this returns."""
@@ -109,7 +115,7 @@ class Writer:
 
     async def close(self) -> None:
         """Write what is queued, then take no more."""
-        self._closed = True
+        self.unusable = lambda: StoreProblem(f"the store {self._path} was closed", "Open it again.")
         while self._queue:
             await asyncio.wait([self._queue[-1].future])
             await asyncio.sleep(0)
@@ -184,10 +190,11 @@ class Writer:
         self.commits += 1
         for work in group:
             _settle(work, work.error)
-        self._committed([work.agent_id for work in group if work.agent_id and work.error is None])
+        self._committed([work.wake for work in group if work.wake is not None and work.error is None])
         return True
 
     def _roll_back(self) -> None:
+        self._rolled_back()
         try:
             self._cursor.execute("ROLLBACK")
         except apsw.Error:
@@ -195,8 +202,11 @@ class Writer:
 
     def _fail(self, group: list[_Work], error: Exception) -> None:
         for work in group:
-            known = isinstance(error, apsw.Error | OSError)
-            _settle(work, translated(error, self._path, work.agent_id) if known else error)
+            if isinstance(error, UNREADABLE):
+                error = translated(error, self._path, work.agent_id)
+            elif isinstance(error, UnicodeEncodeError):
+                error = not_text(error)
+            _settle(work, error)
 
 
 def _settle(work: _Work, error: Exception | None) -> None:

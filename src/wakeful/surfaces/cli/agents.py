@@ -1,11 +1,12 @@
 """The agent a run is about: one that was supplied, one from a file, or one made for the occasion."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wakeful.agents.definition import Agent
-from wakeful.surfaces.cli.loading import Loaded
+from wakeful.service import PROFILES, Agent, AgentTool, any_named, tools_of_the_runtime
+from wakeful.surfaces.cli.code_loader import LoadedCode
 from wakeful.surfaces.cli.problems import WrongRequest
 
 BARE = "assistant"
@@ -14,7 +15,7 @@ DEFAULT_MODEL = "scripted:demo"
 
 
 def agent_for(
-    loaded: Loaded,
+    loaded: LoadedCode,
     file: Path | None,
     *,
     model: str | None,
@@ -58,3 +59,20 @@ def agent_for(
     said = {"max_steps": max_steps, "subtasks": subtasks, "planning_enabled": planning_enabled}
     changes |= {name: value for name, value in said.items() if value is not None}
     return agent.changed(**changes)
+
+
+def check_approved(agent: Agent[Any, Any], approve: Sequence[str] | None) -> None:
+    """Raises WrongRequest for an --approve about none of the agent's tools.
+
+    The tools of a server, and those of other agents, are not known here: with them, every name is taken.
+    """
+    if agent.given_sources or any(isinstance(tool, AgentTool) for tool in agent.tools):
+        return
+    there = [tool.name for tool in agent.tools]
+    there += PROFILES[agent.profile] if agent.workspace is not None and agent.profile is not None else ()
+    there += tools_of_the_runtime(
+        subtasks=agent.subtasks, allow_parallel_subagents=agent.controls.allow_parallel_subagents
+    )
+    for name in approve or ():
+        if not any(any_named((name,), known) for known in there):
+            raise WrongRequest(f"--approve {name}: no tool of this run has that name", f"there are: {', '.join(there)}")

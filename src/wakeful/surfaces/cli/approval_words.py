@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.policies import Rule
-from wakeful.decisions.explaining import rule_words
-from wakeful.ports import RuleRow
-from wakeful.surfaces.cli.places import Place
-from wakeful.surfaces.cli.shown import arguments_text, json_text, moment, one_line, plain
+from wakeful.service import RuleRow
+from wakeful.surfaces.cli.places import StoreAddress
+from wakeful.surfaces.cli.shown_values import arguments_text, json_text, moment, one_line, plain
+from wakeful.views.explanation import rule_words
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
@@ -24,12 +24,12 @@ def call_text(approval: Approval, most: int = 160) -> str:
     return f"{one_line(approval.tool)}({arguments_text(approval.arguments, most)})"
 
 
-def pending_lines(approvals: Sequence[Approval], place: Place) -> list[str]:
+def pending_lines(approvals: Sequence[Approval], place: StoreAddress) -> list[str]:
     """What waits, each with the commands that decide it."""
     lines: list[str] = []
     for each in approvals:
         lines.append(f"  {call_text(each)}")
-        lines.append(f"    {one_line(each.why, 200)}; {left(each)}")
+        lines.append(f"    {one_line(each.reason, 200)}; {left(each)}")
         if each.choices:
             lines.append(f"    choices: {one_line(', '.join(each.choices), 200)}")
         if each.approvers:
@@ -38,7 +38,7 @@ def pending_lines(approvals: Sequence[Approval], place: Place) -> list[str]:
     return lines
 
 
-def commands(approval: Approval, place: Place) -> list[tuple[str, str]]:
+def commands(approval: Approval, place: StoreAddress) -> list[tuple[str, str]]:
     """What can be typed about it."""
     who = f" --as {shlex.quote(plain(approval.approvers[0]))}" if approval.approvers else ""
     end = f"{who}{place.flag}"
@@ -50,13 +50,13 @@ def commands(approval: Approval, place: Place) -> list[tuple[str, str]]:
     return [first, ("reject:", f'wakeful approvals reject {approval.id} "why not"{end}')]
 
 
-def details(approval: Approval, place: Place) -> list[str]:
+def details(approval: Approval, place: StoreAddress) -> list[str]:
     """Everything a person needs to decide, and what was decided."""
     lines = [
         f"{approval.id}  {approval.kind}, {approval.status}",
         f"  agent      {plain(approval.agent)}, turn {approval.turn_id}, call {plain(approval.call_id or '-')}",
-        f"  why        {one_line(approval.why, 400)}",
-        f"  asked      {moment(int(approval.created_at * 1e6))}",
+        f"  why        {one_line(approval.reason, 400)}",
+        f"  asked      {moment(int(approval.requested_at * 1e6))}",
     ]
     if approval.kind == "question":
         lines += [f"  question   {_indented(approval.prompt)}"]
@@ -84,9 +84,9 @@ def details(approval: Approval, place: Place) -> list[str]:
 
 def decided_words(approval: Approval) -> str:
     """`approve by ana at 2030-01-02 10:00:00: go ahead`."""
-    at = f" at {moment(int(approval.resolved_at * 1e6))}" if approval.resolved_at is not None else ""
-    words = f": {one_line(approval.reason, 200)}" if approval.reason else ""
-    return f"{approval.decision or approval.status} by {plain(approval.resolver or '-')}{at}{words}"
+    at = f" at {moment(int(approval.decided_at * 1e6))}" if approval.decided_at is not None else ""
+    words = f": {one_line(approval.note, 200)}" if approval.note else ""
+    return f"{approval.decision or approval.status} by {plain(approval.decided_by or '-')}{at}{words}"
 
 
 def left(approval: Approval) -> str:
@@ -96,7 +96,7 @@ def left(approval: Approval) -> str:
 
 
 def age(approval: Approval) -> str:
-    return span(max(0.0, time.time() - approval.created_at))
+    return span(max(0.0, time.time() - approval.requested_at))
 
 
 def span(seconds: float) -> str:
@@ -114,7 +114,7 @@ def rule_line(row: RuleRow) -> str:
     return f"{plain(row.agent_name)}: {one_line(rule_words(rule), 300)}{until}"
 
 
-def _all(approval: Approval, place: Place) -> list[tuple[str, str]]:
+def _all(approval: Approval, place: StoreAddress) -> list[tuple[str, str]]:
     typed = commands(approval, place)
     if approval.kind == "question":
         return typed

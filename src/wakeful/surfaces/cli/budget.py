@@ -1,19 +1,18 @@
 """`wakeful budget` and `budget grant`: what is spent in which window of time, and more for one of them."""
 
-import asyncio
 from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.envelope import iso
-from wakeful.contracts.spending import PERIODS, RUNTIME, Period, SpendRow, agent_scope, dollars, principal_scope
-from wakeful.decisions.spend_windows import scope_words
-from wakeful.service.spending import OPERATOR, grant, spending
+from wakeful.contracts.spending import PERIODS, RUNTIME, SpendRow, agent_scope, dollars, principal_scope
+from wakeful.service import scope_words
+from wakeful.service.commands.spend_windows import OPERATOR
+from wakeful.service.operations import GRANT, LIST_SPENDING, NoRequest, SpendGrant
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
-from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.places import ask, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest
-from wakeful.surfaces.cli.shown import columns, json_text, out, plain
+from wakeful.surfaces.cli.shown_values import columns, json_text, out, plain
 
 
 def command(json: JsonOption = False, store: StoreOption = None) -> None:
@@ -22,7 +21,7 @@ def command(json: JsonOption = False, store: StoreOption = None) -> None:
     An agent's windows are shown once it has asked a model in them.
     """
     place = store_to_read(store)
-    rows = asyncio.run(_spending(place))
+    rows = ask(LIST_SPENDING, NoRequest(), place)
     if json:
         out(json_text([_as_json(row) for row in rows], indent=2))
     elif not rows:
@@ -54,22 +53,12 @@ def more(
         raise WrongRequest(f"--window is {window!r}", f"give one of: {', '.join(PERIODS)}")
     scope = agent_scope(agent) if agent is not None else RUNTIME if principal is None else principal_scope(principal)
     place = store_to_read(store)
-    row = asyncio.run(_grant(place, scope, usd, window, by, reason))
+    row = ask(GRANT, SpendGrant(scope, usd, window, by, reason), place)
     if json:
         out(json_text(_as_json(row), indent=2))
         return
     out(f"{plain(scope_words(row.scope))} has {usd} dollars more in this {row.period}, until {iso(row.turns)}")
     out(f"go on with what waited: wakeful resume{place.flag}")
-
-
-async def _spending(place: Place) -> list[SpendRow]:
-    async with opened_store(place.path) as opened:
-        return await spending(runtime(opened))
-
-
-async def _grant(place: Place, scope: str, usd: str, period: Period | None, by: str, reason: str) -> SpendRow:
-    async with opened_store(place.path) as opened:
-        return await grant(runtime(opened), scope, usd, period, by=by, reason=reason)
 
 
 def _cells(row: SpendRow) -> tuple[str, ...]:

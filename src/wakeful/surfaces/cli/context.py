@@ -1,17 +1,14 @@
 """`wakeful context`: what the model saw in a turn's requests, and why each part was in or out."""
 
-import asyncio
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap import opened_store, own_keys
-from wakeful.contracts.turn_context import RequestView, SummaryView, TurnContext
-from wakeful.service.queries import find_turn
-from wakeful.service.turn_context import readable_context
+from wakeful.service.operations import SHOW_CONTEXT, TurnStep
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
-from wakeful.surfaces.cli.places import Place, store_to_read
-from wakeful.surfaces.cli.shown import arguments_text, columns, json_text, one_line, out, plain
+from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.shown_values import arguments_text, columns, json_text, one_line, out, plain
+from wakeful.views.turn_context import RequestView, SummaryView, TurnContext
 
 
 def command(
@@ -22,7 +19,7 @@ def command(
 ) -> None:
     """Show what a turn's model was shown: instructions, tools, history, summaries, and what was left out."""
     place = store_to_read(store)
-    told = asyncio.run(_read(turn, step, place))
+    told = ask(SHOW_CONTEXT, TurnStep(turn, step), place)
     if json:
         out(json_text(told, indent=2))
         return
@@ -37,11 +34,6 @@ def command(
     _read_again(view)
     if view.requests:
         out(["", f"the messages of one request: wakeful context {view.turn_id} --step 1{place.flag}"])
-
-
-async def _read(turn: str | None, step: int | None, place: Place) -> dict[str, Any]:
-    async with opened_store(place.path) as opened:
-        return await readable_context(opened, await find_turn(opened, turn), step, keys=own_keys())
 
 
 def _head(view: TurnContext) -> None:

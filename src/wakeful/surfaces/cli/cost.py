@@ -3,19 +3,18 @@
 A cost that nobody knows is called unknown, and a sum with such a cost in it a lower bound: neither is ever shown as 0.
 """
 
-import asyncio
 from datetime import datetime, time
 from typing import Annotated, cast, get_args
 
 import typer
 
-from wakeful.bootstrap import opened_store
-from wakeful.contracts.costs import CostLine, CostReport
-from wakeful.service.costs import Grouping, costs_of
+from wakeful.service.operations import SHOW_COSTS, CostQuestion
+from wakeful.service.queries.costs import Grouping
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
-from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.places import ask, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest
-from wakeful.surfaces.cli.shown import columns, json_text, moment, out
+from wakeful.surfaces.cli.shown_values import columns, json_text, moment, out
+from wakeful.views.cost import CostLine, CostReport
 
 GROUPINGS = get_args(Grouping)
 DAYS = 30
@@ -37,7 +36,8 @@ def command(
     """Say what requests to models cost, by model, agent, day or depth, in the last 30 days or since you say.
 
     Lost attempts count, and so do requests of child agents, planners and summaries. The prices are those of the list
-    that held when a request was made. A request to a model that no list has is of unknown cost.
+    that held when a request was made. A request to a model that no list has is of unknown cost; one to a server on this
+    machine costs nothing (local), unless you give its price in your settings file.
     """
     if by not in GROUPINGS:
         raise WrongRequest(f"costs cannot be added up by {by!r}", f"by one of: {', '.join(GROUPINGS)}")
@@ -49,16 +49,11 @@ def command(
     recent = start is None and not all_ and turn is None
     if recent:
         start = _midnight() - DAYS * 86_400_000_000
-    report = asyncio.run(_costs(store_to_read(store), cast(Grouping, by), start, agent, turn))
+    report = ask(SHOW_COSTS, CostQuestion(cast(Grouping, by), start, agent, turn), store_to_read(store))
     if json:
         out(json_text(report.model_dump(mode="json"), indent=2))
     else:
         _tell(report, start, "; older ones with --all" if recent else "")
-
-
-async def _costs(place: Place, by: Grouping, since: int | None, agent: str | None, turn: str | None) -> CostReport:
-    async with opened_store(place.path) as opened:
-        return await costs_of(opened, by, day=lambda at: moment(at)[:10], since=since, agent=agent, turn_id=turn)
 
 
 def _midnight() -> int:
@@ -105,6 +100,8 @@ def _cells(line: CostLine) -> tuple[str, ...]:
 
 
 def _cost(line: CostLine) -> str:
+    if line.calls and line.local_calls == line.calls:
+        return f"{line.cost} local"
     if not line.unpriced_calls:
         return line.cost
     return "unknown" if line.unpriced_calls == line.calls else f"at least {line.cost}"

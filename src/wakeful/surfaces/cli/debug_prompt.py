@@ -6,14 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.agents.definition import Agent
 from wakeful.bootstrap import opened_store, runtime
-from wakeful.contracts.prompt_reports import PromptReport
 from wakeful.contracts.prompts import InstructionSource
-from wakeful.service.prompt_reports import prompt_of_agent, prompt_of_turn
-from wakeful.service.queries import find_turn
+from wakeful.service import Agent
+from wakeful.service.operations import SHOW_PROMPT, TurnName
+from wakeful.service.queries.prompt_report import prompt_of_agent
 from wakeful.surfaces.cli.agents import agent_for
-from wakeful.surfaces.cli.loading import load
+from wakeful.surfaces.cli.code_loader import load
 from wakeful.surfaces.cli.options import (
     AgentOption,
     JsonOption,
@@ -22,9 +21,10 @@ from wakeful.surfaces.cli.options import (
     ToolsOption,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.places import any_place, store_to_read
+from wakeful.surfaces.cli.places import any_place, ask, store_to_read
 from wakeful.surfaces.cli.problems import note
-from wakeful.surfaces.cli.shown import columns, json_text, one_line, out, plain
+from wakeful.surfaces.cli.shown_values import columns, json_text, one_line, out, plain
+from wakeful.views.prompt_report import PromptReport
 
 
 def command(
@@ -46,7 +46,7 @@ def command(
     Without --turn: what wakeful run would tell it now, with the same options. Nothing is run, and no model is asked.
     """
     if turn is not None:
-        report = asyncio.run(_of_turn(store_to_read(store).path, turn))
+        report = ask(SHOW_PROMPT, TurnName(turn), store_to_read(store))
     else:
         loaded = load(tools or [])
         for words in loaded.notes:
@@ -92,12 +92,7 @@ def _source(source: InstructionSource | None) -> str:
     return plain(f"{source.path} ({source.kind}{', cut' if source.truncated else ''})")
 
 
-async def _of_turn(path: str, turn: str) -> PromptReport:
-    async with opened_store(path) as opened:
-        return await prompt_of_turn(opened, await find_turn(opened, turn))
-
-
 async def _of_agent(path: str | None, agent: Agent[Any, Any]) -> PromptReport:
     """What holds now; the store is asked for standing answers, and none is made for the question."""
-    async with opened_store(path) as opened:
+    async with opened_store(path, reading=True) as opened:
         return await prompt_of_agent(runtime(opened), agent)

@@ -6,7 +6,7 @@ import typer
 
 from wakeful.contracts.errors import NotBuiltYet
 from wakeful.surfaces.cli.problems import WrongRequest
-from wakeful.surfaces.cli.shown import out
+from wakeful.surfaces.cli.shown_values import out
 
 LATER = {
     "wake": "an agent sleeps and is woken",

@@ -23,7 +23,7 @@ from rich.text import Text
 
 from wakeful.bootstrap import without_keys
 from wakeful.surfaces.cli.problems import NeedsPerson
-from wakeful.surfaces.cli.shown import plain
+from wakeful.surfaces.cli.shown_values import plain
 
 KILLED = -signal.SIGKILL
 COMMAND_SECONDS = 120

@@ -7,12 +7,12 @@ import typer
 
 from wakeful.bootstrap import doctor
 from wakeful.contracts.catalogue import ProviderState
-from wakeful.service.doctor import DoctorReport
+from wakeful.service.queries.doctor import DoctorReport
 from wakeful.surfaces.cli.model_words import key_words, probe_lines, retry_words
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TimeoutOption
 from wakeful.surfaces.cli.outcomes import FAILED
-from wakeful.surfaces.cli.places import Place, any_place
-from wakeful.surfaces.cli.shown import columns, json_text, out, plain, size
+from wakeful.surfaces.cli.places import StoreAddress, any_place
+from wakeful.surfaces.cli.shown_values import columns, json_text, out, plain, size, undeclared_words
 
 
 def command(
@@ -38,10 +38,12 @@ def command(
         raise typer.Exit(FAILED)
 
 
-def _tell(report: DoctorReport, place: Place) -> None:
+def _tell(report: DoctorReport, place: StoreAddress) -> None:
     out(f"wakeful      {report.version}, Python {report.python}, {report.platform}, {report.store.engine}")
     why = f": {plain(report.confinement_reason)}" if report.confinement_reason else ""
     out(f"commands     held by {report.confinement}{why}" if report.confinement != "not_enforced" else _not_held(why))
+    for warning in report.warnings:
+        out(f"warning      {plain(warning)}")
     _tell_store(report, place)
     _tell_providers(report)
     for number, problem in enumerate(report.problems):
@@ -72,7 +74,7 @@ def _nowhere(provider: ProviderState) -> str:
     return "not configured" if provider.status == "unavailable" else "-"
 
 
-def _tell_store(report: DoctorReport, place: Place) -> None:
+def _tell_store(report: DoctorReport, place: StoreAddress) -> None:
     store = report.store
     if not store.exists:
         out(f"store        {plain(store.location)}: not there yet")
@@ -91,6 +93,8 @@ def _tell_store(report: DoctorReport, place: Place) -> None:
         waits = f", waits for {', '.join(turn.waiting_for)}" if turn.waiting_for else ""
         out(f"             {turn.turn_id} ({plain(turn.agent)}) {turn.state}{plain(waits)}")
     out(f"unknown      {report.unknown_outcomes or 'no'} outcome{'' if report.unknown_outcomes == 1 else 's'}")
+    if report.undeclared_tools:
+        out(f"tools        {plain(undeclared_words(report.undeclared_tools))}")
     if report.open_turns:
         out(f"next         wakeful resume{place.flag}")
     if report.unknown_outcomes:

@@ -5,14 +5,14 @@ from typing import Any
 from rich.text import Text
 
 from wakeful.contracts.envelope import RuntimeEvent
-from wakeful.contracts.transcript_entries import (
+from wakeful.surfaces.cli.shown_values import arguments_text, duration, one_line, plain
+from wakeful.views.transcript import (
     AssistantRound,
     RuntimeFailure,
     ToolOutcome,
     TranscriptEntry,
     UserMessage,
 )
-from wakeful.surfaces.cli.shown import arguments_text, duration, one_line, plain
 
 STYLES = {
     "turn": "cyan",
@@ -69,6 +69,8 @@ def _about(event: RuntimeEvent) -> str:
         case "model.failed":
             what = f"{has.get('failure_kind')}, {has.get('disposition')}: {has.get('message', '')}"
             return one_line(what, FAILURE_WIDTH)
+        case "runtime.warning":
+            return one_line(f"{has.get('code')}: {has.get('message', '')}", FAILURE_WIDTH)
         case "routing.candidates.resolved":
             return one_line(_candidates(has), FAILURE_WIDTH)
         case "routing.decided":

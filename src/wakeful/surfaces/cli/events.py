@@ -10,20 +10,29 @@ from rich.text import Text
 
 from wakeful.bootstrap import opened_store, own_keys
 from wakeful.contracts.envelope import Recorded
-from wakeful.decisions.redaction import redact
-from wakeful.decisions.run_stream import RunStream
-from wakeful.decisions.transcript import Transcript
-from wakeful.decisions.views.wire import WireView
-from wakeful.ports import Store, TurnRow
-from wakeful.service.queries import EventReader, find_turn, follow, kinds_named, newest_turns, turn_events, wire
+from wakeful.service import Store, TurnRow, redact
+from wakeful.service.operations import LIST_TURNS, TurnCount
+from wakeful.service.queries.turns import EventReader, find_turn, follow, kinds_named, turn_events, wire
 from wakeful.surfaces.cli.event_lines import event_line, transcript_line
 from wakeful.surfaces.cli.lines import line
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.outcomes import INTERRUPTED
-from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest
-from wakeful.surfaces.cli.shown import columns, json_text, moment, one_line, out
-from wakeful.surfaces.cli.wire_lines import wire_line
+from wakeful.surfaces.cli.shown_values import arguments_text, columns, json_text, moment, one_line, out, plain
+from wakeful.views.cost import CostSummary
+from wakeful.views.run_stream import RunStream
+from wakeful.views.transcript import Transcript
+from wakeful.views.wire import WireView
+from wakeful.views.wire_messages import (
+    BudgetExceeded,
+    Chunk,
+    PlanningUpdate,
+    TaskUpdate,
+    ToolCallUpdate,
+    TurnTerminal,
+    WireMessage,
+)
 
 Views: TypeAlias = Literal["facts", "stream", "transcript", "wire"]
 NEWEST = 20
@@ -49,7 +58,10 @@ def command(
     """Show a turn's log, secrets hidden. Without TURN: the newest turns."""
     place = store_to_read(store)
     if turn is None and not follow_it:
-        asyncio.run(_list(place, json))
+        given = {"--kind": kind is not None, "--as": view != "facts", "--after": after > 0, "--reveal": reveal}
+        for option in (option for option, is_given in given.items() if is_given):
+            raise WrongRequest(f"{option} is about the log of one turn", "name it: wakeful events TURN")
+        _list(place, json)
         return
     kinds = kinds_named(kind) if kind is not None else None
     if kinds is not None and view != "facts":
@@ -60,9 +72,8 @@ def command(
         raise typer.Exit(INTERRUPTED) from None
 
 
-async def _list(place: Place, json: bool) -> None:
-    async with opened_store(place.path) as opened:
-        rows = await newest_turns(opened, NEWEST)
+def _list(place: StoreAddress, json: bool) -> None:
+    rows = ask(LIST_TURNS, TurnCount(NEWEST), place)
     if json:
         for row in rows:
             out(json_text({**row._asdict(), "waiting_for": list(row.waiting_for)}))
@@ -74,8 +85,8 @@ async def _list(place: Place, json: bool) -> None:
         out("no turn yet")
 
 
-async def _show(turn: str | None, place: Place, printer: "_Printer", follow_it: bool) -> None:
-    async with opened_store(place.path) as opened:
+async def _show(turn: str | None, place: StoreAddress, printer: "_Printer", follow_it: bool) -> None:
+    async with opened_store(place.path, reading=True) as opened:
         row = await find_turn(opened, turn)
         if follow_it:
             await printer.print_all(opened, row, follow(opened, row))
@@ -134,3 +145,38 @@ class _Printer:
             self._console.file.flush()
         elif words is not None:
             self._console.print(words)
+
+
+INDENT = "  "
+
+
+def wire_line(message: WireMessage) -> Text:
+    """Its kind and what it is about; what belongs to a child stands to the right."""
+    match message:
+        case Chunk():
+            return _line(message.type, message.depth, one_line(message.content, 200))
+        case ToolCallUpdate(status="start"):
+            return _line(message.type, message.depth, f"→ {plain(message.name)}({arguments_text(message.args)})")
+        case ToolCallUpdate():
+            said = f"{'✗' if message.is_error else '✓'} {plain(message.name)}  {one_line(message.result or '')}"
+            return _line(message.type, message.depth, said)
+        case PlanningUpdate():
+            more = f": {one_line(message.content)}" if message.content else ""
+            return _line(message.type, message.depth, f"{message.phase} {message.status}{more}")
+        case TaskUpdate():
+            what = message.step or message.task
+            return _line(message.type, message.depth, f"{message.event} {one_line(what.title)}")
+        case BudgetExceeded():
+            return _line(message.type, 0, f"{message.reason}: {message.observed:g} of {message.limit:g}")
+        case CostSummary():
+            total = message.total
+            tokens = f"{total.input_tokens} + {total.output_tokens} tokens"
+            known = f"{total.cost} {message.currency}" if message.cost_complete else "not all prices are known"
+            return _line(message.type, 0, f"{total.calls} requests, {tokens}, {known}")
+        case TurnTerminal():
+            why = f": {one_line(message.message)}" if message.message else ""
+            return _line(message.type, 0, f"{message.status} ({message.stop_reason}){why}")
+
+
+def _line(kind: str, depth: int, words: str) -> Text:
+    return Text.assemble((f"{kind:<18}", "dim"), INDENT * depth, words)

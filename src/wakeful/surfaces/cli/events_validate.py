@@ -1,18 +1,17 @@
 """`wakeful events validate`: hold a log, or an export of one, to the published schema."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap import opened_store
-from wakeful.service.log_checks import Checked, check_lines, check_store
+from wakeful.service.operations import CHECK_LOG, NoRequest
+from wakeful.service.queries.log_check import CheckedEvent, check_lines
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.outcomes import FAILED
-from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.places import ask, store_to_read
 from wakeful.surfaces.cli.problems import unreadable
-from wakeful.surfaces.cli.shown import json_text, out, plain
+from wakeful.surfaces.cli.shown_values import json_text, out, plain
 
 STDIN = "-"
 
@@ -30,7 +29,7 @@ def command(
         where, checked = str(file), _of_file(file)
     else:
         place = store_to_read(store)
-        where, checked = place.path, asyncio.run(_of_store(place))
+        where, checked = place.path, ask(CHECK_LOG, NoRequest(), place)
     wrong = [(each.event, path, message) for each in checked for path, message in each.problems]
     if json:
         errors = [{"event": event, "path": path, "message": message} for event, path, message in wrong]
@@ -43,7 +42,7 @@ def command(
         raise typer.Exit(FAILED)
 
 
-def _of_file(file: Path) -> list[Checked]:
+def _of_file(file: Path) -> list[CheckedEvent]:
     if str(file) == STDIN:
         return list(check_lines(typer.get_text_stream("stdin")))
     try:
@@ -51,8 +50,3 @@ def _of_file(file: Path) -> list[Checked]:
             return list(check_lines(lines))
     except (OSError, UnicodeDecodeError) as error:
         raise unreadable(file, error, "wakeful events TURN --json > FILE makes one") from None
-
-
-async def _of_store(place: Place) -> list[Checked]:
-    async with opened_store(place.path) as opened:
-        return [each async for each in check_store(opened)]

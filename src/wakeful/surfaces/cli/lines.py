@@ -2,7 +2,8 @@
 
 from rich.text import Text
 
-from wakeful.contracts.run_stream import (
+from wakeful.surfaces.cli.shown_values import arguments_text, duration, one_line, plain
+from wakeful.views.run_stream_events import (
     ContextEvent,
     ErrorEvent,
     McpProgressEvent,
@@ -15,7 +16,6 @@ from wakeful.contracts.run_stream import (
     ToolResultEvent,
     UsageEvent,
 )
-from wakeful.surfaces.cli.shown import arguments_text, duration, one_line, plain
 
 
 def line(event: RunEvent) -> Text | None:

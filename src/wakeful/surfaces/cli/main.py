@@ -21,7 +21,7 @@ class Command(NamedTuple):
     function: str = "command"
 
 
-_DECIDE = "approvals_decide"
+_DECIDE = "approval_decisions"
 COMMANDS = {
     "demo": Command("demo", "demo [NAME]", "what can be tried offline"),
     "demo crash": Command("demo_crash", "demo crash", "a run is killed in the middle of a payment, and pays once"),
@@ -29,26 +29,26 @@ COMMANDS = {
     "demo approve": Command("demo_approve", "demo approve", "a call waits for a person, over a kill, and runs once"),
     "run": Command("run", "run PROMPT", "run an agent on a prompt, in this process"),
     "resume": Command("resume", "resume [TURN]", "go on with what was cut off"),
-    "cancel": Command("cancel", "cancel TURN", "ask a turn to stop, wherever it runs"),
-    "pause": Command("pause", "pause TURN", "let a turn rest, wherever it runs; resume lets it go on"),
-    "interject": Command("interject", "interject TURN TEXT", "say something to a turn that is under way"),
-    "approvals": Command("approvals", "approvals", "what waits for a person's decision"),
-    "approvals list": Command("approvals", "approvals list", "the same as approvals"),
-    "approvals show": Command("approvals_show", "approvals show ID", "all about one of them"),
+    "cancel": Command("steering", "cancel TURN", "ask a turn to stop, wherever it runs", "cancel"),
+    "pause": Command("steering", "pause TURN", "let a turn rest, wherever it runs; resume lets it go on", "pause"),
+    "interject": Command("steering", "interject TURN TEXT", "say something to a turn that is under way", "interject"),
+    "approvals": Command("approvals", "approvals", "what waits for a person's decision", "listed"),
+    "approvals list": Command("approvals", "approvals list", "the same as approvals", "listed"),
+    "approvals show": Command("approvals", "approvals show ID", "all about one of them", "show"),
     "approvals approve": Command(_DECIDE, "approvals approve ID", "let the call run", "approve"),
     "approvals reject": Command(_DECIDE, "approvals reject ID [WORDS]", "refuse it; the model reads why", "reject"),
     "approvals edit": Command(_DECIDE, "approvals edit ID NAME=VALUE", "let it run with other arguments", "edit"),
     "approvals answer": Command(_DECIDE, "approvals answer ID TEXT", "answer it, in the call's place", "answer"),
     "approvals always": Command(_DECIDE, "approvals always ID", "let it run, and do not ask again", "always"),
-    "approvals rules": Command("approvals_rules", "approvals rules", "standing answers", "listed"),
-    "approvals revoke": Command("approvals_rules", "approvals revoke RULE", "take a standing answer back", "revoke"),
-    "workflow": Command("workflow_list", "workflow", "the same as workflow list", "listed"),
-    "workflow list": Command("workflow_list", "workflow list", "the workflows that are saved", "listed"),
-    "workflow show": Command("workflow_list", "workflow show NAME", "one of them, drawn", "show"),
-    "workflow validate": Command("workflow_save", "workflow validate FILE", "does a graph hold together?", "validate"),
-    "workflow save": Command("workflow_save", "workflow save FILE", "keep a graph as a new revision", "save"),
+    "approvals rules": Command("approvals", "approvals rules", "standing answers", "rules"),
+    "approvals revoke": Command("approvals", "approvals revoke RULE", "take a standing answer back", "revoke"),
+    "workflow": Command("workflows", "workflow", "the same as workflow list", "listed"),
+    "workflow list": Command("workflows", "workflow list", "the workflows that are saved", "listed"),
+    "workflow show": Command("workflows", "workflow show NAME", "one of them, drawn", "show"),
+    "workflow validate": Command("workflows", "workflow validate FILE", "does a graph hold together?", "validate"),
+    "workflow save": Command("workflows", "workflow save FILE", "keep a graph as a new revision", "save"),
     "workflow run": Command("workflow_run", "workflow run NAME", "run one, through the gate, as a turn of its own"),
-    "workflow delete": Command("workflow_list", "workflow delete NAME", "forget one, with all revisions", "delete"),
+    "workflow delete": Command("workflows", "workflow delete NAME", "forget one, with all revisions", "delete"),
     "task": Command("task_show", "task", "the same as task list", "listed"),
     "task run": Command("task_run", "task run INSTRUCTIONS", "hand a task to a target", "run"),
     "task list": Command("task_show", "task list", "runs of tasks, newest first", "listed"),
@@ -58,37 +58,42 @@ COMMANDS = {
     "targets": Command("task_run", "targets", "who takes tasks here", "targets"),
     "package import": Command("package", "package import FILE", "register the agent of a bundle", "import_"),
     "package run": Command("package", "package run FILE", "run a workflow of a package", "run"),
-    "unknown": Command("unknown", "unknown", "calls of which nobody knows whether they happened"),
-    "resolve": Command("resolve", "resolve CALL", "say whether such a call happened"),
-    "requests": Command("requests", "requests", "calls that a client has to run"),
-    "requests list": Command("requests", "requests list", "the same as requests"),
+    "unknown": Command("unknown", "unknown", "calls of which nobody knows whether they happened", "listed"),
+    "resolve": Command("unknown", "resolve CALL", "say whether such a call happened", "resolve"),
+    "requests": Command("requests", "requests", "calls that a client has to run", "listed"),
+    "requests list": Command("requests", "requests list", "the same as requests", "listed"),
     "requests show": Command("requests", "requests show ID", "all about one of them", "show"),
-    "requests submit": Command("requests_end", "requests submit ID JSON", "give the client's answer", "submit"),
-    "requests timeout": Command("requests_end", "requests timeout ID", "no client will answer it", "timeout"),
-    "requests cancel": Command("requests_end", "requests cancel ID", "nobody wants the answer any more", "cancel"),
+    "requests submit": Command("requests", "requests submit ID JSON", "give the client's answer", "submit"),
+    "requests timeout": Command("requests", "requests timeout ID", "no client will answer it", "timeout"),
+    "requests cancel": Command("requests", "requests cancel ID", "nobody wants the answer any more", "cancel"),
     "status": Command("status", "status [AGENT]", "how agents stand, and the tokens they have used"),
     "events": Command("events", "events [TURN]", "the newest turns, or the log of one (--follow)"),
     "events validate": Command("events_validate", "events validate [FILE]", "hold a log to the published schema"),
     "tree": Command("tree", "tree [TURN]", "what a turn did, call inside call"),
-    "replay": Command("replay", "replay TURN", "decide a turn again and prove that nothing comes out differently"),
+    "replay": Command("inspection", "replay TURN",
+                      "decide a turn again and prove that nothing comes out differently", "replay"),
     "tools": Command("tools", "tools", "what an agent is offered, allowed, asked, denied, and why"),
-    "why": Command("why", "why CALL", "why a call ran, waited or was refused"),
+    "why": Command("inspection", "why CALL", "why a call ran, waited or was refused", "why"),
     "context": Command("context", "context [TURN]", "what the model was shown in a turn, and why"),
     "debug prompt": Command("debug_prompt", "debug prompt", "what an agent is told, and where each part is from"),
     "cost": Command("cost", "cost", "what requests to models cost, by model, agent, day or depth"),
     "budget": Command("budget", "budget", "what is spent in which window of time, and what may be"),
     "budget grant": Command("budget", "budget grant --usd AMOUNT", "more for a window that is under way", "more"),
-    "debug latency": Command("debug_latency", "debug latency [TURN]", "where a turn's time went"),
-    "models": Command("models_list", "models", "the same as models list"),
-    "models list": Command("models_list", "models list", "providers and models, with keys, capabilities and prices"),
-    "models show": Command("models_show", "models show MODEL", "everything that is known about one model"),
-    "models test": Command("models_test", "models test MODEL", "one tiny live call: does it answer?"),
-    "mcp": Command("mcp_list", "mcp", "the same as mcp list"),
-    "mcp list": Command("mcp_list", "mcp list", "the MCP servers of your file, and what changed; starts none"),
-    "mcp tools": Command("mcp_tools", "mcp tools SERVER", "a server's tools: offered, or not and why"),
-    "mcp approve": Command("mcp_approve", "mcp approve SERVER", "accept tools that changed since they were accepted"),
-    "mcp login": Command("mcp_login", "mcp login SERVER", "let wakeful in, with your browser"),
+    "debug latency": Command("inspection", "debug latency [TURN]", "where a turn's time went", "latency"),
+    "models": Command("models", "models", "the same as models list", "listed"),
+    "models list": Command("models", "models list",
+                           "providers and models, with keys, capabilities and prices", "listed"),
+    "models show": Command("models", "models show MODEL", "everything that is known about one model", "show"),
+    "models test": Command("models", "models test MODEL", "one tiny live call: does it answer?", "test"),
+    "mcp": Command("mcp", "mcp", "the same as mcp list", "listed"),
+    "mcp list": Command("mcp", "mcp list", "the MCP servers of your file, and what changed; starts none", "listed"),
+    "mcp tools": Command("mcp", "mcp tools SERVER", "a server's tools: offered, or not and why", "tools"),
+    "mcp approve": Command("mcp", "mcp approve SERVER",
+                           "accept tools that changed since they were accepted", "approve"),
+    "mcp login": Command("mcp", "mcp login SERVER", "let wakeful in, with your browser", "login"),
+    "trust": Command("trust", "trust [PATH]", "accept AGENTS.md, skills and other files as your own words"),
     "doctor": Command("doctor", "doctor", "is everything as it should be?"),
+    "store forget": Command("store_forget", "store forget [PATH]", "take a store as it is, after a restore"),
     "schema": Command("schema", "schema [NAME]", "the published JSON Schemas"),
 }  # fmt: skip
 GROUPS = {
@@ -97,7 +102,7 @@ GROUPS = {
     ),
     "What needs a person": (
         "approvals", "approvals show", "approvals approve", "approvals reject", "approvals edit", "approvals answer",
-        "approvals always", "approvals rules", "approvals revoke", "unknown", "resolve",
+        "approvals always", "approvals rules", "approvals revoke", "unknown", "resolve", "trust",
     ),
     "What a client has to do": (
         "requests", "requests show", "requests submit", "requests timeout", "requests cancel",
@@ -112,10 +117,10 @@ GROUPS = {
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Look": (
         "status", "events", "events validate", "tree", "tools", "why", "context", "replay", "cost", "budget",
-        "budget grant", "debug prompt", "debug latency", "doctor", "schema",
+        "budget grant", "debug prompt", "debug latency", "doctor", "store forget", "schema",
     ),
 }  # fmt: skip
-FAMILIES = ("debug", "package")
+FAMILIES = ("debug", "package", "store")
 """First words that are no command by themselves."""
 HELP = ("--help", "-h")
 USAGE, INTERRUPTED = 2, 130
@@ -203,6 +208,9 @@ def _no_such_command(given: list[str]) -> int:
 def _invoke(name: str, arguments: list[str]) -> int:
     import typer
 
+    from wakeful.service import guard_imports
+
+    guard_imports()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # no word of a model may stop the command

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from wakeful.contracts.catalogue import Capabilities, ModelProbe, ProviderState, RetryPolicy
-from wakeful.surfaces.cli.shown import duration, one_line, plain
+from wakeful.surfaces.cli.shown_values import duration, one_line, plain
 
 _CAN = {
     "tools": "tools",
@@ -11,6 +11,7 @@ _CAN = {
     "forced_tool_choice": "forced",
     "images": "images",
     "files": "files",
+    "audio": "audio",
     "structured_output": "schema",
     "reasoning": "reasoning",
 }

@@ -7,13 +7,14 @@ from typing import Any
 
 from wakeful.contracts.events import LimitChanged, SandboxApplied, Terminal
 from wakeful.contracts.spending import WindowPassed
-from wakeful.ports import UnknownRow
-from wakeful.service.results import RunResult
+from wakeful.service import UnknownRow
+from wakeful.service.operations import TurnAhead
+from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.approval_words import pending_lines
-from wakeful.surfaces.cli.places import Place
+from wakeful.surfaces.cli.places import StoreAddress
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.request_words import how_to_end, line
-from wakeful.surfaces.cli.shown import arguments_text, duration, json_text, one_line, plain
+from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, one_line, plain
 
 COMPLETED, FAILED, NEEDS_PERSON, INTERRUPTED = 0, 1, 3, 130
 
@@ -27,7 +28,9 @@ def exit_code(result: RunResult[Any]) -> int:
     return NEEDS_PERSON if waits else FAILED
 
 
-def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *, quiet: bool, code: str = "") -> None:
+def tell(
+    result: RunResult[Any], unknown: Sequence[UnknownRow], place: StoreAddress, *, quiet: bool, code: str = ""
+) -> None:
     """The answer and, for people, how it went. `code` are the options that bring the same code again."""
     if result.completed:
         answer = result.output
@@ -42,6 +45,8 @@ def tell(result: RunResult[Any], unknown: Sequence[UnknownRow], place: Place, *,
         note("\n".join(unknown_lines(mine, unknown, place)))
     for reason in _unconfined(result):
         note(f"commands ran unconfined: not_enforced{f' ({reason})' if reason else ''}")
+    for warning in result.warnings:
+        note(f"warning: {one_line(warning, 300)}")
     waiting = [*result.approvals, *result.questions]
     if waiting:
         note("\n".join(pending_lines(waiting, place)))
@@ -66,13 +71,13 @@ def tell_json(result: RunResult[Any]) -> None:
     sys.stdout.write(json_text(result.to_dict(), indent=2) + "\n")
 
 
-def unknown_lines(rows: Sequence[UnknownRow], all_rows: Sequence[UnknownRow], place: Place) -> list[str]:
+def unknown_lines(rows: Sequence[UnknownRow], all_rows: Sequence[UnknownRow], place: StoreAddress) -> list[str]:
     """Each call with the two commands that close it."""
     lines = []
     for row in rows:
         name = reference(row, all_rows)
         lines += [
-            f"  {plain(row.tool_name)}({arguments_text(row.safe_args)})  {one_line(row.reason)}",
+            f"  {plain(row.tool)}({arguments_text(row.arguments)})  {one_line(row.reason)}",
             f'    it happened:         wakeful resolve {name} --happened "what it returned"{place.flag}',
             f"    it did not happen:   wakeful resolve {name} --did-not-happen{place.flag}",
         ]
@@ -85,7 +90,14 @@ def reference(row: UnknownRow, all_rows: Sequence[UnknownRow]) -> str:
     return row.call_id if alone else f"{row.turn_id}/{row.call_id}"
 
 
-def grant_line(window: WindowPassed, place: Place) -> str:
+def resume_line(turn: TurnAhead, place: StoreAddress) -> str:
+    """`wakeful resume TURN --tools MODULE:refund   (or run your program again)`: what is typed as it stands works."""
+    code = "".join(f" --tools MODULE:{one_line(name.rpartition('/')[2])}" for name in turn.code_needed)
+    also = "   (or run your program again)" if turn.code_needed else ""
+    return f"wakeful resume {turn.row.turn_id}{place.flag}{code}{also}"
+
+
+def grant_line(window: WindowPassed, place: StoreAddress) -> str:
     """The command that lets a turn go on before its window turns."""
     kind, _, name = window.scope.partition(":")
     who = f" --{kind} {shlex.quote(name)}" if name else ""

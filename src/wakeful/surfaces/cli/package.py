@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.service.package_abilities import RUN
-from wakeful.service.requests import RunRequest
-from wakeful.surfaces.cli.hosting import HostCode, opened_host
-from wakeful.surfaces.cli.loading import code_options
+from wakeful.hosts.abilities.packages import RUN
+from wakeful.service import RunRequest
+from wakeful.surfaces.cli.code_loader import code_options
+from wakeful.surfaces.cli.host_setup import HostCode, opened_host
+from wakeful.surfaces.cli.live_view import somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     AgentOption,
     ApproveOption,
@@ -23,11 +24,10 @@ from wakeful.surfaces.cli.options import (
     ToolsOption,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.places import Place, store_to_write
+from wakeful.surfaces.cli.places import StoreAddress, store_to_write
 from wakeful.surfaces.cli.problems import NeedsPerson, WrongRequest, complain, note, unreadable
-from wakeful.surfaces.cli.shown import json_text, out, plain
+from wakeful.surfaces.cli.shown_values import json_text, out, plain
 from wakeful.surfaces.cli.terminal_approver import approver_for
-from wakeful.surfaces.cli.watching import somebody_or_nobody
 from wakeful.surfaces.cli.workflow_code import workflow_code
 
 FAILED = 1
@@ -96,13 +96,13 @@ def run(
 
 
 async def _import(
-    place: Place, code: HostCode, specs: list[dict[str, Any]], given: dict[str, Any]
+    place: StoreAddress, code: HostCode, specs: list[dict[str, Any]], given: dict[str, Any]
 ) -> list[dict[str, Any]]:
     async with opened_host(place, code) as host:
         return await host.bundles.import_all(specs, given)
 
 
-async def _run(place: Place, asked: dict[str, Any], code: HostCode, request: RunRequest) -> dict[str, Any]:
+async def _run(place: StoreAddress, asked: dict[str, Any], code: HostCode, request: RunRequest) -> dict[str, Any]:
     async with opened_host(place, code, packages=request) as host:
         with contextlib.redirect_stdout(sys.stderr):
             answer: dict[str, Any] = await host.abilities.call(RUN, asked)

@@ -1,19 +1,24 @@
-"""Where the store is: what `--store` says, or the home's own database.
+"""Where the store is, and asking it: what `--store` says, or the home's own database.
 
 A command that reads makes no store; one that runs makes the file, and the folder only when it is the home.
 """
 
+import asyncio
 import shlex
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from wakeful.settings.home import home
+from wakeful.bootstrap import check_not_lost, perform
+from wakeful.service import home
+from wakeful.service.operations import Operation
 from wakeful.surfaces.cli.problems import WrongRequest
 
 FILE = "wakeful.db"
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 
-class Place(NamedTuple):
+class StoreAddress(NamedTuple):
     """A store's place, and what a person types to come back to it."""
 
     path: str
@@ -25,7 +30,12 @@ class Place(NamedTuple):
         return "" if self.is_home else f" --store {shlex.quote(self.path)}"
 
 
-def store_to_write(named: Path | None) -> Place:
+def ask(operation: Operation[Q, A], asked: Q, place: StoreAddress) -> A:
+    """An operation of the service, done in this process."""
+    return asyncio.run(perform(operation, asked, place.path))
+
+
+def store_to_write(named: Path | None) -> StoreAddress:
     """The store a run goes to. Raises WrongRequest with the command that mends it."""
     place = _place(named)
     path = Path(place.path)
@@ -39,22 +49,26 @@ def store_to_write(named: Path | None) -> Place:
     return place
 
 
-def store_to_read(named: Path | None, made_by: str = 'wakeful run "hello"') -> Place:
-    """A store that is there. Raises WrongRequest when there is none, with a command that makes one."""
+def store_to_read(named: Path | None, made_by: str = 'wakeful run "hello"') -> StoreAddress:
+    """A store that is there. Raises WrongRequest when there is none, with a command that makes one.
+
+    One that was there and is gone is a StoreRewound.
+    """
     place = _place(named)
     path = Path(place.path)
     if path.is_dir():
         raise WrongRequest(f"{path} is a folder, and a store is a file", f"name a file: --store {path / FILE}")
     if not path.exists():
+        check_not_lost(path)
         where = f"nothing has been run here yet: there is no {path}" if place.is_home else f"there is no store {path}"
         raise WrongRequest(where, f"this makes it: {made_by}{place.flag}")
     return place
 
 
-def any_place(named: Path | None) -> Place:
+def any_place(named: Path | None) -> StoreAddress:
     """The place, whatever is there."""
     return _place(named)
 
 
-def _place(named: Path | None) -> Place:
-    return Place(str(named), False) if named is not None else Place(str(home() / FILE), True)
+def _place(named: Path | None) -> StoreAddress:
+    return StoreAddress(str(named), False) if named is not None else StoreAddress(str(home() / FILE), True)

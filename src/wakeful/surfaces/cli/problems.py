@@ -3,7 +3,7 @@
 import sys
 
 from wakeful.contracts.errors import WakefulError
-from wakeful.surfaces.cli.shown import plain
+from wakeful.surfaces.cli.shown_values import plain
 
 
 class NeedsPerson(WakefulError):

@@ -1,8 +1,8 @@
 """A client's request in the words of a terminal, with the commands that end it."""
 
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
-from wakeful.surfaces.cli.places import Place
-from wakeful.surfaces.cli.shown import arguments_text, plain
+from wakeful.surfaces.cli.places import StoreAddress
+from wakeful.surfaces.cli.shown_values import arguments_text, plain
 
 PREFIX = "runtime-tool-"
 SHOWN = 12
@@ -20,7 +20,7 @@ def line(request: RuntimeToolRequest) -> str:
     return f"{plain(short(request.request_id))}  {call}  in {plain(request.run_id)}{until}"
 
 
-def how_to_end(request: RuntimeToolRequest, place: Place) -> list[str]:
+def how_to_end(request: RuntimeToolRequest, place: StoreAddress) -> list[str]:
     """What a person or a client types next."""
     name = plain(short(request.request_id))
     return [

@@ -8,18 +8,18 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from wakeful.agents.definition import Agent
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import opened_store, resolve_model, runtime
 from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing, WakefulError
-from wakeful.ports import TurnRow, UnknownRow
-from wakeful.service.agent_registry import AgentRegistry
-from wakeful.service.package_workflows import settle_package
-from wakeful.service.queries import find_turn, open_turns, shown_states
-from wakeful.service.rebuilding import NeverBegan, ToolsNotSupplied, rebuilt_agent
-from wakeful.service.requests import Runtime
-from wakeful.service.results import RunResult
-from wakeful.service.turns import recall, resume_turn
-from wakeful.surfaces.cli.loading import Loaded, code_options, load
+from wakeful.hosts.agent_registry import AgentRegistry
+from wakeful.hosts.packages.workflows import settle_package
+from wakeful.service import Agent, Runtime, TurnRow, UnknownRow
+from wakeful.service.commands.agent_rebuild import NeverBegan, ToolsNotSupplied, code_needed, rebuilt_agent
+from wakeful.service.commands.turns import recall, resume_turn
+from wakeful.service.operations import TurnAhead
+from wakeful.service.queries.turns import find_turn, open_turns, shown_states
+from wakeful.service.run_result import RunResult
+from wakeful.surfaces.cli.code_loader import LoadedCode, code_options, load
+from wakeful.surfaces.cli.live_view import somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     AgentOption,
     ApproveOption,
@@ -30,16 +30,14 @@ from wakeful.surfaces.cli.options import (
     ToolsOption,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell
-from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, resume_line, tell
+from wakeful.surfaces.cli.places import StoreAddress, store_to_read
 from wakeful.surfaces.cli.problems import NeedsPerson, complain, note
-from wakeful.surfaces.cli.resuming import resume_line
-from wakeful.surfaces.cli.shown import columns, json_text, moment, one_line, out
+from wakeful.surfaces.cli.shown_values import columns, json_text, moment, one_line, out
 from wakeful.surfaces.cli.terminal_approver import approver_for
-from wakeful.surfaces.cli.watching import somebody_or_nobody
 
 
-class Supplied(NamedTuple):
+class SuppliedCode(NamedTuple):
     """Code and choices that the person brought along."""
 
     workspace: Path | None
@@ -49,7 +47,7 @@ class Supplied(NamedTuple):
     code: str
     """The options that bring the same code again."""
 
-    loaded: Loaded
+    loaded: LoadedCode
     agents: list[Agent[Any, Any]]
     model: str | None
     lift_pause: bool
@@ -89,7 +87,7 @@ def command(
     try:
         code = code_options(tools, agent)
         named = turn is not None
-        supplied = Supplied(workspace, profile, approve, no_input, code, loaded, agents, model, lift_pause=named)
+        supplied = SuppliedCode(workspace, profile, approve, no_input, code, loaded, agents, model, lift_pause=named)
         codes = asyncio.run(_resume(turn, place, supplied, json=json, quiet=quiet))
     except KeyboardInterrupt:
         note(f"\nstopped; to go on: wakeful resume{' ' + turn if turn else ''}{place.flag}")
@@ -97,12 +95,15 @@ def command(
     raise typer.Exit(max(codes, default=0))
 
 
-async def _open(place: Place) -> tuple[list[TurnRow], list[str], str]:
+async def _open(place: StoreAddress) -> tuple[list[TurnRow], list[str], str]:
     """The turns that are unfinished, how they stand, and the line that goes on with the first of them."""
-    async with opened_store(place.path) as opened:
+    async with opened_store(place.path, reading=True) as opened:
         rows = await open_turns(opened)
         states = await shown_states(opened, rows)
-        return rows, states, await resume_line(opened, rows[0], place) if rows else ""
+        if not rows:
+            return rows, states, ""
+        ahead = TurnAhead(rows[0], await code_needed(opened, rows[0], resolve_model))
+        return rows, states, resume_line(ahead, place)
 
 
 def _list(rows: list[TurnRow], states: list[str], go_on: str, json: bool) -> None:
@@ -125,7 +126,9 @@ def _as_json(row: TurnRow) -> dict[str, Any]:
     return {**{name: getattr(row, name) for name in wanted}, "waiting_for": list(row.waiting_for)}
 
 
-async def _resume(turn: str | None, place: Place, supplied: Supplied, *, json: bool, quiet: bool) -> list[int]:
+async def _resume(
+    turn: str | None, place: StoreAddress, supplied: SuppliedCode, *, json: bool, quiet: bool
+) -> list[int]:
     """Resume and tell, one turn after the other; the exit code of each."""
     async with opened_store(place.path) as opened:
         system = runtime(opened)
@@ -159,7 +162,9 @@ async def _resume(turn: str | None, place: Place, supplied: Supplied, *, json: b
         return codes
 
 
-async def _one(system: Runtime, row: TurnRow, place: Place, supplied: Supplied, quiet: bool) -> RunResult[Any]:
+async def _one(
+    system: Runtime, row: TurnRow, place: StoreAddress, supplied: SuppliedCode, quiet: bool
+) -> RunResult[Any]:
     progress = somebody_or_nobody(quiet=quiet)
     progress.begun(row.turn_id, row.agent_id)
     try:
@@ -177,7 +182,7 @@ async def _one(system: Runtime, row: TurnRow, place: Place, supplied: Supplied, 
         raise _with_command(missing, row, place) from missing
 
 
-async def _with_own(system: Runtime, row: TurnRow, supplied: Supplied) -> list[Agent[Any, Any]]:
+async def _with_own(system: Runtime, row: TurnRow, supplied: SuppliedCode) -> list[Agent[Any, Any]]:
     """What was supplied, the turn's own agent, and those that came in packages: a workflow's nodes may name them.
 
     The turn's own is made from what it wrote down. One that never began wrote nothing: then it is the imported one.
@@ -204,7 +209,7 @@ async def _with_own(system: Runtime, row: TurnRow, supplied: Supplied) -> list[A
     return [*agents, *(agent for agent in imported if agent.name not in there)]
 
 
-def _with_command(missing: WakefulError, row: TurnRow, place: Place) -> NeedsPerson:
+def _with_command(missing: WakefulError, row: TurnRow, place: StoreAddress) -> NeedsPerson:
     """The same words, and the line to type."""
     if isinstance(missing, ToolsNotSupplied):
         options = " ".join(f"--tools MODULE:{name.rpartition('/')[2]}" for name in missing.names)

@@ -8,18 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.agents.definition import Agent
 from wakeful.bootstrap import opened_store, resolve_model, runtime
 from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.errors import InvalidConfig, StoreProblem
-from wakeful.ports import UnknownRow
-from wakeful.service.requests import RunRequest
-from wakeful.service.results import RunResult
-from wakeful.service.routing import choices_of
-from wakeful.service.turns import run_turn
-from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for
-from wakeful.surfaces.cli.loading import code_options, load
+from wakeful.service import Agent, RunRequest, UnknownRow, choices_of
+from wakeful.service.commands.turns import run_turn
+from wakeful.service.run_result import RunResult
+from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for, check_approved
+from wakeful.surfaces.cli.code_loader import code_options, load
+from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     AgentOption,
     ApproveOption,
@@ -32,10 +30,9 @@ from wakeful.surfaces.cli.options import (
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell, tell_json
-from wakeful.surfaces.cli.places import Place, store_to_write
+from wakeful.surfaces.cli.places import StoreAddress, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.terminal_approver import approver_for
-from wakeful.surfaces.cli.watching import Silent, somebody_or_nobody
 
 
 def command(
@@ -114,6 +111,7 @@ def command(
         subtasks=subtasks,
         planning_enabled=plan,
     )
+    check_approved(one, approve)
     choices_of(resolve_model, one)  # before anything is admitted: a model nobody has must not leave a turn behind
     request = RunRequest(
         one,
@@ -143,7 +141,9 @@ def command(
     raise typer.Exit(exit_code(result))
 
 
-async def _run(request: RunRequest, place: Place, progress: Silent) -> tuple[RunResult[Any], list[UnknownRow]]:
+async def _run(
+    request: RunRequest, place: StoreAddress, progress: SilentView
+) -> tuple[RunResult[Any], list[UnknownRow]]:
     request.watcher, request.on_turn = progress, progress.begun
     async with opened_store(place.path) as opened:
         # What tools print goes to stderr: stdout is for the answer alone.
@@ -163,7 +163,7 @@ def _budget(agent: Agent[Any, Any], **asked: Any) -> Budget | None:
         raise InvalidConfig(error.message, f"{error.hint}, as in --budget-calls 8 --budget-usd 0.50") from None
 
 
-def _again(progress: Silent, place: Place, tools: list[str] | None, agent: Path | None) -> str:
+def _again(progress: SilentView, place: StoreAddress, tools: list[str] | None, agent: Path | None) -> str:
     """What to type to go on with the turn, once there is one."""
     if progress.turn_id is None:
         return ""

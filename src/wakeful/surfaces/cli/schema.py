@@ -7,9 +7,9 @@ import typer
 
 from wakeful.bootstrap import script_schema
 from wakeful.contracts.schema import event_schema
-from wakeful.service.schemas import agent_schema, run_result_schema, wire_schema
+from wakeful.service.queries.schemas import agent_schema, run_result_schema, wire_schema
 from wakeful.surfaces.cli.problems import WrongRequest
-from wakeful.surfaces.cli.shown import json_text, out
+from wakeful.surfaces.cli.shown_values import json_text, out
 
 SCHEMAS: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "events": (event_schema, "every event of a log: wakeful events TURN --json"),

@@ -1,17 +1,15 @@
 """`wakeful status`: how agents stand, and what they have used."""
 
-import asyncio
 from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap import opened_store
-from wakeful.contracts.agent_status import AgentStatus
 from wakeful.contracts.models import TokenUsage
-from wakeful.service.status import agents_status
+from wakeful.service.operations import STATUS, AgentName
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
-from wakeful.surfaces.cli.places import Place, store_to_read
-from wakeful.surfaces.cli.shown import json_text, out
+from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.shown_values import json_text, out
+from wakeful.views.agent_status import AgentStatus
 
 
 def command(
@@ -23,17 +21,12 @@ def command(
 
     Tokens are those of all its requests; the last turn is the newest that completed and reported any.
     """
-    found = asyncio.run(_status(store_to_read(store), agent))
+    found = ask(STATUS, AgentName(agent), store_to_read(store))
     if json:
         out(json_text({"agents": [each.model_dump(mode="json") for each in found]}, indent=2))
         return
     for each in found:
         out(_lines(each))
-
-
-async def _status(place: Place, agent: str | None) -> list[AgentStatus]:
-    async with opened_store(place.path) as opened:
-        return await agents_status(opened, agent)
 
 
 def _lines(status: AgentStatus) -> list[str]:

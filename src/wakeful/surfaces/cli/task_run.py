@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.contracts.tasks import ExecutorTarget, TaskResult
-from wakeful.surfaces.cli.hosting import OPERATOR, HostCode, opened_host
+from wakeful.hosts.dispatch.dispatch_request import DispatchResult, ExecutorTarget
+from wakeful.surfaces.cli.host_setup import OPERATOR, HostCode, opened_host
 from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, ToolsOption
-from wakeful.surfaces.cli.places import Place, any_place, store_to_read, store_to_write
+from wakeful.surfaces.cli.places import StoreAddress, any_place, store_to_read, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, note
-from wakeful.surfaces.cli.shown import columns, json_text, one_line, out, plain
+from wakeful.surfaces.cli.shown_values import columns, json_text, one_line, out, plain
 from wakeful.surfaces.cli.task_show import RunArgument, how_to_go_on
 
 FAILED, WAITS = 1, 3
@@ -98,22 +98,22 @@ def targets(
         )
 
 
-async def _run(place: Place, code: HostCode, given: dict[str, Any]) -> TaskResult:
+async def _run(place: StoreAddress, code: HostCode, given: dict[str, Any]) -> DispatchResult:
     async with opened_host(place, code) as host:
         with contextlib.redirect_stdout(sys.stderr):
-            return await host.tasks.run(given, OPERATOR)
+            return await host.dispatcher.run(given, OPERATOR)
 
 
-async def _resume(place: Place, code: HostCode, run: str) -> TaskResult:
+async def _resume(place: StoreAddress, code: HostCode, run: str) -> DispatchResult:
     async with opened_host(place, code) as host:
-        known = await host.tasks.find(run, OPERATOR)
+        known = await host.dispatcher.find(run, OPERATOR)
         with contextlib.redirect_stdout(sys.stderr):
-            return await host.tasks.resume(known.session_id, known.run_id, OPERATOR)
+            return await host.dispatcher.resume(known.session_id, known.run_id, OPERATOR)
 
 
-async def _targets(place: Place, code: HostCode) -> tuple[ExecutorTarget, ...]:
+async def _targets(place: StoreAddress, code: HostCode) -> tuple[ExecutorTarget, ...]:
     async with opened_host(place, code) as host:
-        return await host.tasks.targets()
+        return await host.dispatcher.targets()
 
 
 def _inputs(given: list[str]) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _inputs(given: list[str]) -> dict[str, Any]:
     return values
 
 
-def _tell(result: TaskResult, place: Place, *, as_json: bool) -> None:
+def _tell(result: DispatchResult, place: StoreAddress, *, as_json: bool) -> None:
     fallback = result.diagnostics.get("placement_fallback")
     if fallback is not None:
         note(f"{fallback['preferred_target']} was not chosen: {fallback['reason']}; {fallback['selected_target']} was")

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.contracts.tasks import TaskResult
-from wakeful.decisions.redaction import redact
-from wakeful.surfaces.cli.hosting import OPERATOR, HostCode, opened_host
+from wakeful.hosts.dispatch.dispatch_request import DispatchResult
+from wakeful.service import redact
+from wakeful.surfaces.cli.host_setup import OPERATOR, HostCode, opened_host
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
-from wakeful.surfaces.cli.places import Place, store_to_read
-from wakeful.surfaces.cli.shown import columns, json_text, one_line, out, plain
+from wakeful.surfaces.cli.places import StoreAddress, store_to_read
+from wakeful.surfaces.cli.shown_values import columns, json_text, one_line, out, plain
 
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="As `wakeful task list` shows it; its beginning will do.")
@@ -70,7 +70,7 @@ def cancel(run: RunArgument, store: StoreOption = None) -> None:
         out(f"{result.run_id} is over already: {result.status}")
 
 
-def how_to_go_on(result: TaskResult, place: Place) -> list[str]:
+def how_to_go_on(result: DispatchResult, place: StoreAddress) -> list[str]:
     """What to type next, for a run that is not over."""
     if result.is_over:
         return []
@@ -82,21 +82,21 @@ def how_to_go_on(result: TaskResult, place: Place) -> list[str]:
     return [*lines, f"to stop it: wakeful task cancel {result.run_id}{place.flag}"]
 
 
-async def _all(place: Place, limit: int) -> list[TaskResult]:
+async def _all(place: StoreAddress, limit: int) -> list[DispatchResult]:
+    async with opened_host(place, HostCode(), reading=True) as host:
+        return await host.dispatcher.all(OPERATOR, limit)
+
+
+async def _one(place: StoreAddress, named: str) -> tuple[DispatchResult, list[dict[str, Any]]]:
+    async with opened_host(place, HostCode(), reading=True) as host:
+        run = await host.dispatcher.find(named, OPERATOR)
+        return run, await host.dispatcher.events(run.session_id, run.run_id, OPERATOR)
+
+
+async def _cancel(place: StoreAddress, named: str) -> tuple[bool, DispatchResult]:
     async with opened_host(place, HostCode()) as host:
-        return await host.tasks.all(OPERATOR, limit)
-
-
-async def _one(place: Place, named: str) -> tuple[TaskResult, list[dict[str, Any]]]:
-    async with opened_host(place, HostCode()) as host:
-        run = await host.tasks.find(named, OPERATOR)
-        return run, await host.tasks.events(run.session_id, run.run_id, OPERATOR)
-
-
-async def _cancel(place: Place, named: str) -> tuple[bool, TaskResult]:
-    async with opened_host(place, HostCode()) as host:
-        run = await host.tasks.find(named, OPERATOR)
-        return await host.tasks.cancel(run.session_id, run.run_id, OPERATOR)
+        run = await host.dispatcher.find(named, OPERATOR)
+        return await host.dispatcher.cancel(run.session_id, run.run_id, OPERATOR)
 
 
 def _about(run: dict[str, Any]) -> str:

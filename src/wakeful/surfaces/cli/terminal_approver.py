@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 
 from wakeful.contracts.approvals import Always, Answer, Approval, Approve, Decided, Edit, Reject
-from wakeful.decisions.policy.patterns import any_named
+from wakeful.service import any_named
 from wakeful.surfaces.cli.approval_words import call_text, left
-from wakeful.surfaces.cli.shown import json_text, one_line, plain
-from wakeful.surfaces.cli.watching import Silent
+from wakeful.surfaces.cli.live_view import SilentView
+from wakeful.surfaces.cli.shown_values import json_text, one_line, plain
 
 Approver = Callable[[Approval], Awaitable[Decided | None]]
 ReadLine = Callable[[], Awaitable[str | None]]
@@ -30,7 +30,7 @@ def is_attended() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def approver_for(progress: Silent, approved: Sequence[str] | None, *, no_input: bool) -> "TerminalApprover | None":
+def approver_for(progress: SilentView, approved: Sequence[str] | None, *, no_input: bool) -> "TerminalApprover | None":
     """Whoever decides during a run; None when nobody is there and nothing was allowed beforehand."""
     attended = not no_input and is_attended()
     if not attended and not approved:
@@ -67,7 +67,7 @@ class TerminalApprover:
 
     async def _approval(self, approval: Approval) -> Decided | None:
         _say(f"? {call_text(approval, 400)}")
-        _say(f"  why: {one_line(approval.why, 400)}")
+        _say(f"  why: {one_line(approval.reason, 400)}")
         if approval.working_directory is not None:
             _say(f"  in:  {one_line(approval.working_directory, 400)}")
         if approval.confinement is not None:

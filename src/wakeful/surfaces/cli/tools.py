@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.agents.definition import Agent
 from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.tool_catalog import OFFERED, CatalogEntry
-from wakeful.service.inventory import ToolInventory, tool_inventory
-from wakeful.service.queries import find_turn
+from wakeful.service import Agent
+from wakeful.service.operations import SHOW_TOOLS, TurnName
+from wakeful.service.queries.tool_inventory import ToolInventory, tool_inventory
 from wakeful.surfaces.cli.agents import agent_for
-from wakeful.surfaces.cli.loading import load
+from wakeful.surfaces.cli.code_loader import load
 from wakeful.surfaces.cli.options import (
     AgentOption,
     JsonOption,
@@ -21,9 +21,9 @@ from wakeful.surfaces.cli.options import (
     ToolsOption,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.places import any_place, store_to_read
+from wakeful.surfaces.cli.places import any_place, ask, store_to_read
 from wakeful.surfaces.cli.problems import note
-from wakeful.surfaces.cli.shown import columns, json_text, one_line, out
+from wakeful.surfaces.cli.shown_values import columns, json_text, one_line, out, plain, undeclared_words
 
 
 def command(
@@ -40,7 +40,7 @@ def command(
     Without --turn: what wakeful run would have now, with the same options. Nothing is run.
     """
     if turn is not None:
-        found = asyncio.run(_of_turn(store_to_read(store).path, turn))
+        found = ask(SHOW_TOOLS, TurnName(turn), store_to_read(store))
     else:
         loaded = load(tools or [])
         for words in loaded.notes:
@@ -73,6 +73,8 @@ def _tell(found: ToolInventory) -> None:
             for each in entries
         ]
         out(["", *columns(rows, ("TOOL", "POLICY", "DOES", "RUN BY", "WHY"))])
+    if found.catalog.undeclared:
+        out(["", plain(undeclared_words(found.catalog.undeclared))])
 
 
 def _held(entry: CatalogEntry) -> str:
@@ -85,12 +87,7 @@ def _held(entry: CatalogEntry) -> str:
     return f"; in {held.cwd}; reads {reads}; writes {writes}; network {held.network}"
 
 
-async def _of_turn(path: str, turn: str) -> ToolInventory:
-    async with opened_store(path) as opened:
-        return await tool_inventory(runtime(opened), turn=await find_turn(opened, turn))
-
-
 async def _of_agent(path: str | None, agent: Agent[Any, Any]) -> ToolInventory:
     """What holds now; the store is asked for standing answers, and none is made for the question."""
-    async with opened_store(path) as opened:
+    async with opened_store(path, reading=True) as opened:
         return await tool_inventory(runtime(opened), agent=agent)

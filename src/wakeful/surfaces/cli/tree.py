@@ -1,19 +1,15 @@
 """`wakeful tree`: what a turn did, call inside call, from the log."""
 
-import asyncio
 from collections.abc import Iterator
 
 from rich.console import Console
 from rich.text import Text
 
-from wakeful.bootstrap import opened_store, own_keys
-from wakeful.contracts.execution_tree import ExecutionTreeNode, ExecutionTreeSnapshot
-from wakeful.ports import TurnRow
-from wakeful.service.queries import find_turn
-from wakeful.service.views import execution_tree
+from wakeful.service.operations import SHOW_TREE, TurnName
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument
-from wakeful.surfaces.cli.places import Place, store_to_read
-from wakeful.surfaces.cli.shown import duration, json_text, one_line, out, plain
+from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.shown_values import duration, json_text, one_line, out, plain
+from wakeful.views.tree import ExecutionTreeNode, ExecutionTreeSnapshot
 
 WIDTH = 100
 """How much of a result stands on a call's line."""
@@ -21,7 +17,7 @@ WIDTH = 100
 
 def command(turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False) -> None:
     """Show a turn's calls as a tree: titles, how long each took, and what went wrong. Works while it goes on."""
-    row, tree = asyncio.run(_tree(turn, store_to_read(store)))
+    row, tree = ask(SHOW_TREE, TurnName(turn), store_to_read(store))
     if json:
         out(json_text(tree.model_dump(mode="json"), indent=2))
         return
@@ -59,9 +55,3 @@ def _line(node: ExecutionTreeNode, depth: int) -> Text:
         (f"  {duration(node.duration_ms)}", "dim"),
         (f"  {said}" if said else "", "red" if node.is_error else "dim"),
     )
-
-
-async def _tree(turn: str | None, place: Place) -> tuple[TurnRow, ExecutionTreeSnapshot]:
-    async with opened_store(place.path) as opened:
-        row = await find_turn(opened, turn)
-        return row, await execution_tree(opened, row.turn_id, keys=own_keys())

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wakeful.agents.definition import Agent
-from wakeful.service.agent_registry import AgentRegistry
-from wakeful.service.requests import Runtime
+from wakeful.hosts.agent_registry import AgentRegistry
+from wakeful.service import Agent, Runtime
 from wakeful.surfaces.cli.agents import agent_for
-from wakeful.surfaces.cli.loading import Loaded, load
+from wakeful.surfaces.cli.code_loader import LoadedCode, load
 from wakeful.surfaces.cli.problems import note
 
 
@@ -37,7 +36,7 @@ def workflow_code(
     agents = list(loaded.agents)
     if file is not None:
         agents.append(Agent.from_file(file, loaded.tools))
-    bare = Loaded()
+    bare = LoadedCode()
     bare.tools = loaded.tools
     agent = agent_for(bare, None, model=None, instructions=None, max_steps=None, workspace=workspace, profile=profile)
     return WorkflowCode(agent, tuple(agents))

@@ -10,12 +10,10 @@ import typer
 
 from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowRunResult
-from wakeful.decisions.workflows.resolving import as_text, fitted
-from wakeful.ports import UnknownRow
-from wakeful.service.requests import RunRequest
-from wakeful.service.workflow_runs import WorkflowOutcome, run_workflow
-from wakeful.service.workflows import workflow_registry
-from wakeful.surfaces.cli.loading import code_options
+from wakeful.service import RunRequest, UnknownRow, as_text, fitted, workflow_registry
+from wakeful.service.workflows.runs import WorkflowOutcome, run_workflow
+from wakeful.surfaces.cli.code_loader import code_options
+from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     AgentOption,
     ApproveOption,
@@ -28,11 +26,10 @@ from wakeful.surfaces.cli.options import (
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell
-from wakeful.surfaces.cli.places import Place, store_to_read
+from wakeful.surfaces.cli.places import StoreAddress, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest, note
-from wakeful.surfaces.cli.shown import json_text, one_line, out, plain
+from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
 from wakeful.surfaces.cli.terminal_approver import approver_for
-from wakeful.surfaces.cli.watching import Silent, somebody_or_nobody
 from wakeful.surfaces.cli.workflow_code import WorkflowCode, with_imported, workflow_code
 
 
@@ -96,8 +93,8 @@ async def _run(
     inputs: Sequence[str],
     code: WorkflowCode,
     request: RunRequest,
-    place: Place,
-    progress: Silent,
+    place: StoreAddress,
+    progress: SilentView,
 ) -> tuple[WorkflowOutcome, list[UnknownRow]]:
     async with opened_store(place.path) as opened:
         system = runtime(opened)

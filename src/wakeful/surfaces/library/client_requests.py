@@ -8,14 +8,14 @@ from typing import Any
 
 from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
-from wakeful.service import client_requests
-from wakeful.service.client_requests import Ended
-from wakeful.surfaces.library.asking import StorePlace
+from wakeful.service.commands import client_requests
+from wakeful.service.commands.client_requests import RequestOutcome
+from wakeful.surfaces.library.run_checks import StorePlace, existing_store
 
 
 async def pending_requests(store: StorePlace, turn_id: str | None = None) -> list[RuntimeToolRequest]:
     """What clients are to run, oldest first, with the real parameters. What is past its time is ended on the way."""
-    async with opened_store(store) as opened:
+    async with opened_store(existing_store(store)) as opened:
         return await client_requests.pending_requests(runtime(opened), turn_id)
 
 
@@ -26,22 +26,22 @@ async def submit_result(
     *,
     error: str | None = None,
     metadata: Mapping[str, Any] | None = None,
-) -> Ended:
+) -> RequestOutcome:
     """The client's result as JSON data, or with `error` why there is none. Then `resume` goes on with the turn.
 
     Safe to repeat: a second answer, or one after the time ran out, is `duplicate` and changes nothing.
     """
-    async with opened_store(store) as opened:
+    async with opened_store(existing_store(store)) as opened:
         return await client_requests.submit_result(runtime(opened), request_id, result, error=error, metadata=metadata)
 
 
-async def timeout_request(store: StorePlace, request_id: str) -> Ended:
+async def timeout_request(store: StorePlace, request_id: str) -> RequestOutcome:
     """The client will not answer any more: its call has failed, as when its time runs out."""
-    async with opened_store(store) as opened:
+    async with opened_store(existing_store(store)) as opened:
         return await client_requests.end_unanswered(runtime(opened), request_id)
 
 
-async def cancel_request(store: StorePlace, request_id: str) -> Ended:
+async def cancel_request(store: StorePlace, request_id: str) -> RequestOutcome:
     """Nobody wants the answer any more: its call is cancelled."""
-    async with opened_store(store) as opened:
+    async with opened_store(existing_store(store)) as opened:
         return await client_requests.end_unanswered(runtime(opened), request_id, cancelled=True)

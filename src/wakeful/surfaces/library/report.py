@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 
 from wakeful import bootstrap
-from wakeful.service.doctor import DoctorReport
+from wakeful.service.queries.doctor import DoctorReport
 
 
 async def doctor(

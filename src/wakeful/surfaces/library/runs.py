@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from wakeful.agents.definition import Agent, ModelChoice
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing
+from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
-from wakeful.surfaces.library.asking import NO_CONTEXT, RunOptions, StorePlace, request_of
+from wakeful.service import Agent, ModelChoice, Tool, ToolSource
+from wakeful.surfaces.library.run_checks import StorePlace, check_store, existing_store, with_advice
+from wakeful.surfaces.library.run_options import NO_CONTEXT, Approver, History, Instructions, RunOptions, request_of
 from wakeful.surfaces.library.sync import wait_for
-from wakeful.tools.function import Tool
-from wakeful.tools.source import ToolSource
 
 if TYPE_CHECKING:
-    from wakeful.ports import TurnRow
-    from wakeful.service.requests import Runtime
-    from wakeful.service.results import RunResult
+    from wakeful.service import Runtime, TurnRow
+    from wakeful.service.run_result import RunResult
 
 Deps = TypeVar("Deps")
 Out = TypeVar("Out")
@@ -48,13 +47,13 @@ async def run(
     thread: str | None = None,
     key: str | None = None,
     supersede: bool = False,
-    history: Any = None,
+    history: History = None,
     budget: Budget | None = None,
-    approver: Any = None,
+    approver: Approver = None,
     model: "ModelChoice | None" = None,
-    instructions: Any = None,
+    instructions: Instructions = None,
     tools: Sequence[Tool[Any] | ToolSource] | None = None,
-    settings: Mapping[str, Any] | None = None,
+    settings: ModelSettings | Mapping[str, Any] | None = None,
     hooks: Sequence[Any] = (),
 ) -> "RunResult[Any]":
     """Run an agent on a prompt until it answers, waits or is stopped.
@@ -81,10 +80,11 @@ async def run(
         settings=settings,
         hooks=hooks,
     )
-    from wakeful.surfaces.library import engine
+    check_store(request.agent, store, key=key, thread=thread, approver=approver)
+    from wakeful.surfaces.library import late_imports
 
-    async with engine.opened_store(store) as opened:
-        return await engine.run_turn(engine.runtime(opened), request)
+    async with late_imports.opened_store(store) as opened:
+        return with_advice(await late_imports.run_turn(late_imports.runtime(opened), request), store)
 
 
 @overload
@@ -108,10 +108,12 @@ async def resume(
     store: StorePlace, turn_id: str, agents: Iterable[Agent[Any, Any]], deps: Any = None
 ) -> "RunResult[Any]":
     """Take a turn up where it was, also one that was paused. Code comes from `agents`, never from the store."""
-    from wakeful.surfaces.library import engine
+    from wakeful.surfaces.library import late_imports
 
-    async with engine.opened_store(store) as opened:
-        return await engine.resume_turn(engine.runtime(opened), turn_id, list(agents), deps=deps, lift_pause=True)
+    async with late_imports.opened_store(existing_store(store)) as opened:
+        return await late_imports.resume_turn(
+            late_imports.runtime(opened), turn_id, list(agents), deps=deps, lift_pause=True
+        )
 
 
 async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps: Any = None) -> "list[RunResult[Any]]":
@@ -119,7 +121,7 @@ async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps:
 
     What lacks its agent or a tool is left as it is and says so in its result.
     """
-    from wakeful.surfaces.library import engine
+    from wakeful.surfaces.library import late_imports
 
     supplied = list(agents)
     slots = asyncio.Semaphore(AT_ONCE)
@@ -127,17 +129,17 @@ async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps:
     async def one(system: "Runtime", row: "TurnRow") -> "RunResult[Any] | None":
         async with slots:
             try:
-                return await engine.resume_turn(system, row.turn_id, supplied, deps=deps)
+                return await late_imports.resume_turn(system, row.turn_id, supplied, deps=deps)
             except AgentBusy:
                 return None  # another process is at it
             except (AgentMissing, ToolMissing) as missing:
-                result = await engine.recall(system, row, None)
+                result = await late_imports.recall(system, row, None)
                 result.message = result.message or missing.message
                 return result
 
-    async with engine.opened_store(store) as opened:
-        system = engine.runtime(opened)
-        await engine.time_out_late_requests(system)  # also those that no turn here waits for
+    async with late_imports.opened_store(existing_store(store)) as opened:
+        system = late_imports.runtime(opened)
+        await late_imports.time_out_late_requests(system)  # also those that no turn here waits for
         rows = sorted(await opened.turns(open_only=True), key=lambda row: row.created_at)
         results = await asyncio.gather(*(one(system, row) for row in rows), return_exceptions=True)
         broken = [result for result in results if isinstance(result, BaseException)]

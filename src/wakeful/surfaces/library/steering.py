@@ -3,18 +3,18 @@
 from typing import TYPE_CHECKING, Literal
 
 from wakeful.contracts.content import Prompt
-from wakeful.surfaces.library.asking import StorePlace
+from wakeful.surfaces.library.run_checks import StorePlace, existing_store
 
 if TYPE_CHECKING:
-    from wakeful.service.interrupting import InterruptAnswer
+    from wakeful.service.commands.interruption import InterruptAnswer
 
 
 async def cancel(store: StorePlace, turn_id: str) -> bool:
     """Ask a turn to stop. False when it is over already."""
-    from wakeful.surfaces.library import engine
+    from wakeful.surfaces.library import late_imports
 
-    async with engine.opened_store(store) as opened:
-        return await engine.cancel_turn(engine.runtime(opened), turn_id)
+    async with late_imports.opened_store(existing_store(store)) as opened:
+        return await late_imports.cancel_turn(late_imports.runtime(opened), turn_id)
 
 
 async def interrupt(
@@ -31,11 +31,11 @@ async def interrupt(
 
     `queue="clear"` also stops what waits behind it. The same `interrupt_id` again is the same request.
     """
-    from wakeful.surfaces.library import engine
+    from wakeful.surfaces.library import late_imports
 
-    async with engine.opened_store(store) as opened:
-        return await engine.interrupt_turn(
-            engine.runtime(opened),
+    async with late_imports.opened_store(existing_store(store)) as opened:
+        return await late_imports.interrupt_turn(
+            late_imports.runtime(opened),
             turn_id=turn_id,
             thread_id=thread,
             agent=agent,
@@ -47,10 +47,10 @@ async def interrupt(
 
 async def pause(store: StorePlace, turn_id: str) -> bool:
     """Ask a turn to rest once nothing of it is under way; `resume` lets it go on. False when it is over or paused."""
-    from wakeful.surfaces.library import engine
+    from wakeful.surfaces.library import late_imports
 
-    async with engine.opened_store(store) as opened:
-        return await engine.pause_turn(engine.runtime(opened), turn_id)
+    async with late_imports.opened_store(existing_store(store)) as opened:
+        return await late_imports.pause_turn(late_imports.runtime(opened), turn_id)
 
 
 async def interject(store: StorePlace, turn_id: str, prompt: Prompt, *, said_by: str = "caller") -> str:
@@ -58,7 +58,7 @@ async def interject(store: StorePlace, turn_id: str, prompt: Prompt, *, said_by:
 
     Raises TurnOver when the turn has ended.
     """
-    from wakeful.surfaces.library import engine
+    from wakeful.surfaces.library import late_imports
 
-    async with engine.opened_store(store) as opened:
-        return await engine.interject(engine.runtime(opened), turn_id, prompt, said_by=said_by)
+    async with late_imports.opened_store(existing_store(store)) as opened:
+        return await late_imports.interject(late_imports.runtime(opened), turn_id, prompt, said_by=said_by)

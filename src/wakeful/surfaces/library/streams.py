@@ -16,19 +16,18 @@ from typing import Any, Generic, Self, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from wakeful.agents.definition import Agent
-from wakeful.agents.watching import Glimpse, ModelGlimpsed
 from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.run_stream import RunEvent, TextEvent
-from wakeful.decisions.run_stream import RunStream
-from wakeful.service.interrupting import cancel_turn
-from wakeful.service.requests import RunRequest, Runtime
-from wakeful.service.results import RunResult
-from wakeful.service.turns import run_turn
-from wakeful.surfaces.library.asking import RunOptions, StorePlace, request_of
+from wakeful.service import Agent, Glimpse, ModelGlimpsed, RunRequest, Runtime
+from wakeful.service.commands.interruption import cancel_turn
+from wakeful.service.commands.turns import run_turn
+from wakeful.service.run_result import RunResult
+from wakeful.surfaces.library.run_checks import StorePlace, check_store, with_advice
+from wakeful.surfaces.library.run_options import RunOptions, request_of
 from wakeful.surfaces.library.runs import run
+from wakeful.views.run_stream import RunStream
+from wakeful.views.run_stream_events import RunEvent, TextEvent
 
 Deps = TypeVar("Deps")
 Out = TypeVar("Out")
@@ -76,7 +75,7 @@ class StreamedRun(Generic[Out]):
                 result = await run_turn(self._system, self._request)
                 if self._view is not None and not self._view.ended:
                     self.facts(result.facts())  # it was finished before: shown from the log
-                return result
+                return with_advice(result, self._store)
         finally:
             self._events.put_nowait(None)
 
@@ -140,7 +139,9 @@ def stream(
 ) -> StreamedRun[Out]: ...
 def stream(agent: Agent[Any, Any], prompt: Prompt, *, store: StorePlace = None, **options: Any) -> StreamedRun[Any]:
     """Run an agent and watch it. Takes what `run` takes."""
-    return StreamedRun(request_of(agent, prompt, **options), store)
+    request = request_of(agent, prompt, **options)
+    check_store(request.agent, store, key=request.key, thread=request.thread, approver=request.approver)
+    return StreamedRun(request, store)
 
 
 stream.__signature__ = inspect.signature(run).replace(  # type: ignore[attr-defined]  # it takes what `run` takes

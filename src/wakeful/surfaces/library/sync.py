@@ -24,7 +24,14 @@ class _LoopThread:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self.loop)
-        self.loop.run_forever()
+        while not self.loop.is_closed():
+            try:
+                self.loop.run_forever()
+            except (KeyboardInterrupt, SystemExit):
+                # Raised by code of the caller's, such as a hook: signals go to the main thread. It is passed on by the
+                # task it ended; the loop goes on, because others wait for it, and nobody would end their waiting.
+                continue
+            break
 
 
 _thread: _LoopThread | None = None

@@ -3,16 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wakeful.agents.definition import Agent
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.errors import InvalidWorkflow
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph
-from wakeful.surfaces.library.asking import NO_CONTEXT, StorePlace, request_of
+from wakeful.service import Agent
+from wakeful.surfaces.library.run_checks import StorePlace, check_store
+from wakeful.surfaces.library.run_options import NO_CONTEXT, Approver, request_of
 
 if TYPE_CHECKING:
-    from wakeful.service.workflow_runs import WorkflowOutcome
+    from wakeful.service.workflows.runs import WorkflowOutcome
 
 
 async def run_workflow(
@@ -29,7 +30,7 @@ async def run_workflow(
     thread: str | None = None,
     key: str | None = None,
     budget: Budget | None = None,
-    approver: Any = None,
+    approver: Approver = None,
     hooks: Sequence[Any] = (),
 ) -> "WorkflowOutcome":
     """Run a workflow with an agent's tools until it is over or waits. `agents` are those that its nodes name.
@@ -51,13 +52,14 @@ async def run_workflow(
         approver=approver,
         hooks=hooks,
     )
+    check_store(request.agent, store, key=key, thread=thread, approver=approver, graph=graph)
     request.agents = tuple(agents)
-    from wakeful.service.workflow_runs import run_workflow as run_graph
-    from wakeful.service.workflows import workflow_registry
-    from wakeful.surfaces.library import engine
+    from wakeful.service import workflow_registry
+    from wakeful.service.workflows.runs import run_workflow as run_graph
+    from wakeful.surfaces.library import late_imports
 
-    async with engine.opened_store(store) as opened:
-        system = engine.runtime(opened)
+    async with late_imports.opened_store(store) as opened:
+        system = late_imports.runtime(opened)
         registry = await workflow_registry(system, request.agent, request.agents)
         found: SavedWorkflow | WorkflowGraph = graph or await registry.find(str(workflow))
         return await run_graph(system, registry, found, request, inputs)
@@ -66,7 +68,7 @@ async def run_workflow(
 def _graph(given: WorkflowGraph | Mapping[str, Any]) -> WorkflowGraph:
     if isinstance(given, WorkflowGraph):
         return given
-    from wakeful.decisions.workflows.reading import graph_of
+    from wakeful.service import graph_of
 
     graph = graph_of(dict(given))
     if isinstance(graph, WorkflowGraph):

@@ -10,14 +10,14 @@ from wakeful.contracts.content import Image, Text
 from wakeful.contracts.errors import ToolReported
 from wakeful.contracts.tools import ToolError
 from wakeful.tools.context import RunContext
-from wakeful.tools.foreign.adopting import Adopted
+from wakeful.tools.foreign.adoption import AdoptedTool
 
 
-def take(given: Any) -> Adopted:
+def take(given: Any) -> AdoptedTool:
     async def call(ctx: RunContext[Any], arguments: dict[str, Any]) -> Any:
         return _content(await given.handler(arguments))
 
-    return Adopted(given.name, given.description, _schema(given.input_schema), call)
+    return AdoptedTool(given.name, given.description, _schema(given.input_schema), call)
 
 
 def _schema(shape: Any) -> dict[str, Any]:

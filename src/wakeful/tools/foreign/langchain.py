@@ -3,10 +3,10 @@
 from typing import Any
 
 from wakeful.tools.context import RunContext
-from wakeful.tools.foreign.adopting import Adopted
+from wakeful.tools.foreign.adoption import AdoptedTool
 
 
-def take(given: Any) -> Adopted:
+def take(given: Any) -> AdoptedTool:
     # A copy: the same object may go on serving its own framework.
     strict = given.model_copy(update={"handle_tool_error": False, "handle_validation_error": False})
 
@@ -17,4 +17,4 @@ def take(given: Any) -> Adopted:
     schema = dict(shape if isinstance(shape, dict) else shape.model_json_schema())
     for repeated in ("title", "description"):
         schema.pop(repeated, None)
-    return Adopted(given.name, given.description, {"properties": {}, **schema}, call)
+    return AdoptedTool(given.name, given.description, {"properties": {}, **schema}, call)

@@ -5,10 +5,10 @@ from importlib import import_module
 from typing import Any
 
 from wakeful.tools.context import RunContext
-from wakeful.tools.foreign.adopting import Adopted, refuse
+from wakeful.tools.foreign.adoption import AdoptedTool, refuse
 
 
-def take(given: Any) -> Adopted:
+def take(given: Any) -> AdoptedTool:
     for asked, what in (
         (given.needs_approval, "an approval of its own"),
         (given.tool_input_guardrails, "guardrails on its input"),
@@ -26,4 +26,4 @@ def take(given: Any) -> Adopted:
         )
         return await invoke(theirs, text)
 
-    return Adopted(given.name, given.description, given.params_json_schema, call)
+    return AdoptedTool(given.name, given.description, given.params_json_schema, call)

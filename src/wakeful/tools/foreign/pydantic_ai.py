@@ -8,11 +8,11 @@ from pydantic import ValidationError
 from wakeful.contracts.errors import ToolRetry
 from wakeful.contracts.validation import path_of
 from wakeful.tools.context import RunContext
-from wakeful.tools.foreign.adopting import Adopted, refuse
+from wakeful.tools.foreign.adoption import AdoptedTool, refuse
 from wakeful.tools.schema import ArgumentsRefused
 
 
-def take(given: Any) -> Adopted:
+def take(given: Any) -> AdoptedTool:
     for asked, what in ((given.requires_approval, "an approval of its own"), (given.prepare, "a prepare function")):
         if asked:
             raise refuse(given.name, what)
@@ -38,4 +38,4 @@ def take(given: Any) -> Adopted:
         except library.ModelRetry as ask:
             raise ToolRetry(str(ask)) from None
 
-    return Adopted(given.name, given.description or "", inner.json_schema, call)
+    return AdoptedTool(given.name, given.description or "", inner.json_schema, call)

@@ -2,7 +2,7 @@
 
 Here live exec_command and its batch, read_file, write_file, edit_file and apply_patch, the patch engine, and the way
 several files are changed together so that a kill in the middle neither loses nor doubles anything. Not here: what holds
-a command (`sandbox`), how a folder holds against links (`workspaces`), and whether a call may run (`mediation`).
+a command (`sandbox`), how a folder holds against links (`workspaces`), and whether a call may run (`gate`).
 """
 
 from importlib import import_module

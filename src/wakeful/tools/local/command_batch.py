@@ -13,15 +13,16 @@ from typing_extensions import TypedDict
 
 from wakeful.contracts.errors import ToolReported
 from wakeful.contracts.tools import Confinement, ToolError
-from wakeful.sandbox.confined import Sandbox
+from wakeful.sandbox.confinement import Sandbox
 from wakeful.tools import parameters, schema
+from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import DeclaredTool
 from wakeful.tools.local import command_runs
 from wakeful.tools.local.commands import Milliseconds, Tokens, Words, declared
 from wakeful.tools.local.output_budget import OutputBudget, both_ends, share
+from wakeful.tools.local.repository_custody import RepositoryCustody, custody_of
 from wakeful.tools.results import MAX_SHOWN_BYTES, ToolOutput
-from wakeful.tools.running import Running, begin
 
 NAME = "wakeful/exec_command_batch"
 MOST_ITEMS = 12
@@ -38,7 +39,7 @@ class BatchItem(TypedDict):
     cmd: Words
     workdir: NotRequired[Annotated[str | None, Field(description="As in exec_command.")]]
     shell: NotRequired[Annotated[str | None, Field(description="As in exec_command.")]]
-    login: NotRequired[Annotated[bool, Field(description="Start it as a login shell; true when left out.")]]
+    login: NotRequired[Annotated[bool, Field(description="Start it as a login shell; false when left out.")]]
     yield_time_ms: NotRequired[
         Annotated[Milliseconds, Field(description=f"It is killed after this time; {DEFAULT_ITEM_MS} when left out.")]
     ]
@@ -53,13 +54,24 @@ BatchItem.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined
 class ExecCommandBatch(DeclaredTool):
     """The tool for several commands."""
 
-    def __init__(self, sandbox: Sandbox, budget: OutputBudget | None = None) -> None:
+    def __init__(
+        self, sandbox: Sandbox, budget: OutputBudget | None = None, custody: RepositoryCustody | None = None
+    ) -> None:
         self._sandbox = sandbox
+        self._custody = custody if custody is not None else custody_of(sandbox)
         self._budget = budget if budget is not None else OutputBudget()
         read = parameters.read(self._run)
         self.__signature__ = read.signature
         self._compiled = schema.compile_parameters(read, _PARAMETERS)
         self._declaration = declared(NAME, _DESCRIPTION, self._compiled, sandbox)
+
+    @property
+    def workspace_root(self) -> str:
+        return self._sandbox.root
+
+    @property
+    def write_roots(self) -> tuple[str, ...]:
+        return self._sandbox.write_roots
 
     def confinement(self, arguments: dict[str, Any]) -> Confinement:
         """What every item is held to; each has its own folder below the workspace."""
@@ -68,7 +80,7 @@ class ExecCommandBatch(DeclaredTool):
     def working_directory(self, arguments: dict[str, Any]) -> str:
         return self._sandbox.root
 
-    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Running:
+    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> CallHandle:
         return begin(self._run, True, (ctx,), self._compiled.arguments(arguments))
 
     async def _run(
@@ -112,13 +124,14 @@ class ExecCommandBatch(DeclaredTool):
         began = time.monotonic()
         try:
             cwd = command_runs.working_directory(self._sandbox, item.get("workdir"))
-            ended = await command_runs.run_command(
+            ended, notes = await command_runs.run_command(
                 self._sandbox,
+                self._custody,
                 ctx,
                 item["cmd"],
                 cwd,
                 shell=item.get("shell"),
-                login=item.get("login", True),
+                login=item.get("login", False),
                 tty=False,
                 timeout_ms=min(item.get("yield_time_ms", DEFAULT_ITEM_MS), left_ms),
             )
@@ -130,6 +143,7 @@ class ExecCommandBatch(DeclaredTool):
         stdout, cut_out = both_ends(ended.stdout.data, ended.stdout.dropped_bytes, for_stdout)
         stderr, cut_err = both_ends(ended.stderr.data, ended.stderr.dropped_bytes, for_stderr)
         record = _record(item, "completed", workdir=cwd, exit_status=ended.exit_status)
+        record |= {"repositories": list(notes)} if notes else {}
         if cut_out or cut_err:
             found, at_stdout, at_stderr = await command_runs.kept(ctx, ended)
             for key, at in (("stdout_artifact", at_stdout), ("stderr_artifact", at_stderr)):
@@ -195,6 +209,7 @@ def _receipt(number: int, total: int, record: dict[str, Any]) -> str:
     if record["error"] is not None:
         hint = record["error"].get("recovery_hint")
         lines.append(f"error {record['error']['kind']}: {record['error']['message']}" + (f" ({hint})" if hint else ""))
+    lines += [f"note {note}" for note in record.get("repositories", ())]
     for name in ("stdout", "stderr"):
         if text := record[f"{name}_preview"]:
             cut = ", cut" if record[f"{name}_truncated"] else ""

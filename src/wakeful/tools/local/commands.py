@@ -10,14 +10,15 @@ from pydantic import Field
 
 from wakeful.contracts.errors import ToolReported
 from wakeful.contracts.tools import Confinement, ToolDeclaration
-from wakeful.sandbox.confined import Sandbox
+from wakeful.sandbox.confinement import Sandbox
 from wakeful.tools import parameters, schema
+from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import DeclaredTool
 from wakeful.tools.local import command_runs
 from wakeful.tools.local.output_budget import OutputBudget, both_ends, share
+from wakeful.tools.local.repository_custody import RepositoryCustody, custody_of
 from wakeful.tools.results import MAX_SHOWN_BYTES, ToolOutput
-from wakeful.tools.running import Running, begin
 
 NAME = "wakeful/exec_command"
 DEFAULT_TIMEOUT_MS = 120_000
@@ -29,7 +30,7 @@ Tokens = Annotated[int, Field(ge=1)]
 Words = Annotated[str, Field(min_length=1)]
 
 
-def declared(name: str, description: str, compiled: schema.Compiled, sandbox: Sandbox) -> ToolDeclaration:
+def declared(name: str, description: str, compiled: schema.CompiledSchema, sandbox: Sandbox) -> ToolDeclaration:
     """What both command tools are held to."""
     network = sandbox.network == "full"
     return ToolDeclaration(
@@ -53,13 +54,24 @@ def declared(name: str, description: str, compiled: schema.Compiled, sandbox: Sa
 class ExecCommand(DeclaredTool):
     """The tool for one command."""
 
-    def __init__(self, sandbox: Sandbox, budget: OutputBudget | None = None) -> None:
+    def __init__(
+        self, sandbox: Sandbox, budget: OutputBudget | None = None, custody: RepositoryCustody | None = None
+    ) -> None:
         self._sandbox = sandbox
+        self._custody = custody if custody is not None else custody_of(sandbox)
         self._budget = budget if budget is not None else OutputBudget()
         read = parameters.read(self._run)
         self.__signature__ = read.signature
         self._compiled = schema.compile_parameters(read, _PARAMETERS)
         self._declaration = declared(NAME, _DESCRIPTION, self._compiled, sandbox)
+
+    @property
+    def workspace_root(self) -> str:
+        return self._sandbox.root
+
+    @property
+    def write_roots(self) -> tuple[str, ...]:
+        return self._sandbox.write_roots
 
     def confinement(self, arguments: dict[str, Any]) -> Confinement:
         return self._sandbox.confinement(self.working_directory(arguments))
@@ -71,7 +83,7 @@ class ExecCommand(DeclaredTool):
         except (ToolReported, TypeError, ValueError):
             return self._sandbox.root
 
-    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Running:
+    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> CallHandle:
         return begin(self._run, True, (ctx,), self._compiled.arguments(arguments))
 
     async def _run(
@@ -80,14 +92,14 @@ class ExecCommand(DeclaredTool):
         cmd: Words,
         workdir: str | None = None,
         shell: str | None = None,
-        login: bool = True,
+        login: bool = False,
         tty: bool = False,
         timeout_ms: Milliseconds = DEFAULT_TIMEOUT_MS,
         max_output_tokens: Tokens | None = None,
     ) -> ToolOutput:
         cwd = command_runs.working_directory(self._sandbox, workdir)
-        ended = await command_runs.run_command(
-            self._sandbox, ctx, cmd, cwd, shell=shell, login=login, tty=tty, timeout_ms=timeout_ms
+        ended, notes = await command_runs.run_command(
+            self._sandbox, self._custody, ctx, cmd, cwd, shell=shell, login=login, tty=tty, timeout_ms=timeout_ms
         )
         shown = self._budget.most_bytes(max_output_tokens)
         most = max(0, shown - _ENVELOPE_BYTES)
@@ -105,6 +117,7 @@ class ExecCommand(DeclaredTool):
             "artifacts": [{"digest": ref.digest, "size": ref.size, "media_type": ref.media_type} for ref in artifacts],
             "stdout_artifact": at_stdout,
             "stderr_artifact": at_stderr,
+            **({"repositories": list(notes)} if notes else {}),
         }
         dropped = ended.stdout.dropped_bytes + ended.stderr.dropped_bytes
         metadata = {
@@ -126,13 +139,14 @@ _DESCRIPTION = (
     "Run a shell command in the workspace and wait for its end. It runs confined: it can write in the workspace and a "
     "private temporary folder, and it has no network unless that was granted. Everything it starts ends with it. "
     "The result has exit_status, stdout_preview and stderr_preview; what is too long is cut in the middle and whole in "
-    "an artifact. Use it to look around as well: ls, rg, sed -n, git log."
+    "an artifact. A virtual environment in the workspace (.venv) is on its PATH. "
+    "Use it to look around as well: ls, rg, sed -n, git log."
 )
 _PARAMETERS = {
     "cmd": "The command, as typed into a shell.",
     "workdir": "The folder to run in: in the workspace, or relative to it. Left out: the workspace itself.",
     "shell": "The shell to use: a name or a path. Left out: bash, or sh where there is none.",
-    "login": "Start it as a login shell.",
+    "login": "Start it as a login shell, which reads the profile files of the system and may change PATH.",
     "tty": "Give it a terminal. Its output is then one transcript, in stdout_preview, and nothing can be typed.",
     "timeout_ms": "It is killed after this time.",
     "max_output_tokens": "How much of the output you want to see at most, in tokens.",

@@ -20,7 +20,8 @@ _NO_NETWORK = re.compile(
     r"|getaddrinfo (?:EAI_AGAIN|ENOTFOUND)"
 )
 _HOST = re.compile(r"(?:resolve host:?|EAI_AGAIN|ENOTFOUND|connect to|host) ['\"]?([\w.-]+\.[\w.-]+)")
-_PATH = re.compile(r"['\"\u2018]([^'\"\u2019]+)['\"\u2019]|(?<![\w.])([~/.]?[\w.+@%-]*(?:/[\w.+@%-]+)+)")
+# A command chooses its own words: no place of a line is looked at twice, however it is written.
+_PATH = re.compile(r"['\"\u2018]([^'\"\u2018\u2019]++)['\"\u2019]|(?<![\w.+@%-])([~/.]?[\w.+@%-]*+(?:/[\w.+@%-]++)+)")
 _LOOKED_AT = 65_536
 
 
@@ -31,8 +32,14 @@ class Denial(NamedTuple):
     target: str | None
 
 
-def told(said: bytes, confinement: Confinement, hidden: Sequence[str]) -> Denial | None:
-    """The first refusal that the words of a failed command show."""
+def told(
+    said: bytes,
+    confinement: Confinement,
+    hidden: Sequence[str],
+    protected: Sequence[str] = (),
+    split: Sequence[str] = (),
+) -> Denial | None:
+    """The first refusal that the words of a failed command show. `split` are folders in which nothing can be made."""
     if confinement.mode == "not_enforced":
         return None
     for line in said[-_LOOKED_AT:].decode(errors="replace").splitlines():
@@ -45,6 +52,8 @@ def told(said: bytes, confinement: Confinement, hidden: Sequence[str]) -> Denial
             for path in _paths(line, confinement.cwd):
                 if is_below(path, hidden):
                     return Denial("read", path)
+                if is_below(path, protected) or str(Path(path).parent) in split:
+                    return Denial("write", path)
                 if confinement.mode == "landlock" and not is_below(path, confinement.write_roots):
                     reads = is_below(path, confinement.read_roots)
                     return Denial("write" if reads else "read", path)

@@ -11,9 +11,9 @@ from typing import Any
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.tools.function import Tool
+from wakeful.tools.local.file_reads import read_file_tool
+from wakeful.tools.local.file_writes import apply_patch_tool, edit_file_tool, write_file_tool
 from wakeful.tools.local.names import Profile
-from wakeful.tools.local.reading import read_file_tool
-from wakeful.tools.local.writing import apply_patch_tool, edit_file_tool, write_file_tool
 from wakeful.workspaces import Workspace
 
 _COMMANDS = ("wakeful/exec_command", "wakeful/exec_command_batch")

@@ -1,17 +1,22 @@
 """The built-in tools of one workspace, as a source among an agent's tools."""
 
+import asyncio
 import os
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wakeful import programs
 from wakeful.sandbox.settings import SandboxSettings
 from wakeful.tools.function import Tool
 from wakeful.tools.local.names import Profile
 from wakeful.tools.source import Offer, Surroundings, ToolSource
 
 if TYPE_CHECKING:
-    from wakeful.sandbox.confined import Sandbox
+    from wakeful.sandbox.confinement import Sandbox
+    from wakeful.tools.local.repository_custody import RepositoryCustody
 
 
 class LocalTools(ToolSource):
@@ -30,7 +35,10 @@ class LocalTools(ToolSource):
         self._surroundings = surroundings if surroundings is not None else Surroundings()
         self._tools: tuple[Tool[Any], ...] | None = None
         self._sandbox: Sandbox | None = None
+        self._custody: RepositoryCustody | None = None
         self._placed: dict[Surroundings, LocalTools] = {}
+        # Before anything of the agent is started: its servers and hooks are not taken from where it may write.
+        programs.add_write_roots((root, *self._settings.write_roots))
 
     @property
     def name(self) -> str:
@@ -45,6 +53,7 @@ class LocalTools(ToolSource):
 
     async def offer(self) -> Offer:
         if self._tools is None:
+            await asyncio.to_thread(self._close_imports)
             self._tools = tuple(self._made())
         return Offer(self._tools)
 
@@ -52,29 +61,76 @@ class LocalTools(ToolSource):
         """Take back what stood in for places that no command may make. The next command makes it again."""
         if self._sandbox is not None:
             self._sandbox.close()
+        if self._custody is not None:
+            self._custody.close()
+
+    def _close_imports(self) -> None:
+        """Before anything can be written: what an agent puts on `sys.path` does not come to run in the runtime."""
+        from wakeful.sandbox.import_guard import installed
+        from wakeful.sandbox.late_imports import load_late_imports
+        from wakeful.sandbox.own_code import importable
+
+        roots = [os.path.realpath(path) for path in (str(self.root), *self._settings.write_roots)]
+        if importable(roots):
+            load_late_imports()
+        guard = installed()
+        if guard is not None:
+            guard.watch(roots)
 
     def _made(self) -> list[Tool[Any]]:
         # Here, because an agent without a workspace has no use for any of it.
-        from wakeful.sandbox.confined import Sandbox
-        from wakeful.sandbox.places import store_files
+        from wakeful.sandbox.confinement import Sandbox
+        from wakeful.sandbox.places import store_files, stores_in
+        from wakeful.sandbox.repositories import repository_at, run_by_git
         from wakeful.settings.owner_file import owner_file
         from wakeful.tools.local.command_batch import ExecCommandBatch
         from wakeful.tools.local.commands import ExecCommand
         from wakeful.tools.local.output_budget import OutputBudget
         from wakeful.tools.local.profiles import local_tools
-        from wakeful.workspaces import PROTECTED, Workspace, covering
+        from wakeful.tools.local.repository_custody import custody_of
+        from wakeful.workspaces import PROTECTED, Workspace, covering, exactly
+        from wakeful.workspaces.git import user_settings
 
-        own = [Path(path) for path in self._surroundings.own_files]
+        roots = (str(self.root), *self._settings.write_roots)
+        stores = [path for root in roots for path in stores_in(root)]
+        own = [Path(path) for path in dict.fromkeys((*self._surroundings.own_files, *stores))]
+        owners = _of_the_owner(roots)
         hidden = tuple(name for path in own for name in store_files(str(path)))
         readable = self._surroundings.readable
         settings = replace(
             self._settings,
-            hidden=(*self._settings.hidden, *hidden),
+            hidden=(*self._settings.hidden, *hidden, *_to_be_hidden(owners)),
             read_roots=(*self._settings.read_roots, *readable),
         )
-        sandbox = self._sandbox = Sandbox(self.root, settings, keys=self._surroundings.keys())
-        files = tuple(Path(path) for path in hidden if not path.endswith("/"))
-        workspace = Workspace.at(self.root, protected=(*PROTECTED, *covering(self.root, own)), unseen=files)
+        sandbox = self._sandbox = Sandbox(
+            self.root, settings, keys=self._surroundings.keys(), git_settings=partial(user_settings, self.root)
+        )
+        files = tuple(Path(path) for path in (*hidden, *owners) if not path.endswith("/"))
+        hooks = run_by_git(repository_at(sandbox.root), [sandbox.root], os.environ.get("HOME"))
+        held = exactly(Path(sandbox.root), map(Path, (*hooks, *sandbox.code, *owners)))
+        workspace = Workspace.at(self.root, protected=(*PROTECTED, *covering(self.root, own), *held), unseen=files)
         budget = OutputBudget.from_settings(owner_file().table("runtime"), os.environ)
-        commands = [ExecCommand(sandbox, budget), ExecCommandBatch(sandbox, budget)]
+        custody = self._custody = custody_of(sandbox)
+        commands = [ExecCommand(sandbox, budget, custody), ExecCommandBatch(sandbox, budget, custody)]
         return local_tools(workspace, self.profile, commands, [Workspace.at(folder) for folder in readable])
+
+
+def _of_the_owner(roots: Iterable[str]) -> tuple[str, ...]:
+    """The runtime's home and the owner's settings, as far as they lie where an agent may write: what stands there is
+    obeyed outside every sandbox, at the next start. A folder ends with a slash."""
+    from wakeful.programs import is_below
+    from wakeful.settings.home import OF_THE_HOME, home
+    from wakeful.settings.owner_file import settings_path
+
+    real = [os.path.realpath(root) for root in roots]
+    place = os.path.realpath(home())
+    # A home that is the workspace itself, or above it, cannot be closed whole.
+    whole = [f"{place}/"] if not any(is_below(root, [place]) for root in real) else []
+    named = [*whole, *(f"{place}/{name}" for name in OF_THE_HOME), os.path.realpath(settings_path())]
+    return tuple(dict.fromkeys(path for path in named if is_below(path.rstrip("/"), real)))
+
+
+def _to_be_hidden(owners: Iterable[str]) -> list[str]:
+    """Of those, what commands are kept from. A file that is not there is not made for it: an empty file of settings is
+    no settings. In a home that is closed whole none can be made either."""
+    return [path for path in owners if path.endswith("/") or Path(path).exists()]

@@ -12,7 +12,7 @@ Ending: TypeAlias = Literal["\n", "\r\n", ""]
 MARK = "\ufeff"
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """The words of a line, and how it ends. Only the last line of a file may end with nothing."""
 
     text: str
@@ -23,7 +23,7 @@ class TextFile(NamedTuple):
     """What a text file holds."""
 
     mark: str
-    lines: list[Line]
+    lines: list[TextLine]
 
     @property
     def ending(self) -> Ending:
@@ -49,11 +49,11 @@ def text_file(data: bytes) -> TextFile:
     return TextFile(mark, lines_of(text[len(mark) :]))
 
 
-def lines_of(text: str) -> list[Line]:
+def lines_of(text: str) -> list[TextLine]:
     """A text as lines. A text that ends with a line end has no empty line after it."""
     pieces = text.split("\n")
-    lines = [Line(piece[:-1], "\r\n") if piece.endswith("\r") else Line(piece, "\n") for piece in pieces[:-1]]
-    return [*lines, Line(pieces[-1], "")] if pieces[-1] else lines
+    lines = [TextLine(piece[:-1], "\r\n") if piece.endswith("\r") else TextLine(piece, "\n") for piece in pieces[:-1]]
+    return [*lines, TextLine(pieces[-1], "")] if pieces[-1] else lines
 
 
 def bytes_of(file: TextFile) -> bytes:

@@ -2,7 +2,8 @@
 
 A name is looked up, every address it has is judged, and the connection goes to the address that was judged: a name that
 changes its mind in between leads nowhere else. Loopback and private networks are for servers whose owner said so;
-link-local addresses, where machines keep their metadata, are for nobody.
+link-local addresses, where machines keep their metadata, are for nobody. What an address is stands in
+`decisions.network_addresses`.
 """
 
 import asyncio
@@ -12,9 +13,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+from wakeful.decisions.network_addresses import Address, is_loopback, kind_of
+
 Lookup: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
-METADATA = frozenset(ipaddress.ip_address(text) for text in ("169.254.169.254", "fd00:ec2::254", "100.100.100.200"))
 
 
 class AddressRefused(Exception):
@@ -53,28 +54,19 @@ class Destinations:
 
 
 def _why_not(address: Address, private: bool) -> str | None:
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
-        if inner is not None:
-            return _why_not(inner, private)
-        if address in ipaddress.ip_network("64:ff9b::/96"):
-            return _why_not(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF), private)
-    if address.is_link_local or address in METADATA:
-        return "a link-local or metadata address"
-    if address.is_multicast or address.is_unspecified or (address.is_reserved and not address.is_loopback):
-        return "no address of a server"
-    if private or address.is_global:
-        return None
-    return "a loopback address" if address.is_loopback else "a private address"
+    match kind_of(address):
+        case "link_local":
+            return "a link-local or metadata address"
+        case "nobody":
+            return "no address of a server"
+        case "global":
+            return None
+        case "loopback" | "private" as kind:
+            return None if private else f"a {kind} address"
 
 
 def _names_this_machine(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return host == "localhost" or is_loopback(host)
 
 
 def _default_port(scheme: str) -> int:

@@ -10,25 +10,33 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wakeful.contracts.errors import OutcomeUnknown, ToolReported
 from wakeful.contracts.tools import ToolDeclaration, ToolError
+from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import DeclaredTool
-from wakeful.tools.mcp.failures import BadAnswer, Changed, Lost, NotReached, Refused, ServerProblem, Silent
-from wakeful.tools.mcp.listing import Listed
-from wakeful.tools.running import Running, begin
+from wakeful.tools.mcp.failures import (
+    AnswerLate,
+    AnswerLost,
+    BadAnswer,
+    NotReached,
+    ServerProblem,
+    ServerRefusal,
+    ToolDrift,
+)
+from wakeful.tools.mcp.tool_list import ListedTool
 
 if TYPE_CHECKING:
     from wakeful.tools.mcp.connection import OnProgress
 
 MAX_PROGRESS_CHARS = 500
 INVALID_PARAMS = -32602
-Send: TypeAlias = "Callable[[Listed, dict[str, Any], float, OnProgress, str | None], Awaitable[Any]]"
+Send: TypeAlias = "Callable[[ListedTool, dict[str, Any], float, OnProgress, str | None], Awaitable[Any]]"
 """Sends a call for a principal within so many seconds. Raises a ServerProblem."""
 
 
 class McpTool(DeclaredTool):
     """One tool of one server."""
 
-    def __init__(self, declaration: ToolDeclaration, listed: Listed, send: Send) -> None:
+    def __init__(self, declaration: ToolDeclaration, listed: ListedTool, send: Send) -> None:
         self._declaration = declaration
         self._listed = listed
         self._send = send
@@ -38,7 +46,7 @@ class McpTool(DeclaredTool):
         """What this tool was when it was offered."""
         return self._listed.fingerprint
 
-    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Running:
+    def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> CallHandle:
         return begin(self._call, True, (ctx, arguments), {})
 
     async def _call(self, ctx: RunContext[object], arguments: dict[str, Any]) -> Any:
@@ -68,12 +76,12 @@ class McpTool(DeclaredTool):
                         retryable=True,
                     )
                 )
-            case Lost() if self._declaration.effect != "pure":
+            case AnswerLost() if self._declaration.effect != "pure":
                 return OutcomeUnknown(f"the server did not say what became of the call: {words}")
-            case Lost():
-                kind = "timeout" if isinstance(problem, Silent) else "server_lost"
+            case AnswerLost():
+                kind = "timeout" if isinstance(problem, AnswerLate) else "server_lost"
                 return ToolReported(ToolError(kind=kind, message=f"{name} gave no answer: {words}", retryable=True))
-            case Changed():
+            case ToolDrift():
                 return ToolReported(
                     ToolError(
                         kind="tool_changed", message=f"{name} was not called: {words}", recovery_hint="Do without it."
@@ -81,7 +89,7 @@ class McpTool(DeclaredTool):
                 )
             case BadAnswer():
                 return ToolReported(ToolError(kind="invalid_result", message=f"{name}: {words}"))
-            case Refused():
+            case ServerRefusal():
                 return ToolReported(
                     ToolError(
                         kind="invalid_parameters" if problem.code == INVALID_PARAMS else "server_error",

@@ -32,11 +32,15 @@ KEYS = frozenset(
         "allow_private",
         "classes",
         "reads_private",
+        "untrusted",
+        "content",
         "timeout",
         "protocol",
         "disabled",
     }
 )
+OWNERS_WORD = ("allow_private", "classes", "reads_private", "untrusted", "content", "timeout", "protocol")
+"""Keys that are given to `from_mcp` as they are."""
 GRANTS = frozenset({"alwaysAllow", "autoApprove", "trust"})
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
@@ -107,9 +111,7 @@ def _options(where: str, entry: Any, folder: Path | None, environ: Mapping[str, 
             raise InvalidConfig(f"{where}: {key} holds a {type(value).__name__}, not a text")
         return _VARIABLE.sub(lambda found: _variable(where, key, found, environ), value)
 
-    options: dict[str, Any] = {
-        key: entry[key] for key in ("allow_private", "classes", "reads_private", "timeout", "protocol") if key in entry
-    }
+    options: dict[str, Any] = {key: entry[key] for key in OWNERS_WORD if key in entry}
     if "command" in entry:
         arguments = entry.get("args", [])
         if not isinstance(arguments, list):

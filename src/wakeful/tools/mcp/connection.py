@@ -19,12 +19,20 @@ from pydantic import ValidationError
 
 from wakeful._version import __version__
 from wakeful.contracts.errors import WakefulError
-from wakeful.tools.mcp.failures import BadAnswer, Lost, NotReached, Refused, ServerProblem, SessionGone, Silent
+from wakeful.tools.mcp.failures import (
+    AnswerLate,
+    AnswerLost,
+    BadAnswer,
+    NotReached,
+    ServerProblem,
+    ServerRefusal,
+    SessionGone,
+)
 from wakeful.tools.mcp.http import Signs, client_for
-from wakeful.tools.mcp.listing import Listed, Listing, fingerprint
 from wakeful.tools.mcp.oauth import Ask, Login
-from wakeful.tools.mcp.servers import HttpServer, Limits, Server, StdioServer, without_secrets
+from wakeful.tools.mcp.servers import HttpServer, Server, ServerLimits, StdioServer, without_secrets
 from wakeful.tools.mcp.stdio import Tail, running
+from wakeful.tools.mcp.tool_list import ListedTool, ToolList, fingerprint
 
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 PERSON_SECONDS = 600.0
@@ -36,7 +44,9 @@ LAST_WORDS_SECONDS = 0.5
 class Connection:
     """A session. `open` it, use it, `close` it; when it has `ended` it is of no more use."""
 
-    def __init__(self, server: Server, limits: Limits, principal: str, tokens: Path, ask: Ask | None = None) -> None:
+    def __init__(
+        self, server: Server, limits: ServerLimits, principal: str, tokens: Path, ask: Ask | None = None
+    ) -> None:
         self.server = server
         self.ended = asyncio.Event()
         """Set when the server is gone, or this side has had enough."""
@@ -49,7 +59,7 @@ class Connection:
         self._client: Client | None = None
         self._owner: asyncio.Task[None] | None = None
         self._problem: ServerProblem | None = None
-        self._listing: Listing | None = None
+        self._listing: ToolList | None = None
         self._ask_once = asyncio.Lock()
 
     async def open(self) -> None:
@@ -137,7 +147,9 @@ class Connection:
                 return NotReached(each.message)
             if isinstance(each, MCPError):
                 meant = self._meaning(each)
-                return NotReached(meant.message if isinstance(meant, Lost) else self._with_last_words(meant.message))
+                return NotReached(
+                    meant.message if isinstance(meant, AnswerLost) else self._with_last_words(meant.message)
+                )
         name = type(_flat(error)[0]).__name__
         return NotReached(self._with_last_words(f"the connection could not be made or broke ({name})"))
 
@@ -150,7 +162,7 @@ class Connection:
 
     # --- what is asked of it -----------------------------------------------------------------------------------------
 
-    async def listing(self, *, fresh: bool = False) -> Listing:
+    async def listing(self, *, fresh: bool = False) -> ToolList:
         """Its tools; asked again when it said that they changed, or when `fresh`. Raises a ServerProblem."""
         async with self._ask_once:
             if fresh or self._listing is None:
@@ -179,9 +191,9 @@ class Connection:
             raise NotReached(problem.message if problem else self._with_last_words("its connection has ended"))
         return client
 
-    async def _pages(self) -> Listing:
+    async def _pages(self) -> ToolList:
         client = self._current()
-        found: list[Listed] = []
+        found: list[ListedTool] = []
         cursor: str | None = None
         seen: set[str] = set()
         for _ in range(self._limits.pages):
@@ -190,11 +202,11 @@ class Connection:
             found += [_listed(tool) for tool in page.tools[:room]]
             cursor = page.next_cursor
             if cursor is None and len(page.tools) <= room:
-                return Listing(tuple(found))
+                return ToolList(tuple(found))
             if len(page.tools) > room or cursor in seen or cursor is None:
                 break
             seen.add(cursor)
-        return Listing(tuple(found), f"its list does not end: {len(found):,} tools were taken and no more is read")
+        return ToolList(tuple(found), f"its list does not end: {len(found):,} tools were taken and no more is read")
 
     async def _bounded(self, asked: Any, seconds: float) -> Any:
         problem: ServerProblem
@@ -202,18 +214,18 @@ class Connection:
             async with asyncio.timeout(seconds):
                 return await asked
         except TimeoutError:
-            problem = Silent(f"it did not answer within {seconds:g} s")
+            problem = AnswerLate(f"it did not answer within {seconds:g} s")
         except MCPError as error:
             await self._let_it_finish()
             problem = self._meaning(error)
         except (ValidationError, RuntimeError, ValueError) as error:
             if self.ended.is_set():
-                problem = Lost(self._with_last_words("its connection ended"))
+                problem = AnswerLost(self._with_last_words("its connection ended"))
             else:
                 said = without_secrets(_short(str(error)), self.server)
                 problem = BadAnswer(f"it answered, and not as it should: {said}")
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            problem = Lost(self._with_last_words("its connection ended"))
+            problem = AnswerLost(self._with_last_words("its connection ended"))
         if isinstance(problem, SessionGone):
             self.ended.set()
         raise problem
@@ -231,15 +243,15 @@ class Connection:
         if code == self._signs.session_gone:
             return SessionGone(words)
         if code == self._signs.lost:
-            return Lost(words)
+            return AnswerLost(words)
         if code == types.CONNECTION_CLOSED and (self.ended.is_set() or isinstance(self.server, HttpServer)):
-            return Lost(self._with_last_words(words))
-        return Refused(words, code)
+            return AnswerLost(self._with_last_words(words))
+        return ServerRefusal(words, code)
 
 
-def _listed(tool: types.Tool) -> Listed:
+def _listed(tool: types.Tool) -> ListedTool:
     hints = tool.annotations
-    return Listed(
+    return ListedTool(
         name=tool.name,
         description=tool.description or "",
         input_schema=tool.input_schema,

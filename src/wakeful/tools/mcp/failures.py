@@ -17,15 +17,15 @@ class SessionGone(NotReached):
     """The server has forgotten this session, and says so: a new one may ask again."""
 
 
-class Lost(ServerProblem):
+class AnswerLost(ServerProblem):
     """The request went out and its answer will not come: what happened there is not known."""
 
 
-class Silent(Lost):
+class AnswerLate(AnswerLost):
     """The answer did not come in time."""
 
 
-class Refused(ServerProblem):
+class ServerRefusal(ServerProblem):
     """The server answered with an error."""
 
     def __init__(self, message: str, code: int | None = None) -> None:
@@ -37,5 +37,5 @@ class BadAnswer(ServerProblem):
     """The server answered, and not as the protocol or its own schema says."""
 
 
-class Changed(ServerProblem):
+class ToolDrift(ServerProblem):
     """The tool is not what was offered: nothing was sent."""

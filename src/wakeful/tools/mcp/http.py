@@ -15,7 +15,7 @@ import httpx2
 
 from wakeful._version import __version__
 from wakeful.tools.mcp.addresses import AddressRefused, Destinations
-from wakeful.tools.mcp.servers import HttpServer, Limits
+from wakeful.tools.mcp.servers import HttpServer, ServerLimits
 
 FAILED = "wakeful.failed"
 """An extension of a request that is not to be sent: why it cannot be."""
@@ -62,7 +62,7 @@ class _Bounded(httpx2.AsyncByteStream):
 class JudgedTransport(httpx2.AsyncBaseTransport):
     """Connects to the address that was judged, under the name that was asked for."""
 
-    def __init__(self, destinations: Destinations, signs: Signs, limits: Limits, *, has_login: bool) -> None:
+    def __init__(self, destinations: Destinations, signs: Signs, limits: ServerLimits, *, has_login: bool) -> None:
         self._destinations = destinations
         self._signs = signs
         self._limits = limits
@@ -152,7 +152,7 @@ class JudgedTransport(httpx2.AsyncBaseTransport):
 
 
 def client_for(
-    server: HttpServer, signs: Signs, limits: Limits, *, auth: httpx2.Auth | None = None
+    server: HttpServer, signs: Signs, limits: ServerLimits, *, auth: httpx2.Auth | None = None
 ) -> httpx2.AsyncClient:
     """The client of one connection. No proxy, no cookie and no redirect comes between it and the server."""
     for name in TALKATIVE:

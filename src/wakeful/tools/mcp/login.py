@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.tools.mcp.connection import Connection
-from wakeful.tools.mcp.oauth import Ask, Granted, redirect_uri
+from wakeful.tools.mcp.oauth import Ask, BrowserGrant, redirect_uri
 from wakeful.tools.mcp.servers import HttpServer
 from wakeful.tools.mcp.source import McpSource
 
@@ -39,9 +39,9 @@ def _with_login(source: McpSource) -> HttpServer:
 def in_a_browser(server: HttpServer, show: Callable[[str], None]) -> Ask:
     """Shows the address, and listens on this machine for the one request that brings the answer."""
 
-    async def ask(url: str) -> Granted:
+    async def ask(url: str) -> BrowserGrant:
         parts = urlsplit(redirect_uri(server))
-        answer: asyncio.Future[Granted] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[BrowserGrant] = asyncio.get_running_loop().create_future()
 
         async def visited(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
@@ -72,13 +72,13 @@ def in_a_browser(server: HttpServer, show: Callable[[str], None]) -> Ask:
     return ask
 
 
-def _understood(line: str, path: str) -> tuple[str, str, Granted | None]:
+def _understood(line: str, path: str) -> tuple[str, str, BrowserGrant | None]:
     method, _, rest = line.partition(" ")
     asked = urlsplit(rest.partition(" ")[0])
     if method != "GET" or asked.path != path:
         return "404 Not Found", "There is nothing here.", None
     given = {name: values[0] for name, values in parse_qs(asked.query).items()}
     if "code" not in given:
-        return "200 OK", "It was not granted. You can close this window.", Granted("", given.get("state"))
+        return "200 OK", "It was not granted. You can close this window.", BrowserGrant("", given.get("state"))
     words = "wakeful has been let in. You can close this window."
-    return "200 OK", words, Granted(given["code"], given.get("state"), given.get("iss"))
+    return "200 OK", words, BrowserGrant(given["code"], given.get("state"), given.get("iss"))

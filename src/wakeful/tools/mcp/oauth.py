@@ -35,7 +35,7 @@ OWNER = "owner"
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
+class BrowserGrant:
     """What the browser brought back."""
 
     code: str
@@ -43,7 +43,7 @@ class Granted:
     issuer: str | None = None
 
 
-Ask: TypeAlias = Callable[[str], Awaitable[Granted]]
+Ask: TypeAlias = Callable[[str], Awaitable[BrowserGrant]]
 """Shows a person the address to go to, and waits for what the browser brings back."""
 
 

@@ -9,7 +9,7 @@ from wakeful.contracts.mcp import McpParkedTool, McpServerState, McpToolState
 from wakeful.settings.home import home
 from wakeful.tools.mcp import places
 from wakeful.tools.mcp.config import mcp_servers
-from wakeful.tools.mcp.pins import Parked, Pins
+from wakeful.tools.mcp.pins import ParkedTool, Pins
 from wakeful.tools.mcp.servers import HttpServer
 from wakeful.tools.mcp.source import McpSource
 
@@ -87,5 +87,5 @@ def _state(given: McpSource) -> McpServerState:
     )
 
 
-def _parked(each: Parked) -> McpParkedTool:
+def _parked(each: ParkedTool) -> McpParkedTool:
     return McpParkedTool(tool=each.tool, since=each.since, changed=each.changed, description=each.description)

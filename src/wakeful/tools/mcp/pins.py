@@ -12,13 +12,13 @@ from typing import Any
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.tools.mcp.files import locked, read_json, write_json
-from wakeful.tools.mcp.listing import MAX_DESCRIPTION, Listed
+from wakeful.tools.mcp.tool_list import MAX_DESCRIPTION, ListedTool
 
 VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Parked:
+class ParkedTool:
     """A tool that is not what was accepted."""
 
     tool: str
@@ -30,7 +30,7 @@ class Parked:
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
+class PinnedTool:
     """A tool that was accepted."""
 
     tool: str
@@ -43,12 +43,12 @@ class Pins:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def check(self, server: str, tools: Sequence[Listed]) -> dict[str, Parked]:
+    def check(self, server: str, tools: Sequence[ListedTool]) -> dict[str, ParkedTool]:
         """Pin what is new; name what changed. Raises InvalidConfig when the file cannot be read: then nothing holds."""
         if self._all_known(server, tools):
             return {}
         today = datetime.now(UTC).date().isoformat()
-        parked: dict[str, Parked] = {}
+        parked: dict[str, ParkedTool] = {}
         with locked(self.path):
             data = self._read()
             known = data["servers"].setdefault(server, {})
@@ -67,9 +67,9 @@ class Pins:
             write_json(self.path, data)
         return parked
 
-    def approve(self, server: str, tools: Sequence[str] | None = None) -> list[Parked]:
+    def approve(self, server: str, tools: Sequence[str] | None = None) -> list[ParkedTool]:
         """Accept what changed, of all tools or of these; says what was accepted."""
-        accepted: list[Parked] = []
+        accepted: list[ParkedTool] = []
         with locked(self.path):
             data = self._read()
             for name, pin in data["servers"].get(server, {}).items():
@@ -81,16 +81,16 @@ class Pins:
                 write_json(self.path, data)
         return accepted
 
-    def parked(self, server: str) -> list[Parked]:
+    def parked(self, server: str) -> list[ParkedTool]:
         """What waits for somebody."""
         known = self._read()["servers"].get(server, {})
         return [_parked(name, pin) for name, pin in sorted(known.items()) if pin.get("pending")]
 
-    def known(self, server: str) -> list[Pinned]:
+    def known(self, server: str) -> list[PinnedTool]:
         """Every tool the server ever had here."""
-        return [Pinned(name, pin["since"]) for name, pin in sorted(self._read()["servers"].get(server, {}).items())]
+        return [PinnedTool(name, pin["since"]) for name, pin in sorted(self._read()["servers"].get(server, {}).items())]
 
-    def _all_known(self, server: str, tools: Sequence[Listed]) -> bool:
+    def _all_known(self, server: str, tools: Sequence[ListedTool]) -> bool:
         """The common case, without a lock and without a write."""
         known = self._read()["servers"].get(server, {})
         return all(
@@ -119,6 +119,6 @@ def _is_server(known: Any) -> bool:
     )
 
 
-def _parked(name: str, pin: Mapping[str, Any]) -> Parked:
+def _parked(name: str, pin: Mapping[str, Any]) -> ParkedTool:
     pending = pin["pending"]
-    return Parked(name, pin["since"], pending["seen"], pending.get("description", ""))
+    return ParkedTool(name, pin["since"], pending["seen"], pending.get("description", ""))

@@ -12,6 +12,7 @@ from pydantic_core import to_json
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.errors import ToolReported
 from wakeful.contracts.tools import ToolError
+from wakeful.decisions.secret_values import NO_SECRETS, SecretValues
 from wakeful.tools.results import ResultPart, ToolOutput
 
 MAX_PARTS = 100
@@ -23,10 +24,14 @@ MAX_SHOWN_BYTES = 20_000
 """Of the text of one result. Pages and search results come from servers: they get less than any result may show."""
 
 
-def output_of(result: types.CallToolResult) -> Any:
-    """The content, or a ToolOutput where there is more to say. Raises ToolReported when the tool says it failed."""
+def output_of(result: types.CallToolResult, keys: SecretValues = NO_SECRETS) -> Any:
+    """The content, or a ToolOutput where there is more to say. Raises ToolReported when the tool says it failed.
+
+    `keys` are what the server was given: they are in nothing it says.
+    """
     parts, left_out = _parts(result.content)
-    structured = result.structured_content
+    parts = [_without(part, keys) for part in parts] if keys else parts
+    structured = keys.hide_keys_in(result.structured_content)
     if structured is not None and len(to_json(structured, inf_nan_mode="strings")) > MAX_STRUCTURED_BYTES:
         structured, left_out = None, [*left_out, f"structured content of more than {MAX_STRUCTURED_BYTES:,} bytes"]
     if result.is_error:
@@ -91,6 +96,12 @@ def _part(block: Any) -> ResultPart:
                 return Image(data=data, media_type=kind)
             return File(name=_file_name(str(inner.uri)), data=data, media_type=kind)
     return Text(f"[a part of the kind {getattr(block, 'type', '?')!s:.40}, which cannot be shown]")
+
+
+def _without(part: ResultPart, keys: SecretValues) -> ResultPart:
+    if isinstance(part, Text):
+        return Text(keys.hide_keys(part.text))
+    return part if part.data is None else part.model_copy(update={"data": keys.hide_bytes(part.data)})
 
 
 def _bytes(text: str) -> bytes | None:

@@ -13,18 +13,23 @@ from typing import Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.sensitive_names import is_sensitive
 from wakeful.contracts.tools import PermissionClass
+from wakeful.decisions.secret_shapes import looks_secret
+from wakeful.decisions.secret_values import SecretValues
 
 NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
 Protocol: TypeAlias = Literal["auto", "2025-11-25", "2026-07-28"]
 """auto: the newer revision is tried first, and a server that does not know it is spoken to in the older one."""
 HIDDEN = "[redacted]"
 SHORTEST_SECRET = 6
+_KEY_NAMES = frozenset({"key", "keys", "pat", "pass", "pw", "auth", "session", "dsn", "pin"})
+"""Words in the name of a variable that say, beside those for every name, that it holds a key."""
 Secrets: TypeAlias = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServerLimits:
     """How much of a server's time, words and insistence is borne."""
 
     connect_seconds: float = 30.0
@@ -59,10 +64,6 @@ class StdioServer:
                 'give the program and its arguments, as in command=["npx", "-y", "some-server"]',
             )
         _check_secrets(self.name, "env", self.env)
-
-    @property
-    def leaves_machine(self) -> bool:
-        return False
 
     @property
     def holds_private(self) -> bool:
@@ -124,10 +125,6 @@ class HttpServer:
         _check_secrets(self.name, "headers", self.headers)
 
     @property
-    def leaves_machine(self) -> bool:
-        return True
-
-    @property
     def holds_private(self) -> bool:
         """Whoever is let in by a key sees what the key opens."""
         return bool(self.headers) or self.oauth is not None
@@ -165,6 +162,31 @@ def without_secrets(text: str, server: Server) -> str:
         if len(secret) >= SHORTEST_SECRET:
             text = text.replace(secret, HIDDEN)
     return text
+
+
+def keys_of(server: Server) -> SecretValues:
+    """What no result of a server may repeat: what it was given under the name of a secret, or looks like one.
+
+    Settings that it was given beside them (a level, a folder) are words that may stand in its answers.
+    """
+    if isinstance(server, StdioServer):
+        return SecretValues(value for name, value in server.env.items() if _is_key(name, value))
+    asked = [pair.partition("=") for pair in urlsplit(server.url).query.split("&")]
+    named = [*server.headers.items(), *((name, value) for name, _, value in asked)]
+    keys = [value for name, value in named if _is_key(name, value)]
+    keys += [value.partition(" ")[2] for value in keys]
+    if server.oauth is not None and server.oauth.client_secret:
+        keys.append(server.oauth.client_secret)
+    return SecretValues(keys)
+
+
+def _is_key(name: str, value: str) -> bool:
+    spelled = name.lower().replace("-", "_")
+    if is_sensitive(name) or any(word in _KEY_NAMES for word in spelled.split("_")) or spelled.endswith("key"):
+        return True
+    plain = value.isascii() and not set(value) & set("/\\: ")
+    mixed = any(sign.isdigit() for sign in value) and any(sign.isalpha() for sign in value)
+    return looks_secret(value) or (len(value) >= 20 and plain and mixed)
 
 
 def check_name(name: str) -> None:

@@ -12,19 +12,20 @@ from weakref import WeakSet
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.tools.mcp import places
 from wakeful.tools.mcp.calls import McpTool
-from wakeful.tools.mcp.failures import Changed, NotReached, ServerProblem
-from wakeful.tools.mcp.listing import Listed, Rules, canonical, sort_out
+from wakeful.tools.mcp.failures import NotReached, ServerProblem, ToolDrift
 from wakeful.tools.mcp.pins import Pins
 from wakeful.tools.mcp.servers import (
     HttpServer,
-    Limits,
     OAuth,
     Protocol,
     Server,
+    ServerLimits,
     StdioServer,
     check_classes,
+    keys_of,
 )
-from wakeful.tools.mcp.sharing import Place, place_of
+from wakeful.tools.mcp.shared_connections import ConnectionPlace, place_of
+from wakeful.tools.mcp.tool_list import ListedTool, ServerToolRules, canonical, sort_out
 from wakeful.tools.source import Offer, ToolSource, Withheld
 
 if TYPE_CHECKING:
@@ -37,13 +38,16 @@ OWNER = "owner"
 class McpSource(ToolSource):
     """One server's tools. Made by `from_mcp` and `mcp_servers`; nothing is started before it is asked."""
 
-    def __init__(self, server: Server, rules: Rules, limits: Limits, pins: Pins, tokens: Path, principal: str) -> None:
+    def __init__(
+        self, server: Server, rules: ServerToolRules, limits: ServerLimits, pins: Pins, tokens: Path, principal: str
+    ) -> None:
         self.server = server
         self.rules = rules
         self.limits = limits
         self.pins = pins
         self.tokens = tokens
         self.principal = principal
+        self._keys = keys_of(server)
         self._held: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
     def __repr__(self) -> str:
@@ -63,7 +67,7 @@ class McpSource(ToolSource):
             async with place.used() as connection:
                 listing = await connection.listing(fresh=True)
             place.answered()
-            kept, left = sort_out(self.server, listing, self.rules)
+            kept, left = await asyncio.to_thread(sort_out, self.server, listing, self.rules)
             parked = await asyncio.to_thread(self.pins.check, self.server.name, [each.listed for each in kept])
         except (ServerProblem, InvalidConfig) as problem:
             return Offer((), await self._unavailable(problem.message))
@@ -98,7 +102,7 @@ class McpSource(ToolSource):
 
     async def _send(
         self,
-        listed: Listed,
+        listed: ListedTool,
         arguments: dict[str, Any],
         seconds: float,
         on_progress: "OnProgress",
@@ -107,15 +111,19 @@ class McpSource(ToolSource):
         """A call, on the connection of whoever it is for. A session that is gone is made anew once."""
         until = asyncio.get_running_loop().time() + seconds
         place = self._place(principal)
+
+        def progressed(progress: float, total: float | None, message: str | None) -> None:
+            on_progress(progress, total, message and self._keys.hide_keys(message))
+
         for attempt in (1, 2):
             async with place.used() as connection:
                 try:
                     now = (await connection.listing()).find(listed.name)
                     if now is None or now.fingerprint != listed.fingerprint:
                         what = "it is gone" if now is None else "its description or schema changed"
-                        raise Changed(f"{what} since it was offered")
+                        raise ToolDrift(f"{what} since it was offered")
                     left = max(0.0, until - asyncio.get_running_loop().time())
-                    result = await connection.call(listed.name, arguments, left, on_progress)
+                    result = await connection.call(listed.name, arguments, left, progressed)
                 except NotReached:
                     if attempt == 2 or not connection.ended.is_set():
                         raise
@@ -123,10 +131,10 @@ class McpSource(ToolSource):
             place.answered()
             from wakeful.tools.mcp.results import output_of
 
-            return output_of(result)
+            return output_of(result, self._keys)
         raise AssertionError("the second attempt returns or raises")
 
-    def _place(self, principal: str | None) -> Place:
+    def _place(self, principal: str | None) -> ConnectionPlace:
         own = principal if principal is not None and self._has_principals else self.principal
         return place_of(self.server, self.limits, own, self.tokens)
 
@@ -147,17 +155,21 @@ def from_mcp(
     allow_private: bool = False,
     classes: Mapping[str, str] | None = None,
     reads_private: bool | None = None,
+    untrusted: bool | Sequence[str] | None = None,
+    content: Mapping[str, Sequence[str]] | None = None,
     timeout: float = 300.0,
     protocol: Protocol = "auto",
     principal: str = OWNER,
     pins: "str | PathLike[str] | None" = None,
     tokens: "str | PathLike[str] | None" = None,
-    limits: Limits | None = None,
+    limits: ServerLimits | None = None,
 ) -> McpSource:
     """The tools of an MCP server, named `mcp.<name>/<tool>`: a program (`command=`) or a URL (`url=`).
 
-    `classes` gives permission classes to tools that do not declare themselves read-only, by pattern
-    (`{"merge_*": "external_write"}`); without one they are withheld. A program gets a bare environment and `env`.
+    A tool that does not declare itself read-only is of class `external_write`, and its calls ask; `classes` gives
+    others, by pattern (`{"merge_*": "workspace_write"}`). A program gets a bare environment and `env`.
+    Anybody may have written what a tool returns unless it declares that its world is closed (`openWorldHint: false`);
+    `untrusted` says it for all tools, or for more of them by pattern. `content={"send_*": ["body"]}` names free text.
     """
     need_the_package()
     if (command is None) == (url is None):
@@ -192,12 +204,28 @@ def from_mcp(
     private = server.holds_private if reads_private is None else reads_private
     return McpSource(
         server,
-        Rules(check_classes(name, classes or {}), private, timeout),
-        limits or Limits(),
+        ServerToolRules(
+            check_classes(name, classes or {}),
+            private,
+            timeout,
+            _untrusted(name, untrusted),
+            {pattern: _texts(name, f"content[{pattern!r}]", paths) for pattern, paths in (content or {}).items()},
+        ),
+        limits or ServerLimits(),
         Pins(Path(pins) if pins is not None else places.pins_file()),
         Path(tokens) if tokens is not None else places.tokens_folder(),
         principal,
     )
+
+
+def _untrusted(name: str, given: bool | Sequence[str] | None) -> bool | tuple[str, ...] | None:
+    return given if given is None or isinstance(given, bool) else _texts(name, "untrusted", given)
+
+
+def _texts(name: str, what: str, given: Sequence[Any]) -> tuple[str, ...]:
+    if isinstance(given, str) or not all(isinstance(each, str) and each for each in given):
+        raise InvalidConfig(f"from_mcp({name!r}): {what} is {given!r}", 'give a list of names: ["read_*"]')
+    return tuple(given)
 
 
 def need_the_package() -> None:

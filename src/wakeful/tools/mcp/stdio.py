@@ -8,7 +8,6 @@ end, or too many of them, ends the connection.
 import asyncio
 import os
 import shutil
-import sys
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -20,8 +19,9 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from wakeful import programs
 from wakeful.tools.mcp.failures import NotReached
-from wakeful.tools.mcp.servers import Limits, StdioServer
+from wakeful.tools.mcp.servers import ServerLimits, StdioServer
 
 INHERITED = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 PIECE = 64 * 1024
@@ -56,14 +56,17 @@ class Tail:
 
 
 def environment(given: Mapping[str, str], own: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What a server may know: no key of ours is in it unless its owner put it there."""
+    """What a server may know: no key of ours is in it unless its owner put it there.
+
+    Its PATH has no folder that an agent may write, unless the owner gave it one of its own.
+    """
     kept = {name: value for name, value in own.items() if name in INHERITED or name.startswith("LC_")}
-    return {**kept, **given}
+    return {**kept, "PATH": programs.search_path(own, owners=True), **given}
 
 
 @asynccontextmanager
 async def running(
-    server: StdioServer, tail: Tail, ended: asyncio.Event, limits: Limits
+    server: StdioServer, tail: Tail, ended: asyncio.Event, limits: ServerLimits
 ) -> AsyncIterator[TransportStreams]:
     """The server's streams. `ended` is set when it says no more. Leaving the block ends it, whatever it does."""
     process, lifeline = await _start(server)
@@ -88,11 +91,11 @@ async def running(
 
 async def _start(server: StdioServer) -> tuple[asyncio.subprocess.Process, int]:
     env = environment(server.env)
-    await asyncio.to_thread(_check, server, env)
+    program = await asyncio.to_thread(_program, server, env)
     watched, lifeline = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", str(GUARD), str(watched), *server.command),
+            *(programs.python(), "-I", "-S", str(GUARD), str(watched), program, *server.command[1:]),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -111,12 +114,21 @@ async def _start(server: StdioServer) -> tuple[asyncio.subprocess.Process, int]:
     return process, lifeline
 
 
-def _check(server: StdioServer, env: Mapping[str, str]) -> None:
+def _program(server: StdioServer, env: Mapping[str, str]) -> str:
+    """The server's program. On the runtime's own PATH no folder counts that an agent may write."""
     if server.cwd is not None and not Path(server.cwd).is_dir():
         raise NotReached(f"its folder {server.cwd} is not there")
-    program = server.command[0]
-    if "/" not in program and shutil.which(program, path=env.get("PATH")) is None:
-        raise NotReached(f"there is no program {program!r} on the PATH")
+    name = server.command[0]
+    if "/" in name:
+        return name
+    owners_path = server.env.get("PATH")
+    found = shutil.which(name, path=owners_path) if owners_path is not None else programs.find(name, env, owners=True)
+    if found is None:
+        passed_over = shutil.which(name) if owners_path is None else None
+        hint = "is where an agent may write; name it with its path if you mean it"
+        why = f": {passed_over} {hint}" if passed_over else ""
+        raise NotReached(f"there is no program {name!r} on the PATH{why}")
+    return found
 
 
 async def _read(
@@ -124,7 +136,7 @@ async def _read(
     incoming: MemoryObjectSendStream[SessionMessage | Exception],
     tail: Tail,
     ended: asyncio.Event,
-    limits: Limits,
+    limits: ServerLimits,
 ) -> None:
     buffer = bytearray()
     try:

@@ -12,8 +12,8 @@ from wakeful.contracts.tool_catalog import CatalogEntry, ToolCatalog
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.policy.catalog import entry_of, referring, resolve_catalog, summary
-from wakeful.decisions.policy.judging import compile_policy
 from wakeful.decisions.policy.permissions import default_policy
+from wakeful.decisions.policy.verdict import compile_policy
 
 ALLOW = Verdict("allow", "mode", "it is on")
 

@@ -1,7 +1,7 @@
 """A call above its principal's ceiling is told so; one below it meets no objection."""
 
 from wakeful.contracts.principals import CapabilityCeiling
-from wakeful.decisions.policy.ceilings import ceiling_verdict
+from wakeful.decisions.policy.verdict import ceiling_verdict
 
 
 def test_a_call_above_the_ceiling_is_told_so() -> None:

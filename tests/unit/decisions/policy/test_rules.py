@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.verdicts import Verdict
-from wakeful.decisions.policy.judging import CallUnderJudgement, compile_policy, judge
 from wakeful.decisions.policy.permissions import default_policy
+from wakeful.decisions.policy.verdict import CallUnderJudgement, compile_policy, judge
 
 TOOLS = [
     ToolDeclaration(name="exec_command", input_schema={}, permission_class="execute"),

@@ -16,8 +16,8 @@ from wakeful.contracts.workflows import (
     NodeType,
     WorkflowGraph,
 )
+from wakeful.decisions.workflows.graph_reader import read_graph
 from wakeful.decisions.workflows.order import cycles, dependencies, topological
-from wakeful.decisions.workflows.reading import read_graph
 from wakeful.decisions.workflows.validation import by_ref, validate
 from workflow_graphs import PROBLEMS, TYPES, data, edge, edges, graph, line, nodes
 

@@ -3,6 +3,7 @@
 import json
 
 from wakeful.contracts.workflows import NodeType
+from wakeful.decisions.workflows.graph_reader import read_graph
 from wakeful.decisions.workflows.planning import (
     MAX_CORRECTIONS,
     MAX_TYPES_CHARS,
@@ -13,7 +14,6 @@ from wakeful.decisions.workflows.planning import (
     judged,
     planner_instructions,
 )
-from wakeful.decisions.workflows.reading import read_graph
 from wakeful.decisions.workflows.validation import by_ref, validate
 from workflow_graphs import PUBLISH, SEARCH, TYPES, WRITER, data, graph
 

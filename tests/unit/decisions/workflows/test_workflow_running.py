@@ -7,17 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wakeful.contracts.workflows import NodeStatus, WorkflowGraph, WorkflowNodeResult
-from wakeful.decisions.workflows.drawing import as_lines, as_mermaid
-from wakeful.decisions.workflows.order import doomed, ready, topological
-from wakeful.decisions.workflows.resolving import (
-    Unresolved,
+from wakeful.decisions.workflows.layout import as_lines, as_mermaid
+from wakeful.decisions.workflows.node_inputs import (
+    UnresolvedInput,
     arguments_of,
     complete_inputs,
     outputs_of,
     value_at,
     wrong_inputs,
 )
-from wakeful.decisions.workflows.running import PlannedCall, node_result, planned_calls, run_result
+from wakeful.decisions.workflows.order import doomed, ready, topological
+from wakeful.decisions.workflows.progress import PlannedCall, node_result, planned_calls, run_result
 from workflow_graphs import data, graph, line
 
 INPUTS = {"topic": "snow", "limit": 5}
@@ -74,7 +74,7 @@ def test_a_dotted_path_leads_into_what_a_node_gave(value: Any, path: str, found:
     ],
 )
 def test_a_path_that_leads_nowhere_is_an_error_and_never_an_empty_value(value: Any, path: str) -> None:
-    with pytest.raises(Unresolved) as lost:
+    with pytest.raises(UnresolvedInput) as lost:
         value_at("node", value, path)
     assert lost.value.error.kind == "unresolved_input" and repr(path) in lost.value.error.message
 

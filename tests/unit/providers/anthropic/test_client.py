@@ -97,12 +97,14 @@ async def test_a_page_instead_of_an_answer_is_a_lost_attempt() -> None:
 async def test_the_newer_version_takes_a_bearer_token_and_no_sampling() -> None:
     server = Server(sse(HELLO))
     model = server.model(api_version="2026-10-21")
-    reply = await reply_of(model, hi(stream=True, settings={"temperature": 0.5, "top_p": 0.9, "top_k": 3}))
+    reply = await reply_of(
+        model, hi(stream=True, settings={"temperature": 0.5, "top_p": 0.9, "anthropic": {"top_k": 3}})
+    )
     request = server.asked[0]
     assert (request.headers["authorization"], request.headers["anthropic-version"]) == (f"Bearer {KEY}", "2026-10-21")
     assert "x-api-key" not in request.headers
     assert not {"temperature", "top_p", "top_k"} & server.body().keys()
-    assert reply.request_metadata["left_out"] == ["temperature", "top_p", "top_k"]
+    assert reply.request_metadata["left_out"] == ["temperature", "top_p", "anthropic.top_k"]
 
 
 async def test_the_older_version_takes_sampling_and_reports_nothing() -> None:
@@ -276,5 +278,7 @@ async def test_streams_at_the_same_time_do_not_mix() -> None:
 def test_tools_of_one_turn_share_an_encoder() -> None:
     model = Server().model()
     tools = (WEATHER,)
-    assert model._encoder(tools) is model._encoder(tools) is model._encoder((WEATHER,))
-    assert model._encoder(()) is not model._encoder(tools)
+    first = model._encoder(a_request(tools=tools))
+    assert first is model._encoder(a_request(tools=tools)) is model._encoder(a_request(tools=(WEATHER,)))
+    assert model._encoder(a_request()) is not first
+    assert model._encoder(a_request(tools=tools, accepted_gap=frozenset({"vision"}))) is not first

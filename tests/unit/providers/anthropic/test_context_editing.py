@@ -57,7 +57,8 @@ async def test_it_is_sent_when_asked_for_and_noted_without_content_and_the_reque
         model = model_at(server.url)
         plain = await reply_of(model, a_request(history=rounds(*FOUR), stream=stream))
         edited = await reply_of(
-            model, a_request(history=rounds(*FOUR), stream=stream, settings={"context_management": EDITS})
+            model,
+            a_request(history=rounds(*FOUR), stream=stream, settings={"anthropic": {"context_management": EDITS}}),
         )
     without, with_it = server.asked
     # Opt-in: without a word of the caller nothing is sent.
@@ -86,7 +87,7 @@ async def test_yes_is_the_providers_own_rule_and_no_is_nothing() -> None:
     with serving() as server:
         server.always = answer(stream=False)
         for wanted in (True, False, None):
-            settings = {"context_management": wanted}
+            settings = {"anthropic": {"context_management": wanted}}
             await reply_of(model_at(server.url), a_request(history=rounds(*FOUR), settings=settings))
     assert [asked.body.get("context_management") for asked in server.asked] == [
         {"edits": [{"type": CLEAR_TOOL_USES}]},
@@ -99,7 +100,7 @@ async def test_other_beta_headers_stay() -> None:
     with serving() as server:
         server.always = answer(stream=False)
         model = model_at(server.url, headers={"anthropic-beta": "new-thing"})
-        await reply_of(model, a_request(history=rounds(*FOUR), settings={"context_management": True}))
+        await reply_of(model, a_request(history=rounds(*FOUR), settings={"anthropic": {"context_management": True}}))
     assert server.asked[0].headers["anthropic-beta"] == f"new-thing,{BETA}"
 
 
@@ -107,15 +108,19 @@ async def test_a_model_without_it_is_not_sent_it_and_that_is_reported() -> None:
     with serving() as server:
         server.always = answer(stream=False)
         model = model_at(server.url, profile={"prompt": frozenset({"prompt_cache_blocks"})})
-        reply = await reply_of(model, a_request(history=rounds(*FOUR), settings={"context_management": True}))
+        reply = await reply_of(
+            model, a_request(history=rounds(*FOUR), settings={"anthropic": {"context_management": True}})
+        )
     assert "context_management" not in server.asked[0].body
-    assert reply.request_metadata["left_out"] == ["context_management"]
+    assert reply.request_metadata["left_out"] == ["anthropic.context_management"]
 
 
 @pytest.mark.parametrize("wanted", ["yes", 1.5, {"edits": "all"}, {"edits": [{"keep": 3}]}, {}])
 async def test_what_is_no_such_option_is_refused_before_anything_is_sent(wanted: Any) -> None:
-    with serving() as server, pytest.raises(ModelFailure, match=r"settings\.context_management") as refused:
-        await reply_of(model_at(server.url), a_request(history=rounds(), settings={"context_management": wanted}))
+    with serving() as server, pytest.raises(ModelFailure, match=r"settings\.anthropic\.context_management") as refused:
+        await reply_of(
+            model_at(server.url), a_request(history=rounds(), settings={"anthropic": {"context_management": wanted}})
+        )
     assert refused.value.kind == "contract_error"
     assert server.asked == []
 

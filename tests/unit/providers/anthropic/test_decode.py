@@ -21,7 +21,7 @@ from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, UserItem
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import ArgumentsDelta, ReasoningDelta, TextDelta, TokenUsage
-from wakeful.providers.anthropic.decode import StreamDecoder, decode_response
+from wakeful.providers.anthropic.decode import AnthropicDecoder, decode_response
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import SseEvent, SseParser
 
@@ -281,7 +281,7 @@ def test_an_event_lost_from_the_middle_never_changes_what_was_said_unless_it_is_
     [b"{nonsense", b'"text"', b'{"type":"content_block_delta","index":0}', b'{"type":"content_block_start","index":0}'],
 )
 def test_what_is_no_event_is_an_invalid_answer(data: bytes) -> None:
-    decoder = StreamDecoder(NO_NAMES)
+    decoder = AnthropicDecoder(NO_NAMES)
     decoder.feed(SseEvent("message_start", json.dumps(started()).encode()))
     with pytest.raises(ModelFailure) as raised:
         decoder.feed(SseEvent("content_block_delta", data))
@@ -290,7 +290,7 @@ def test_what_is_no_event_is_an_invalid_answer(data: bytes) -> None:
 
 def test_an_event_without_meaning_has_to_be_one_all_the_same() -> None:
     """What breaks a ping on its way may have broken its neighbours, too."""
-    decoder = StreamDecoder(NO_NAMES)
+    decoder = AnthropicDecoder(NO_NAMES)
     assert decoder.feed(SseEvent("ping", b'{"type": "ping"}')) == []
     with pytest.raises(ModelFailure) as raised:
         decoder.feed(SseEvent("ping", b"{nonsense"))
@@ -367,7 +367,7 @@ def test_chunks_may_end_anywhere() -> None:
     stream = sse(WHOLE)
     whole = decoded(stream)[1]
     for size in (1, 2, 3, 7, 50):
-        parser, decoder = SseParser(), StreamDecoder(NO_NAMES)
+        parser, decoder = SseParser(), AnthropicDecoder(NO_NAMES)
         for start in range(0, len(stream), size):
             for event in parser.feed(stream[start : start + size]):
                 decoder.feed(event)

@@ -13,9 +13,10 @@ from anthropic_samples import WEATHER
 from model_requests import a_request
 from wakeful.contracts.content import File, Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
+from wakeful.contracts.errors import InvalidConfig, ModelFailure
 from wakeful.contracts.frames import PromptContentBlock, ProviderPromptFrame
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.providers.anthropic.encode import Encoder
+from wakeful.providers.anthropic.encode import AnthropicEncoder
 from wakeful.providers.profiles import ModelProfile, profile_of
 
 CLAUDE = profile_of("claude-haiku-4-5")
@@ -31,7 +32,7 @@ def sent(
     refuses_sampling: bool = False,
     **request: Any,
 ) -> dict[str, Any]:
-    encoder = Encoder("claude-test", profile, tools, refuses_sampling=refuses_sampling)
+    encoder = AnthropicEncoder("claude-test", profile, tools, refuses_sampling=refuses_sampling)
     body = encoder.body(a_request(history=History(items), tools=tools, **request))
     decoded: dict[str, Any] = json.loads(b"".join(body))
     return decoded
@@ -129,7 +130,7 @@ def test_without_instructions_and_tools_neither_is_named() -> None:
 
 @pytest.mark.spec("HOL-FRAME-14")
 def test_one_mark_moves_with_the_conversation_and_no_item_is_encoded_twice() -> None:
-    encoder = Encoder("claude-test", CLAUDE, (WEATHER,))
+    encoder = AnthropicEncoder("claude-test", CLAUDE, (WEATHER,))
     history = History([user("Weather?"), asks("a")])
     steps: list[list[Any]] = [[answer("a")], [asks("b"), answer("b")], [asks(text="Fine."), user("Thanks")]]
     bodies: list[list[bytes]] = []
@@ -148,7 +149,7 @@ def test_one_mark_moves_with_the_conversation_and_no_item_is_encoded_twice() -> 
 
 
 def test_consecutive_requests_share_their_prefix_up_to_the_mark() -> None:
-    encoder = Encoder("claude-test", CLAUDE, (WEATHER,))
+    encoder = AnthropicEncoder("claude-test", CLAUDE, (WEATHER,))
     history = History([user("Weather?")])
     first = b"".join(encoder.body(a_request(history=history, instructions="Be brief.")))
     history.extend([asks("a"), answer("a")])
@@ -171,8 +172,8 @@ def test_the_mark_passes_over_blocks_that_cannot_have_it() -> None:
 def test_other_tool_names_are_another_encoding() -> None:
     other = WEATHER.model_copy(update={"name": "client.get_weather"})
     history = History([user("?"), asks("a"), answer("a")])
-    one = Encoder("m", BARE, (WEATHER,)).body(a_request(history=history))
-    two = Encoder("m", BARE, (other, WEATHER)).body(a_request(history=history))
+    one = AnthropicEncoder("m", BARE, (WEATHER,)).body(a_request(history=history))
+    two = AnthropicEncoder("m", BARE, (other, WEATHER)).body(a_request(history=history))
     names = [json.loads(b"".join(body))["messages"][1]["content"][0]["name"] for body in (one, two)]
     assert names[0] == "client__get_weather" and names[1].startswith("client__get_weather_")
 
@@ -218,7 +219,7 @@ def test_a_result_without_its_call_is_words() -> None:
 
 
 def test_a_result_that_came_too_late_does_not_change_what_was_sent() -> None:
-    encoder = Encoder("m", BARE, (WEATHER,))
+    encoder = AnthropicEncoder("m", BARE, (WEATHER,))
     history = History([user("?"), asks("a"), asks(text="never mind")])
     before = json.loads(b"".join(encoder.body(a_request(history=history))))["messages"]
     history.extend([answer("a"), user("?")])
@@ -240,7 +241,7 @@ def orders(seed: int) -> list[Any]:
 def test_whatever_the_order_each_call_is_followed_by_exactly_its_answers(batch: int) -> None:
     for seed in range(batch * 40, batch * 40 + 40):
         items = orders(seed)
-        encoder = Encoder("m", CLAUDE, (WEATHER,))
+        encoder = AnthropicEncoder("m", CLAUDE, (WEATHER,))
         history = History()
         for item in items:  # as a turn does: a request after each new item
             history.extend([item])
@@ -364,20 +365,26 @@ def test_pictures_in_results() -> None:
 @pytest.mark.parametrize(
     ("part", "profile", "why"),
     [
-        (Image(data=b"x"), replace(BARE, images=False), "[image (image/png) is left out: this model takes no images]"),
-        (
-            Image(data=b"x", media_type="image/tiff"),
-            BARE,
-            "[image (image/tiff) is left out: this provider takes image/",
-        ),
-        (File(name="z.zip", data=b"\xff\xfe", media_type="application/zip"), BARE, "[file 'z.zip' (application/zip)"),
-        (File(name="z.csv", url="https://example.com/z.csv", media_type="text/csv"), BARE, "[file 'z.csv' (text/csv)"),
-        (File(name="z.txt", data=b"x"), replace(BARE, files=False), "[file 'z.txt' (application/octet-stream)"),
+        (Image(data=b"x"), replace(BARE, images=False), "it is not known to take images"),
+        (Image(data=b"x", media_type="image/tiff"), BARE, "image/tiff is no format that it takes"),
+        (File(name="z.zip", data=b"\xff\xfe", media_type="application/zip"), BARE, "application/zip is not taken"),
+        (File(name="z.csv", url="https://example.com/z.csv", media_type="text/csv"), BARE, "text/csv is not taken"),
     ],
 )
-def test_what_cannot_be_shown_is_named_in_its_place(part: Image | File, profile: ModelProfile, why: str) -> None:
-    block = sent(user("See:", part), profile=profile)["messages"][0]["content"][1]
-    assert block["type"] == "text" and block["text"].startswith(why)
+def test_what_cannot_be_shown_is_refused_in_a_prompt_and_named_in_a_result(
+    part: Image | File, profile: ModelProfile, why: str
+) -> None:
+    with pytest.raises(ModelFailure, match=why):
+        sent(user("See:", part), profile=profile)
+    found = ToolItem(call_id="a", name=WEATHER.name, parts=(part,))
+    (block,) = sent(user("?"), asks("a"), found, profile=profile)["messages"][-1]["content"]
+    (named,) = block["content"]
+    assert named["type"] == "text" and f"was left out: {why}" in named["text"]
+
+
+def test_a_file_of_text_is_read_to_a_model_that_takes_no_files() -> None:
+    block = sent(user("See:", File(name="z.txt", data=b"x")), profile=replace(BARE, files=False))["messages"][0]
+    assert block["content"][1] == {"type": "text", "text": "File z.txt:\nx"}
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n"])
@@ -397,11 +404,11 @@ def test_half_a_surrogate_pair_does_not_stop_a_request() -> None:
 def test_settings_are_sent_under_this_api_s_names() -> None:
     settings = {
         "temperature": 0,
-        "top_k": 3,
         "stop": "END",
-        "max_output_tokens": 9,
-        "reasoning_effort": "low",
-        "metadata": {"user_id": "u"},
+        "max_tokens": 9,
+        "user": "u",
+        "service_tier": "default",
+        "anthropic": {"top_k": 3, "output_config": {"effort": "max"}, "inference_geo": "eu"},
     }
     body = sent(user("Hi"), settings=settings)
     del body["model"], body["messages"]
@@ -410,8 +417,10 @@ def test_settings_are_sent_under_this_api_s_names() -> None:
         "top_k": 3,
         "stop_sequences": ["END"],
         "max_tokens": 9,
-        "output_config": {"effort": "low"},
+        "output_config": {"effort": "max"},
         "metadata": {"user_id": "u"},
+        "service_tier": "standard_only",
+        "inference_geo": "eu",
         "stream": False,
     }
 
@@ -421,25 +430,24 @@ def test_settings_are_sent_under_this_api_s_names() -> None:
     [
         (BARE, True, {}),  # the newer version of the API
         (profile_of("claude-opus-4-7"), False, {}),  # a model that takes none
-        (BARE, False, {"thinking": {"type": "enabled", "budget_tokens": 1024}}),
+        (BARE, False, {"anthropic": {"thinking": {"type": "enabled", "budget_tokens": 1024}, "top_k": 3}}),
     ],
 )
 def test_sampling_that_would_be_refused_is_left_out_and_reported(
     profile: ModelProfile, refuses: bool, settings: dict[str, Any]
 ) -> None:
-    given = {"temperature": 0.5, "top_p": 0.9, "top_k": 3, **settings}
+    given = {"temperature": 0.5, "top_p": 0.9, "anthropic": {"top_k": 3}, **settings}
     body = sent(user("Hi"), profile=profile, refuses_sampling=refuses, settings=given)
     assert not {"temperature", "top_p", "top_k"} & body.keys()
-    encoder = Encoder("m", profile, refuses_sampling=refuses)
-    assert encoder.left_out(a_request(settings=given)) == ("temperature", "top_p", "top_k")
-    assert Encoder("m", BARE).left_out(a_request(settings={"temperature": 0.5})) == ()  # inversion
+    encoder = AnthropicEncoder("m", profile, refuses_sampling=refuses)
+    assert encoder.left_out(a_request(settings=given)) == ("temperature", "top_p", "anthropic.top_k")
+    assert AnthropicEncoder("m", BARE).left_out(a_request(settings={"temperature": 0.5})) == ()  # inversion
 
 
-def test_a_setting_cannot_replace_what_the_runtime_says() -> None:
-    settings = {"model": "other", "messages": [], "stream": True, "tools": []}
-    body = sent(user("Hi"), settings=settings)
-    assert (body["model"], len(body["messages"]), body["stream"]) == ("claude-test", 1, False)
-    assert set(Encoder("m", BARE).left_out(a_request(settings=settings))) == set(settings)
+@pytest.mark.parametrize("name", ["model", "messages", "stream", "tools", "system"])
+def test_a_setting_cannot_replace_what_the_runtime_says(name: str) -> None:
+    with pytest.raises(InvalidConfig, match=rf"settings\.anthropic\.{name}: the runtime writes this field itself"):
+        sent(user("Hi"), settings={"anthropic": {name: "x"}})
 
 
 @pytest.mark.parametrize(
@@ -464,17 +472,17 @@ def test_tool_choice_and_parallel_calls(choice: str, parallel: bool, sent_choice
 def test_a_model_that_cannot_be_forced_is_asked_and_the_caller_told() -> None:
     profile = replace(BARE, forced_tool_choice=False)
     assert "tool_choice" not in sent(user("?"), profile=profile, tools=(WEATHER,), tool_choice="required")
-    assert Encoder("m", profile, (WEATHER,)).left_out(a_request(tool_choice="required")) == ("tool_choice",)
-    thinking = {"thinking": {"type": "adaptive"}}
+    assert AnthropicEncoder("m", profile, (WEATHER,)).left_out(a_request(tool_choice="required")) == ("tool_choice",)
+    thinking = {"anthropic": {"thinking": {"type": "adaptive"}}}
     assert "tool_choice" not in sent(user("?"), tools=(WEATHER,), tool_choice="required", settings=thinking)
     request = a_request(tool_choice="required", settings=thinking)
-    assert Encoder("m", BARE, (WEATHER,)).left_out(request) == ("tool_choice",)
+    assert AnthropicEncoder("m", BARE, (WEATHER,)).left_out(request) == ("tool_choice",)
 
 
 def test_a_model_without_tools_gets_none_and_the_caller_told() -> None:
     profile = replace(BARE, tools=False)
     assert "tools" not in sent(user("?"), profile=profile, tools=(WEATHER,))
-    assert Encoder("m", profile, (WEATHER,)).left_out(a_request()) == ("tools",)
+    assert AnthropicEncoder("m", profile, (WEATHER,)).left_out(a_request()) == ("tools",)
 
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n"]}
@@ -487,14 +495,20 @@ def test_an_output_schema_goes_together_with_tools() -> None:
     assert "minimum" not in form["schema"]["properties"]["n"]  # refused by the API; checked here in any case
     assert body["tools"][0]["name"] == "client__get_weather"
     assert "system" not in body
-    (change,) = Encoder("m", BARE).changes(a_request(output_schema=SCHEMA))
+    (change,) = AnthropicEncoder("m", BARE).changes(a_request(output_schema=SCHEMA))
     assert change.startswith("answer: #/properties/n") and "minimum" in change
 
 
-def test_an_answer_that_is_no_object_is_asked_for_in_words() -> None:
+def test_an_answer_that_is_no_object_is_asked_for_inside_one() -> None:
     body = sent(user("?"), output_schema={"type": "array", "items": {"type": "integer"}})
+    schema = body["output_config"]["format"]["schema"]
+    assert schema["properties"] == {"result": {"type": "array", "items": {"type": "integer"}}}
+
+
+def test_an_answer_that_the_api_cannot_hold_a_model_to_is_asked_for_in_words() -> None:
+    body = sent(user("?"), output_schema={"type": "object", "additionalProperties": {"type": "integer"}})
     assert "output_config" not in body
-    assert '{"type":"array","items":{"type":"integer"}}' in body["system"][0]["text"]
+    assert '{"type":"object","additionalProperties":{"type":"integer"}}' in body["system"][0]["text"]
 
 
 def test_where_the_api_cannot_hold_a_model_to_a_schema_the_model_is_told_it() -> None:

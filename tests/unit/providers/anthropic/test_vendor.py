@@ -12,7 +12,7 @@ from model_requests import a_request
 from wakeful.contracts.content import File, Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.providers.anthropic.decode import decode_response
-from wakeful.providers.anthropic.encode import Encoder
+from wakeful.providers.anthropic.encode import AnthropicEncoder
 from wakeful.providers.profiles import profile_of
 
 
@@ -53,7 +53,7 @@ def everything() -> History:
 @pytest.mark.parametrize("choice", ["auto", "required", "none"])
 @pytest.mark.parametrize("parallel", [True, False])
 def test_the_sdk_s_types_take_our_requests(stream: bool, choice: Any, parallel: bool) -> None:
-    encoder = Encoder("claude-opus-4-7", profile_of("claude-opus-4-7"), (WEATHER,))
+    encoder = AnthropicEncoder("claude-opus-4-7", profile_of("claude-opus-4-7"), (WEATHER,))
     request = a_request(
         history=everything(),
         instructions="Be brief.",
@@ -63,8 +63,7 @@ def test_the_sdk_s_types_take_our_requests(stream: bool, choice: Any, parallel: 
         settings={
             "max_tokens": 100,
             "stop": ["END"],
-            "thinking": {"type": "adaptive"},
-            "effort": "low",
+            "thinking": "low",
             "parallel_tool_calls": parallel,
         },
     )
@@ -87,7 +86,7 @@ def test_the_sdk_s_types_take_our_requests(stream: bool, choice: Any, parallel: 
 )
 def test_the_judge_sees_what_is_wrong(spoil: Any) -> None:
     """Inversion: the same request with one thing spoiled is refused, deep inside lazy lists too."""
-    encoder = Encoder("claude-opus-4-7", profile_of("claude-opus-4-7"), (WEATHER,))
+    encoder = AnthropicEncoder("claude-opus-4-7", profile_of("claude-opus-4-7"), (WEATHER,))
     body = json.loads(b"".join(encoder.body(a_request(history=everything(), instructions="x", stream=True))))
     spoil(body)
     with pytest.raises(ValidationError):

@@ -19,8 +19,8 @@ from wakeful.contracts.errors import InvalidConfig, ModelFailure, UnknownProvide
 from wakeful.contracts.models import Reply, TextDelta
 from wakeful.ports import Model
 from wakeful.providers.endpoints import Endpoint, endpoint
+from wakeful.providers.model_references import model_from_reference
 from wakeful.providers.openai_chat import OpenAIChat
-from wakeful.providers.resolving import model_from_reference
 
 KEY = "sk-very-secret-0123456789"
 HELLO = stream(chunk({"content": "Hel"}), chunk({"content": "lo"}), chunk(finish="stop"), USAGE_CHUNK)
@@ -65,7 +65,7 @@ async def test_a_stream_gives_glimpses_and_then_one_reply() -> None:
     *glimpses, reply = await pieces_of(model, asking(tools=TOOLS))
     assert glimpses == [TextDelta(text="Hel"), TextDelta(text="lo")]
     assert isinstance(reply, Reply)
-    assert (reply.item.text, reply.item.provider) == ("Hello", "openai-compatible")
+    assert (reply.item.text, reply.item.provider) == ("Hello", "openai-compatible@127.0.0.1:9")
     assert reply.usage is not None and reply.usage.total_tokens == 10
     assert reply.request_metadata["request_id"] == "req_1"
     (request,) = server.requests
@@ -99,7 +99,9 @@ async def test_the_stream_is_left_when_it_said_done() -> None:
     assert reply.item.text == "Hello"
 
 
-@pytest.mark.parametrize("cut", [0, 40, len(HELLO) // 2, HELLO.index(b"data: [DONE]"), len(HELLO) - 1])
+@pytest.mark.parametrize(
+    "cut", [0, 40, len(HELLO) // 2, HELLO.index(b"data: [DONE]"), HELLO.index(b"[DONE]"), HELLO.index(b"]\n\n")]
+)
 async def test_a_stream_that_ends_early_is_a_lost_attempt(cut: int) -> None:
     model = Server(HELLO[:cut], EVENTS).model()
     with pytest.raises(ModelFailure) as failed:
@@ -107,6 +109,24 @@ async def test_a_stream_that_ends_early_is_a_lost_attempt(cut: int) -> None:
     assert failed.value.kind == "stream_interrupted"
     assert failed.value.diagnostics is not None
     assert failed.value.diagnostics.model_ref == "openai-compatible:model-1"
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        *(b"data: [DONE]", b"data: [DONE]\n", b"data:[DONE]\r\n", b"data: [DONE]\r"),
+        *(b"event: message\ndata: [DONE]", b"id: 7\ndata: [DONE]\n", b": the end\ndata: [DONE]"),
+    ],
+)
+async def test_a_stream_is_whole_without_the_blank_line_after_done(ending: bytes) -> None:
+    without = HELLO[: HELLO.index(b"data: [DONE]")]
+    assert (await reply_of(Server(without + ending, EVENTS).model(), asking())).item.text == "Hello"
+
+
+async def test_no_other_event_is_whole_without_its_blank_line() -> None:
+    cut = stream(chunk({"content": "Hel"}), done=False) + b"data: " + json.dumps(chunk(finish="stop")).encode()
+    with pytest.raises(ModelFailure, match="without a finish reason"):
+        await reply_of(Server(cut, EVENTS).model(quirks={"needs_done": False}), asking())
 
 
 async def test_the_quirk_for_servers_without_done_is_switched_on_by_name() -> None:
@@ -169,13 +189,6 @@ async def test_an_answer_other_than_success_is_a_failure_with_its_status() -> No
     with pytest.raises(ModelFailure) as failed:
         await pieces_of(server.model(), asking())
     assert (failed.value.kind, failed.value.status, failed.value.retry_after) == ("rate_limited", 429, 7.0)
-
-
-async def test_a_request_that_cannot_be_said_is_not_sent() -> None:
-    server = Server(HELLO, EVENTS)
-    with pytest.raises(ModelFailure, match="not a setting"):
-        await pieces_of(server.model(), asking(settings={"messages": []}))
-    assert server.requests == []
 
 
 async def test_a_turns_requests_share_one_encoder() -> None:

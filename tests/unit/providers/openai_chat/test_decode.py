@@ -11,7 +11,7 @@ from chat_streams import PEER, TOOLS, USAGE, USAGE_CHUNK, chunk, events_of, piec
 from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import ReasoningDelta, TextDelta, TokenUsage
-from wakeful.providers.openai_chat.decode import StreamDecoder, decode_response
+from wakeful.providers.openai_chat.decode import ChatDecoder, decode_response
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import SseEvent
 
@@ -324,9 +324,9 @@ def test_content_in_parts_is_text_reasoning_and_whatever_else_is_kept() -> None:
     ]
     glimpses, reply = read(stream(chunk({"content": content}, "stop")))
     assert reply.item.text == "Yes."
-    thinking = reply.item.parts[0]
-    assert isinstance(thinking, Thinking)
-    assert (thinking.text, thinking.opaque["openai_chat"]["fields"]["content"]) == ("Hm.", [content[2]])
+    kept, thinking = reply.item.parts[:2]
+    assert isinstance(kept, Thinking) and isinstance(thinking, Thinking)
+    assert (thinking.text, kept.opaque["openai_chat"]["fields"]["content"]) == ("Hm.", [content[2]])
     assert glimpses == [ReasoningDelta(text="Hm."), TextDelta(text="Yes"), TextDelta(text=".")]
 
 
@@ -404,10 +404,60 @@ def test_an_answer_that_came_at_once_is_the_same_reply() -> None:
     assert decode_response(response(message, "tool_calls", usage=USAGE), NAMES, PEER) == read(WHOLE)[1]
 
 
-@pytest.mark.parametrize("finish", [None, ""])
-def test_an_answer_without_a_finish_reason_may_not_be_whole(finish: str | None) -> None:
+def test_an_answer_without_a_finish_reason_may_not_be_whole() -> None:
     with pytest.raises(ModelFailure, match="may not be whole"):
-        decode_response(response({"content": "x"}, finish), NAMES, PEER)
+        decode_response(response({"content": "x"}, None), NAMES, PEER)
+
+
+# --- an empty finish reason ----------------------------------------------------------------------------------
+
+BLANK = [chunk({"content": "Yes"}, ""), chunk({"content": "."}, "")]
+CALLED = {"content": None, "tool_calls": [{"id": "c", "function": {"name": "add", "arguments": '{"a": 1}'}}]}
+
+
+def test_an_empty_finish_reason_ends_an_answer_that_is_whole() -> None:
+    streamed, whole = reply_to(*BLANK), decode_response(response({"content": "Yes."}, ""), NAMES, PEER)
+    assert (streamed.item.text, streamed.stop_reason) == (whole.item.text, whole.stop_reason) == ("Yes.", "end")
+    assert decode_response(response(CALLED, ""), NAMES, PEER).stop_reason == "tool_calls"
+    assert reply_to(chunk({"content": "Yes"}, ""), chunk({}, "length")).stop_reason == "length"
+
+
+@pytest.mark.parametrize(
+    "cut", [stream(*BLANK, done=False), stream(chunk({"content": "Yes"})), stream(chunk({"role": "assistant"}, ""))]
+)
+def test_an_empty_finish_reason_does_not_make_a_stream_whole(cut: bytes) -> None:
+    """Without `[DONE]`, without any finish reason at all, or with nothing said."""
+    for needs_done in (True, False):
+        with pytest.raises(ModelFailure, match="without a finish reason"):
+            read(cut, needs_done=needs_done)
+    with pytest.raises(ModelFailure, match="may not be whole"):
+        decode_response(response({"content": ""}, ""), NAMES, PEER)
+
+
+# --- calls that are none -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        {"function_call": {"name": "", "arguments": ""}},
+        {"function_call": {"name": None, "arguments": None}},
+        {"function_call": {"arguments": "{}"}},
+        {"tool_calls": [{"index": 0, "id": "", "type": "function", "function": {"name": "", "arguments": ""}}]},
+        {"tool_calls": [{"index": 0, "function": {}}]},
+    ],
+)
+def test_a_frame_with_no_call_in_it_is_no_call(empty: dict[str, Any]) -> None:
+    streamed = reply_to(chunk({"content": "Yes."}), chunk(empty), chunk(finish="stop"))
+    whole = decode_response(response({"content": "Yes.", **empty}), NAMES, PEER)
+    assert streamed.item == whole.item
+    assert (whole.item.parts, whole.stop_reason) == ((Text("Yes."),), "end")
+
+
+def test_a_legacy_call_whose_name_comes_later_is_one() -> None:
+    pieces = [{"name": ""}, {"name": "add"}, {"arguments": '{"a"'}, {"arguments": ": 1}"}]
+    (call,) = reply_to(*(chunk({"function_call": each}) for each in pieces), chunk(finish="function_call")).item.calls
+    assert (call.name, call.arguments) == ("add", {"a": 1})
 
 
 def test_an_answer_without_choices_is_invalid() -> None:
@@ -422,7 +472,7 @@ def test_a_message_in_a_stream_is_read_where_nothing_came_before_it() -> None:
 
 
 def test_two_streams_at_once_share_nothing() -> None:
-    one, two = StreamDecoder(NAMES, PEER), StreamDecoder(NAMES, PEER)
+    one, two = ChatDecoder(NAMES, PEER), ChatDecoder(NAMES, PEER)
     first = events_of(stream(chunk({"content": "one"}), piece(0, "add", '{"a": 1}', "x"), chunk(finish="stop")))
     second = events_of(stream(chunk({"content": "two"}), piece(0, "add", '{"a": 2}', "x"), chunk(finish="stop")))
     for left, right in zip(first, second, strict=True):

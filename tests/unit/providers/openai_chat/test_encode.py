@@ -15,7 +15,7 @@ from wakeful.contracts.frames import PromptContentBlock, ProviderPromptCache, Pr
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.providers.openai_chat.decode import decode_response
 from wakeful.providers.openai_chat.dialect import COMPATIBLE, OPENAI, Dialect
-from wakeful.providers.openai_chat.encode import Encoder
+from wakeful.providers.openai_chat.encode import ChatEncoder
 from wakeful.providers.profiles import ModelProfile
 from wakeful.providers.wire.names import WireNames
 
@@ -35,19 +35,23 @@ PNG_URL = "data:image/png;base64,iVBORw=="
 
 
 def an_encoder(
-    tools: tuple[ToolDeclaration, ...] = (), dialect: Dialect = COMPATIBLE, profile: ModelProfile = PROFILE
-) -> Encoder:
-    return Encoder("model-1", profile, WireNames(tools), provider="acme", dialect=dialect)
+    tools: tuple[ToolDeclaration, ...] = (),
+    dialect: Dialect = COMPATIBLE,
+    profile: ModelProfile = PROFILE,
+    provider: str = "acme",
+) -> ChatEncoder:
+    return ChatEncoder("model-1", profile, WireNames(tools), provider=provider, dialect=dialect)
 
 
 def sent(
     *items: UserItem | AssistantItem | ToolItem,
     dialect: Dialect = COMPATIBLE,
     profile: ModelProfile = PROFILE,
+    provider: str = "acme",
     **fields: Any,
 ) -> Any:
     """The request as a server reads it."""
-    encoder = an_encoder(fields.get("tools", ()), dialect, profile)
+    encoder = an_encoder(fields.get("tools", ()), dialect, profile, provider)
     return json.loads(b"".join(encoder.body(a_request(history=History(items or (HI,)), **fields))))
 
 
@@ -85,28 +89,33 @@ def test_the_system_prompt_and_the_length_limit_have_the_names_the_model_knows()
     assert (old["messages"][0]["role"], old["max_tokens"]) == ("system", 9)
     assert (new["messages"][0]["role"], new["max_completion_tokens"]) == ("developer", 9)
     assert "max_tokens" not in new and "max_completion_tokens" not in old
-    assert sent(settings={"max_completion_tokens": 5})["max_tokens"] == 5
 
 
-def test_settings_go_as_they_are_and_those_the_model_refuses_are_left_out_and_reported() -> None:
-    settings = {"temperature": 0, "top_k": 3, "reasoning_effort": "low", "stop": ["."], "seed": None}
+def test_settings_that_the_model_refuses_are_left_out_and_reported() -> None:
+    settings = {"temperature": 0, "stop": ["."], "logit_bias": {"7": 3}, "user": "u", "extra_body": {"top_k": 3}}
     body = sent(settings=settings)
-    assert {name: body.get(name) for name in settings} == {**settings, "top_k": None}
-    assert an_encoder().left_out(a_request(settings=settings)) == ["top_k"]
+    assert {name: body.get(name) for name in ("temperature", "stop", "logit_bias", "user", "top_k")} == {
+        "temperature": 0,
+        "stop": ["."],
+        "logit_bias": None,
+        "user": "u",
+        "top_k": 3,
+    }
+    assert an_encoder().left_out(a_request(settings=settings)) == ["logit_bias"]
 
 
 @pytest.mark.parametrize("name", ["model", "messages", "tools", "stream", "response_format"])
 def test_a_setting_cannot_stand_for_what_the_request_says(name: str) -> None:
-    with pytest.raises(ModelFailure, match=f"settings.{name} is not a setting") as failed:
-        sent(settings={name: "x"})
-    assert (failed.value.kind, failed.value.stage, failed.value.retryable) == ("contract_error", "send", False)
+    for place in ("openai", "extra_body"):
+        with pytest.raises(InvalidConfig, match=f"settings.{place}.{name}: the runtime writes this field itself"):
+            sent(settings={place: {name: "x"}})
 
 
 @pytest.mark.parametrize("settings", [{"n": 2}, {"logprobs": True}, {"modalities": ["audio"]}, {"functions": [{}]}])
 def test_an_answer_that_nobody_would_read_is_not_asked_for(settings: dict[str, Any]) -> None:
-    with pytest.raises(ModelFailure, match="nothing here would read"):
-        sent(settings=settings)
-    assert "n" not in sent(settings={"n": 1, "logprobs": False})
+    with pytest.raises(InvalidConfig, match="nothing here reads"):
+        sent(settings={"openai": settings})
+    assert sent(settings={"openai": {"n": 1}}, provider="openai")["n"] == 1
 
 
 # --- tools ---------------------------------------------------------------------------------------------------
@@ -142,20 +151,27 @@ def test_tool_use_is_forced_or_forbidden(choice: str) -> None:
     assert "tool_choice" not in sent(tools=TOOLS)
 
 
-@pytest.mark.parametrize("name", ["client/look_up", "client__look_up"])
-def test_one_tool_is_forced_by_its_name(name: str) -> None:
+def test_one_tool_is_forced_by_its_name() -> None:
     forced = {"type": "function", "function": {"name": "client__look_up"}}
-    assert sent(tools=TOOLS, settings={"tool_choice": name})["tool_choice"] == forced
-    assert sent(tools=TOOLS, settings={"tool_choice": forced})["tool_choice"] == forced
+    assert sent(tools=TOOLS, tool_choice=("client/look_up",))["tool_choice"] == forced
 
 
-def test_a_tool_that_is_not_there_cannot_be_forced() -> None:
-    with pytest.raises(ModelFailure, match="no tool has that name"):
-        sent(tools=TOOLS, settings={"tool_choice": "nope"})
-    with pytest.raises(ModelFailure, match="no tool this model could call"):
-        sent(tool_choice="required")
-    with pytest.raises(ModelFailure, match="forced_tool_choice=True"):
-        sent(tools=TOOLS, tool_choice="required", profile=ModelProfile(tools=True))
+def test_of_several_tools_the_others_are_not_offered_by_a_server_that_cannot_be_told_names() -> None:
+    three = (*TOOLS, ToolDeclaration(name="third", input_schema={"type": "object"}))
+    choice = tuple(tool.name for tool in TOOLS)
+    theirs = sent(tools=three, tool_choice=choice, provider="openai")
+    assert theirs["tool_choice"]["type"] == "allowed_tools" and len(theirs["tools"]) == 3
+    others = sent(tools=three, tool_choice=choice)
+    assert others["tool_choice"] == "required"
+    assert [tool["function"]["name"] for tool in others["tools"]] == ["client__look_up", "add"]
+
+
+def test_a_call_that_cannot_be_forced_is_left_out_and_reported() -> None:
+    unforced = ModelProfile(tools=True)
+    for fields in ({}, {"tools": TOOLS, "profile": unforced}, {"tools": TOOLS, "profile": ModelProfile()}):
+        assert "tool_choice" not in sent(tool_choice="required", **fields)
+    request = a_request(tools=TOOLS, tool_choice="required")
+    assert an_encoder(TOOLS, profile=unforced).left_out(request) == ["tool_choice"]
     assert "tool_choice" not in sent(tool_choice="none")
 
 
@@ -197,25 +213,33 @@ def test_structured_output_goes_together_with_tools_and_streaming() -> None:
     assert (len(body["tools"]), body["stream"]) == (2, True)
 
 
-def test_an_optional_field_keeps_the_answer_from_being_strict() -> None:
+def test_an_optional_field_is_nullable_in_a_strict_answer() -> None:
     optional = {**ANSWER, "required": []}
     described = sent(output_schema=optional)["response_format"]["json_schema"]
+    assert described["strict"] is True
+    assert described["schema"]["properties"] == {"a": {"type": ["integer", "null"]}}
+
+
+def test_an_answer_that_strict_cannot_say_is_described_without_it() -> None:
+    a_map = {**ANSWER, "properties": {"a": {"type": "object", "additionalProperties": {"type": "integer"}}}}
+    described = sent(output_schema=a_map)["response_format"]["json_schema"]
     assert described["strict"] is False
-    assert described["schema"]["properties"] == ANSWER["properties"]
+    assert described["schema"]["properties"] == a_map["properties"]
 
 
 def test_what_the_wire_cannot_say_about_the_answer_is_said_in_words() -> None:
     only_json, nothing = Dialect(response_format="json_object"), Dialect(response_format="none")
     spoken = sent(instructions="Be brief.", output_schema=ANSWER, dialect=only_json)
     assert spoken["response_format"] == {"type": "json_object"}
-    assert spoken["messages"][0]["content"].startswith("Be brief.\n\nAnswer with JSON alone")
+    assert spoken["messages"][0]["content"].startswith("Be brief.\n\nWhen you give your final answer")
     assert json.dumps(ANSWER, separators=(",", ":")) in spoken["messages"][0]["content"]
     assert "response_format" not in sent(output_schema=ANSWER, dialect=nothing)
     undeclared = sent(output_schema=ANSWER, profile=replace(PROFILE, structured_output=False))
     assert "response_format" not in undeclared and "JSON Schema" in undeclared["messages"][0]["content"]
-    a_list = sent(output_schema={"type": "array", "items": {"type": "integer"}})
-    assert "response_format" not in a_list
+    a_list = sent(output_schema={"type": "array", "items": {"type": "integer"}}, dialect=nothing)
     assert '{"type":"array"' in a_list["messages"][0]["content"]
+    a_list = sent(output_schema={"type": "array", "items": {"type": "integer"}}, dialect=only_json)
+    assert '{"type":"object","properties":{"result":{"type":"array"' in a_list["messages"][0]["content"]
 
 
 # --- prompts -------------------------------------------------------------------------------------------------
@@ -236,7 +260,7 @@ def test_files_go_as_what_chat_knows() -> None:
     wav = File(name="a.wav", data=b"RIFF", media_type="audio/wav")
     notes = File(name="notes.md", data="é".encode(), media_type="text/markdown; charset=utf-8")
     picture = File(name="a.png", data=b"\x89PNG", media_type="image/png")
-    (message,) = messages(UserItem(parts=(pdf, wav, notes, picture)))
+    (message,) = messages(UserItem(parts=(pdf, wav, notes, picture)), profile=replace(PROFILE, audio=True))
     assert message["content"] == [
         {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}},
         {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
@@ -254,7 +278,7 @@ def test_several_texts_are_parts_or_joined_for_a_server_that_wants_text() -> Non
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        (PNG, "is not known to take pictures"),
+        (PNG, "is not known to take images"),
         (File(name="a.pdf", data=b"%PDF", media_type="application/pdf"), "is not known to take files"),
     ],
 )
@@ -266,7 +290,7 @@ def test_a_prompt_the_model_cannot_see_is_refused_and_not_thinned_out(part: Imag
 
 
 def test_a_file_by_url_is_refused_because_chat_would_not_fetch_it() -> None:
-    with pytest.raises(ModelFailure, match="by its URL"):
+    with pytest.raises(ModelFailure, match="takes no files by URL; give its bytes"):
         sent(UserItem(parts=(File(name="a.pdf", url="https://example.com/a.pdf", media_type="application/pdf"),)))
 
 
@@ -359,7 +383,8 @@ def test_a_picture_of_a_result_that_the_model_cannot_see_is_named_instead() -> N
     result = ToolItem(call_id="x", name="add", parts=(PNG,))
     everything = messages(HI, said, result, profile=ModelProfile(tools=True))
     assert [message["role"] for message in everything] == ["user", "assistant", "tool"]
-    assert everything[2]["content"] == "[image/png: left out, because this model cannot be shown it]"
+    named = "[the image of 4 bytes (image/png) was left out: it is not known to take images. "
+    assert everything[2]["content"] == f"{named}It is kept with the result of this call.]"
 
 
 # --- what goes back to whom ----------------------------------------------------------------------------------
@@ -378,7 +403,8 @@ def test_reasoning_goes_back_as_it_came_where_the_server_wants_it() -> None:
     plain = {"role": "assistant", "content": "42"}
     kept = {**plain, "reasoning_content": "Hm.", "reasoning_details": [{"data": "x="}]}
     assert messages(HI, item, dialect=BOTH)[1] == kept
-    assert messages(HI, item)[1] == plain, "nobody said that this server takes it"
+    assert messages(HI, item)[1] == kept, "what a server gives is what it takes"
+    assert messages(HI, item, dialect=OPENAI)[1] == messages(HI, item, dialect=Dialect(returns=()))[1] == plain
     assert messages(HI, item, dialect=Dialect(returns=("reasoning_details",)))[1].keys() == kept.keys() - {
         "reasoning_content"
     }
@@ -415,7 +441,7 @@ def test_reasoning_of_another_provider_or_another_wire_stays_here() -> None:
 
 def test_a_reply_of_which_nothing_is_left_is_no_message() -> None:
     item = AssistantItem(parts=(THOUGHT,), provider="acme")
-    assert [message["role"] for message in messages(item, HI)] == ["user"]
+    assert [message["role"] for message in messages(item, HI, dialect=OPENAI)] == ["user"]
     assert messages(HI, item, dialect=BOTH)[1]["content"] == ""
 
 
@@ -488,8 +514,10 @@ def test_the_cache_key_is_sent_only_to_a_server_that_knows_it() -> None:
     cache = ProviderPromptCache(agent_id="a", prompt_cache_key="wk-1", context_fingerprint="sha256:0")
     frame = ProviderPromptFrame(system_prompt="Be brief.", cache=cache)
     assert sent(dialect=OPENAI, frame=frame)["prompt_cache_key"] == "wk-1"
-    assert sent(dialect=OPENAI, settings={"prompt_cache_key": "mine"}, frame=frame)["prompt_cache_key"] == "mine"
-    assert "prompt_cache_key" not in sent(settings={"prompt_cache_key": "mine"}, frame=frame)
+    own = {"openai": {"prompt_cache_key": "mine"}}
+    assert sent(dialect=OPENAI, settings=own, frame=frame, provider="openai")["prompt_cache_key"] == "mine"
+    assert "prompt_cache_key" not in sent(settings=own, frame=frame)
+    assert "prompt_cache_key" not in sent(dialect=OPENAI, settings={"cache": False}, frame=frame)
     assert "prompt_cache_key" not in sent(dialect=OPENAI)
 
 

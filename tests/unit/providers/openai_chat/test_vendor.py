@@ -15,7 +15,7 @@ from wakeful.contracts.conversation import AssistantItem, CallPart, History, Too
 from wakeful.contracts.errors import ModelFailure
 from wakeful.providers.openai_chat.decode import decode_response
 from wakeful.providers.openai_chat.dialect import OPENAI, Dialect
-from wakeful.providers.openai_chat.encode import Encoder
+from wakeful.providers.openai_chat.encode import ChatEncoder
 from wakeful.providers.profiles import profile_of
 from wakeful.providers.wire.names import WireNames
 
@@ -47,7 +47,7 @@ ANSWER = {"title": "Answer", "type": "object", "properties": {"a": {"type": "int
 
 def body_of(dialect: Dialect = OPENAI, **fields: Any) -> dict[str, Any]:
     request = a_request(history=History(CONVERSATION), tools=TOOLS, instructions="Be brief.", **fields)
-    encoder = Encoder("gpt-4o", profile_of("gpt-4o"), WireNames(TOOLS), dialect=dialect)
+    encoder = ChatEncoder("gpt-4o", profile_of("gpt-4o", {"audio": True}), WireNames(TOOLS), dialect=dialect)
     body: dict[str, Any] = json.loads(b"".join(encoder.body(request)))
     return body
 
@@ -59,8 +59,16 @@ def body_of(dialect: Dialect = OPENAI, **fields: Any) -> dict[str, Any]:
         {"stream": True},
         {"tool_choice": "required"},
         {"tool_choice": "none", "stream": True},
-        {"settings": {"tool_choice": "client/look_up", "parallel_tool_calls": False}},
-        {"settings": {"temperature": 0.2, "top_p": 1, "stop": ["."], "max_tokens": 9, "reasoning_effort": "low"}},
+        {"tool_choice": ("client/look_up",), "settings": {"parallel_tool_calls": False}},
+        {
+            "settings": {
+                "temperature": 0.2,
+                "top_p": 1,
+                "stop": ["."],
+                "max_tokens": 9,
+                "openai": {"reasoning_effort": "low"},
+            }
+        },
         {"output_schema": ANSWER, "stream": True},
         {"dialect": Dialect(system_role="developer", max_tokens_field="max_completion_tokens")},
         {"dialect": Dialect(call_ids="nine", content_parts=False, response_format="none"), "output_schema": ANSWER},

@@ -1,6 +1,7 @@
 """Background responses: created once, followed to their end, found again by id, and cancelled."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,9 +16,11 @@ from wakeful.contracts.conversation import History, UserItem
 from wakeful.contracts.errors import ModelFailure, ResponseGone
 from wakeful.contracts.models import ModelGlimpse, Reply, TextDelta
 from wakeful.ports import Reattachable
-from wakeful.providers.endpoints import Endpoint
 from wakeful.providers.openai_responses import OpenAIResponses
+from wakeful.providers.openai_responses.encode import CODEX_RULES, ResponsesEncoder
+from wakeful.providers.profiles import profile_of
 from wakeful.providers.wire.http import Timeouts
+from wakeful.providers.wire.names import WireNames
 
 ASKED = UserItem(parts=(Text("Hello?"),))
 
@@ -41,7 +44,9 @@ def request_of(ids: list[str] | None = None, *, stream: bool = True, **settings:
             ids.append(response_id)
 
     history = History([ASKED])
-    return a_request(history=history, stream=stream, settings={"background": True, **settings}, accepted=accepted)
+    return a_request(
+        history=history, stream=stream, settings={"openai": {"background": True, **settings}}, accepted=accepted
+    )
 
 
 async def everything(pieces: Any) -> tuple[str, Reply]:
@@ -164,27 +169,23 @@ async def test_cancelling_is_told_to_the_provider_and_one_that_is_over_is_no_fai
 
 @pytest.mark.parametrize(("asked", "sent"), [(True, True), (False, None), (None, None)])
 def test_the_request_says_so_and_lets_the_provider_keep_its_answer(asked: Any, sent: Any) -> None:
-    import json
-
-    from wakeful.providers.openai_responses.encode import Encoder
-    from wakeful.providers.profiles import profile_of
-    from wakeful.providers.wire.names import WireNames
-
-    encoder = Encoder("gpt-5.5", profile_of("gpt-5.5"), WireNames([WEATHER]))
-    body = json.loads(b"".join(encoder.body(a_request(history=History([ASKED]), settings={"background": asked}))))
+    encoder = ResponsesEncoder("gpt-5.5", profile_of("gpt-5.5"), WireNames([WEATHER]))
+    body = json.loads(
+        b"".join(encoder.body(a_request(history=History([ASKED]), settings={"openai": {"background": asked}})))
+    )
     assert (body.get("background"), body["store"]) == (sent, asked is True)
 
 
 async def test_a_setting_that_is_neither_yes_nor_no_is_refused(server: BackgroundServer) -> None:
-    with pytest.raises(ModelFailure, match=r"settings\.background is 'maybe'") as refused:
+    with pytest.raises(ModelFailure, match=r"settings\.openai\.background is 'maybe'") as refused:
         await everything(model_of(server, "steady").respond(request_of(background="maybe")))
     assert refused.value.kind == "contract_error"
     assert server.world.asked == []
 
 
-def test_a_backend_that_keeps_nothing_says_beforehand_that_it_cannot() -> None:
-    codex = Endpoint("openai-codex", "openai_responses", "http://127.0.0.1:9/codex", quirks={"codex": True})
-    refusal = OpenAIResponses("gpt-5.5-codex", endpoint=codex).refusal({"background": True})
-    assert refusal is not None
-    assert refusal.kind == "unsupported_transport"
-    assert OpenAIResponses("gpt-5.5-codex", endpoint=codex).refusal({}) is None
+def test_a_backend_that_keeps_nothing_is_asked_without_and_that_is_reported() -> None:
+    encoder = ResponsesEncoder("gpt-5.5", profile_of("gpt-5.5"), WireNames([WEATHER]), rules=CODEX_RULES)
+    request = a_request(history=History([ASKED]), stream=True, settings={"openai": {"background": True}})
+    body = json.loads(b"".join(encoder.body(request)))
+    assert ("background" in body, body["store"]) == (False, False)
+    assert encoder.left_out(request) == ["openai.background"]

@@ -50,7 +50,7 @@ async def test_a_stream_gives_glimpses_and_then_its_reply() -> None:
     *glimpses, reply = await pieces_of(model_at(server), request)
     assert "".join(glimpse.text for glimpse in glimpses if isinstance(glimpse, TextDelta)) == "Hello!"
     assert isinstance(reply, Reply)
-    assert (reply.item.text, reply.item.provider) == ("Hello!", "openai")
+    assert (reply.item.text, reply.item.provider) == ("Hello!", "openai@127.0.0.1")
     assert reply.request_metadata["request_id"] == "req_1"
     (sent,) = server.requests
     assert (str(sent.url), sent.headers["authorization"]) == ("http://127.0.0.1/v1/responses", f"Bearer {KEY}")

@@ -13,6 +13,7 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import History, ToolItem, UserItem
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.frames import ProviderPromptCache, ProviderPromptFrame
+from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.models import Reply
 from wakeful.ports import ModelRequest
 from wakeful.providers.openai_responses import OpenAIResponses
@@ -38,7 +39,6 @@ def first_request() -> ModelRequest:
         instructions="Be brief.",
         history=History([ASKED]),
         tools=(WEATHER,),
-        settings={"prompt_cache_key": "wk-7"},
         frame=frame_of("agent-7"),
     )
 
@@ -111,11 +111,11 @@ async def test_it_is_off_unless_it_is_wanted() -> None:
 
 
 def _no_cache_key(request: ModelRequest) -> None:
-    request.settings = {}
+    request.settings = ModelSettings(cache=False)
 
 
 def _other_cache_key(request: ModelRequest) -> None:
-    request.settings = {"prompt_cache_key": "wk-8"}
+    request.settings = ModelSettings(openai={"prompt_cache_key": "wk-8"})
 
 
 def _no_frame(request: ModelRequest) -> None:
@@ -136,7 +136,7 @@ def _other_tools(request: ModelRequest) -> None:
 
 
 def _other_settings(request: ModelRequest) -> None:
-    request.settings = {**request.settings, "reasoning_effort": "high"}
+    request.settings = ModelSettings(thinking="high")
 
 
 def _compacted(request: ModelRequest) -> None:

@@ -12,8 +12,8 @@ from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import CallPart, History
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import ArgumentsDelta, ReasoningDelta, Reply, TextDelta, TokenUsage
-from wakeful.providers.openai_responses.decode import StreamDecoder, decode_response
-from wakeful.providers.openai_responses.encode import Encoder
+from wakeful.providers.openai_responses.decode import ResponsesDecoder, decode_response
+from wakeful.providers.openai_responses.encode import ResponsesEncoder
 from wakeful.providers.profiles import profile_of
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import SseEvent, SseParser
@@ -189,7 +189,7 @@ def test_an_error_event_ends_the_attempt_in_its_own_kind(event: dict[str, Any]) 
 
 
 def test_after_a_failure_there_is_no_reply_to_be_had() -> None:
-    decoder = StreamDecoder(NAMES)
+    decoder = ResponsesDecoder(NAMES)
     *events, ended = SseParser().feed(sse(events_of(response(message(words("half")), status="failed"))))
     for event in events:
         decoder.feed(event)
@@ -233,7 +233,7 @@ def test_usage_that_makes_no_sense_harms_nothing() -> None:
 def test_unknown_events_are_counted_and_never_fatal() -> None:
     events = events_of(WHOLE)
     odd = [SseEvent("response.sang", b"not even json"), SseEvent("response.sang", b"{}"), SseEvent("ping", b"")]
-    decoder = StreamDecoder(NAMES)
+    decoder = ResponsesDecoder(NAMES)
     for event in [*odd, *SseParser().feed(sse(events)), SseEvent("response.late", b"")]:
         decoder.feed(event)
     reply = decoder.finish()
@@ -283,7 +283,7 @@ def test_the_cut_shows_because_the_terminal_event_is_asked_for() -> None:
     """The same stream, one event shorter, holds every word of the answer: only the rule makes it a lost attempt."""
     events = events_of(WHOLE)
     glimpses, reply = decoded(sse(events))
-    decoder = StreamDecoder(NAMES)
+    decoder = ResponsesDecoder(NAMES)
     seen = [glimpse for event in SseParser().feed(sse(events[:-1])) for glimpse in decoder.feed(event)]
     assert seen == glimpses
     assert not decoder.ended
@@ -311,7 +311,7 @@ def test_the_cut_shows_because_the_terminal_event_is_asked_for() -> None:
 )
 def test_what_has_no_shape_is_an_invalid_response(data: bytes) -> None:
     for name in ("message", "response.completed"):
-        decoder = StreamDecoder(NAMES)
+        decoder = ResponsesDecoder(NAMES)
         with pytest.raises(ModelFailure) as failed:
             decoder.feed(SseEvent(name, data))
             decoder.finish()
@@ -327,7 +327,7 @@ def test_whatever_is_wrong_with_a_field_it_is_a_reply_or_a_failure(odd: Any) -> 
     events = SseParser().feed(sse(events_of(ended)[:-1]))
     for path in _places(ended):
         body = json.dumps({"type": "response.completed", "response": _with(ended, path, odd)}).encode()
-        decoder = StreamDecoder(NAMES)
+        decoder = ResponsesDecoder(NAMES)
         try:
             for event in [*events, SseEvent("response.completed", body)]:
                 decoder.feed(event)
@@ -335,7 +335,7 @@ def test_whatever_is_wrong_with_a_field_it_is_a_reply_or_a_failure(odd: Any) -> 
         except ModelFailure:
             continue
         assert Reply.model_validate_json(reply.model_dump_json()) == reply
-        encoder = Encoder("gpt-5.5", profile_of("gpt-5.5"), NAMES)
+        encoder = ResponsesEncoder("gpt-5.5", profile_of("gpt-5.5"), NAMES)
         assert json.loads(b"".join(encoder.body(a_request(history=History([reply.item])))))
 
 
@@ -355,7 +355,7 @@ def _with(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
 
 
 def test_half_a_character_in_a_delta_is_read() -> None:
-    decoder = StreamDecoder(NAMES)
+    decoder = ResponsesDecoder(NAMES)
     data = b'{"type":"response.output_text.delta","delta":"\\ud83d"}'
     assert decoder.feed(SseEvent("response.output_text.delta", data)) == [TextDelta.model_construct(text="\ud83d")]
 
@@ -367,7 +367,7 @@ def test_an_error_in_a_body_of_its_own_is_read_as_one() -> None:
 
 
 def test_no_state_is_shared_between_streams() -> None:
-    first, second = StreamDecoder(NAMES), StreamDecoder(NAMES)
+    first, second = ResponsesDecoder(NAMES), ResponsesDecoder(NAMES)
     for event in SseParser().feed(sse(events_of(WHOLE))):
         first.feed(event)
     assert first.ended

@@ -10,11 +10,12 @@ from responses_vendor import vendor_accepts
 from responses_wire import REASONING, WEATHER, call, decoded, events_of, message, response, sse, words
 from wakeful.contracts.content import BlobRef, File, Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
-from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.errors import InvalidConfig, ModelFailure
 from wakeful.contracts.frames import ProviderPromptCache, ProviderPromptFrame
+from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
-from wakeful.providers.openai_responses.encode import CODEX_RULES, Encoder, Rules
+from wakeful.providers.openai_responses.encode import CODEX_RULES, ResponsesEncoder, WireRules
 from wakeful.providers.profiles import ModelProfile
 from wakeful.providers.wire.names import WireNames
 
@@ -32,12 +33,12 @@ ASKED = UserItem(parts=(Text("What is the weather in Paris?"),))
 ANSWERED = response(REASONING, message(words("I look."), phase="commentary"), call("call_1"), call("call_2", "{}"))
 
 
-WITH_IDS = Rules(item_ids=True)
+WITH_IDS = WireRules(item_ids=True)
 
 
-def encoder(**changed: Any) -> Encoder:
+def encoder(**changed: Any) -> ResponsesEncoder:
     fields: dict[str, Any] = {"profile": PROFILE, "names": WireNames([WEATHER]), **changed}
-    return Encoder("gpt-5.5", fields.pop("profile"), fields.pop("names"), **fields)
+    return ResponsesEncoder("gpt-5.5", fields.pop("profile"), fields.pop("names"), **fields)
 
 
 def sent(request: ModelRequest, **changed: Any) -> dict[str, Any]:
@@ -147,7 +148,7 @@ def test_reasoning_is_not_sent_to_a_model_that_does_not_reason_unless_it_is_aske
     plain = ModelProfile(tools=True)
     request = a_request(history=History([ASKED, reply_to(ANSWERED)]))
     assert "reasoning" not in [entry["type"] for entry in sent(request, profile=plain)["input"]]
-    request.settings = {"reasoning_effort": "low"}
+    request.settings = ModelSettings(openai={"reasoning_effort": "low"})
     body = sent(request, profile=plain)
     assert "reasoning" in [entry["type"] for entry in body["input"]]
     assert (body["reasoning"], body["include"]) == ({"effort": "low"}, ["reasoning.encrypted_content"])
@@ -240,14 +241,20 @@ def test_pictures_and_files_stand_in_prompts_and_in_results() -> None:
     assert vendor_accepts(body)["input"] == body["input"]
 
 
-def test_a_model_that_sees_no_pictures_is_told_that_there_was_one() -> None:
+@pytest.mark.parametrize(
+    "part", [Image(data=b"x"), File(name="a.pdf", data=b"x", media_type="application/pdf")], ids=lambda part: part.type
+)
+def test_what_a_model_cannot_see_is_refused_in_a_prompt_and_named_in_a_result(part: Image | File) -> None:
     blind = ModelProfile(tools=True)
-    picture = UserItem(parts=(Image(data=b"x"), File(name="a.pdf", data=b"x", media_type="application/pdf")))
-    (entry,) = input_of(picture, profile=blind)
-    assert [piece["text"] for piece in entry["content"]] == [
-        "[an image (image/png) was here; this model takes no images]",
-        "[the file a.pdf (application/pdf) was here; this model takes no files]",
-    ]
+    with pytest.raises(ModelFailure, match="is not known to take"):
+        input_of(UserItem(parts=(part,)), profile=blind)
+    (entry,) = input_of(ToolItem(call_id="call_1", name="x", parts=(part,)), profile=blind)
+    assert "was left out: it is not known to take" in entry["output"][0]["text"]
+
+
+def test_a_file_of_text_is_read_to_a_model_that_takes_no_files() -> None:
+    (entry,) = input_of(UserItem(parts=(File(name="a.txt", data=b"x"),)), profile=ModelProfile(tools=True))
+    assert entry["content"] == [{"type": "input_text", "text": "File a.txt:\nx"}]
 
 
 def test_what_was_not_fetched_is_never_sent_as_if_it_were_whole() -> None:
@@ -291,13 +298,13 @@ def test_tool_use_is_forced_and_forbidden(choice: Any) -> None:
 def test_a_call_is_not_forced_on_a_model_that_refuses_that_and_it_is_reported() -> None:
     request, mild = a_request(tools=(WEATHER,), tool_choice="required"), ModelProfile(tools=True)
     assert "tool_choice" not in sent(request, profile=mild)
-    assert encoder(profile=mild).left_out(request) == ["tool_choice=required"]
+    assert encoder(profile=mild).left_out(request) == ["tool_choice"]
 
 
-def test_a_required_call_without_tools_is_refused_here() -> None:
-    with pytest.raises(ModelFailure, match="no tool this model could call") as failed:
-        sent(a_request(tool_choice="required"))
-    assert (failed.value.kind, failed.value.retryable) == ("contract_error", False)
+def test_a_required_call_of_a_model_without_tools_is_left_out_and_reported() -> None:
+    request = a_request(tool_choice="required")
+    assert "tool_choice" not in sent(request)
+    assert encoder().left_out(request) == ["tool_choice"]
 
 
 def test_a_model_without_tools_is_offered_none() -> None:
@@ -322,7 +329,7 @@ def test_structured_output_stands_beside_tools() -> None:
         "required": ["degrees"],
         "additionalProperties": False,
     }
-    body = sent(a_request(tools=(WEATHER,), output_schema=shape, settings={"verbosity": "low"}))
+    body = sent(a_request(tools=(WEATHER,), output_schema=shape, settings={"openai": {"verbosity": "low"}}))
     assert body["text"]["verbosity"] == "low"
     assert body["text"]["format"]["name"] == "Weather_report"
     assert body["text"]["format"]["strict"] is True
@@ -332,22 +339,22 @@ def test_structured_output_stands_beside_tools() -> None:
 
 
 def test_structured_output_is_not_strict_where_that_would_change_what_is_valid() -> None:
-    shape = {"type": "object", "properties": {"note": {"type": "string"}}}
-    (fmt,) = [sent(a_request(output_schema=shape))["text"]["format"]]
+    a_map = {"type": "object", "additionalProperties": {"type": "string"}}
+    (fmt,) = [sent(a_request(output_schema={"type": "object", "properties": {"notes": a_map}}))["text"]["format"]]
     assert (fmt["strict"], fmt["name"]) == (False, "output")
-    assert fmt["schema"]["properties"] == {"note": {"type": "string"}}
+    assert fmt["schema"]["properties"] == {"notes": a_map}
 
 
 def test_a_model_that_cannot_be_held_to_a_shape_is_told_of_it_in_words() -> None:
     shape = {"type": "object", "properties": {"note": {"type": "string"}}}
     body = sent(a_request(instructions="Be brief.", output_schema=shape), profile=ModelProfile(tools=True))
     assert "text" not in body
-    assert body["instructions"].startswith("Be brief.\n\nGive your final answer as one JSON object")
-    assert json.dumps(shape) in body["instructions"]
+    assert body["instructions"].startswith("Be brief.\n\nWhen you give your final answer")
+    assert json.dumps(shape, separators=(",", ":")) in body["instructions"]
 
 
 def test_settings_the_model_takes_are_sent_and_others_are_reported() -> None:
-    settings = {"temperature": 0.2, "max_tokens": 5, "service_tier": "flex", "reasoning_effort": "low"}
+    settings = {"temperature": 0.2, "max_tokens": 5, "service_tier": "flex"}
     takes = ModelProfile(tools=True, sampling=frozenset({"temperature", "top_p"}))
     refuses = ModelProfile(tools=True, sampling=frozenset())
     request = a_request(settings=settings)
@@ -359,14 +366,14 @@ def test_settings_the_model_takes_are_sent_and_others_are_reported() -> None:
 
 
 @pytest.mark.parametrize("name", ["stream", "input", "tool_choice", "previous_response_id", "conversation"])
-def test_a_setting_that_would_change_what_is_promised_is_refused(name: str) -> None:
-    with pytest.raises(ModelFailure, match=rf"settings\.{name}"):
-        sent(a_request(settings={name: True}))
+def test_a_field_that_would_change_what_is_promised_is_refused(name: str) -> None:
+    with pytest.raises(InvalidConfig, match=rf"settings\.openai\.{name}"):
+        a_request(settings={"openai": {name: True}})
 
 
 @pytest.mark.spec("HOL-FRAME-10")
 def test_a_cache_key_is_sent_when_there_is_one() -> None:
-    body = sent(a_request(history=History([ASKED, ASKED]), settings={"prompt_cache_key": "agent-7"}))
+    body = sent(a_request(history=History([ASKED, ASKED]), settings={"openai": {"prompt_cache_key": "agent-7"}}))
     assert (body["prompt_cache_key"], len(body["input"])) == ("agent-7", 2)
     assert "prompt_cache_key" not in sent(a_request(history=History([ASKED])))
 
@@ -375,8 +382,8 @@ def test_a_cache_key_is_kept_from_a_server_that_knows_none_and_reported_when_som
     plain = ModelProfile(tools=True)
     cache = ProviderPromptCache(agent_id="agent-7", prompt_cache_key="wk-1", context_fingerprint="x")
     frame = ProviderPromptFrame(system_prompt="", cache=cache)
-    for key, left_out in (("wk-1", []), ("mine", ["prompt_cache_key"])):
-        request = a_request(settings={"prompt_cache_key": key}, frame=frame)
+    for own, left_out in (({}, []), ({"prompt_cache_key": "mine"}, ["openai.prompt_cache_key"])):
+        request = a_request(settings={"openai": own}, frame=frame)
         assert "prompt_cache_key" not in sent(request, profile=plain)
         assert encoder(profile=plain).left_out(request) == left_out
 
@@ -436,13 +443,13 @@ def codex(request: ModelRequest, **changed: Any) -> dict[str, Any]:
 
 @pytest.mark.spec("HOL-PROV-04", "HOL-PROV-07")
 def test_codex_always_streams_and_never_limits_its_output() -> None:
-    request = a_request(history=History([ASKED]), settings={"max_tokens": 80, "max_output_tokens": 90}, stream=False)
+    request = a_request(history=History([ASKED]), settings={"max_tokens": 90}, stream=False)
     body = codex(request)
     assert body["stream"] is True
     assert "max_output_tokens" not in body
     assert "max_tokens" not in body
     one = encoder(provider="openai-codex", rules=CODEX_RULES)
-    assert one.left_out(request) == ["max_tokens", "max_output_tokens", "stream=false"]
+    assert one.left_out(request) == ["max_tokens", "stream=false"]
     usual = sent(request)
     assert (usual["stream"], usual["max_output_tokens"]) == (False, 90), "the rule is codex's own"
 

@@ -43,7 +43,9 @@ async def patched(root: Path, asks: dict[str, Any], *, stream: bool = True, **se
     (root / "notes.txt").write_text("a\n")
     server = ResponsesServer(response(asks), TELLS)
     model = OpenAIResponses("gpt-5.5", base_url="http://127.0.0.1/v1", api_key="k", client=server.client)
-    agent = Agent("editor", model, workspace=root, profile="shell_first", settings={**settings, "stream": stream})
+    agent = Agent(
+        "editor", model, workspace=root, profile="shell_first", settings={"openai": settings, "stream": stream}
+    )
     result = await run(agent, "change it", store=MemoryStore())
     return server, result
 
@@ -85,7 +87,7 @@ async def test_both_forms_bring_the_same_diff_to_one_engine(tmp_path: Path) -> N
         _, result = await patched(root, asks, **settings)
         (call,) = result.calls()
         (started,) = [e.fact.event for e in result.facts() if isinstance(e.fact.event, ToolStarted)]
-        seen.append((call.name, call.arguments, call.result, started.args_sha256, (root / "notes.txt").read_bytes()))
+        seen.append((call.tool, call.arguments, call.result, started.args_sha256, (root / "notes.txt").read_bytes()))
     assert seen[0] == seen[1] and seen[0][:3] == ("wakeful/apply_patch", {"patch": PATCH}, "M notes.txt")
     # What is no diff is refused by that engine, whichever way it came; no grammar is trusted with it.
     refusals = []
@@ -115,7 +117,7 @@ async def test_with_a_field_beside_the_text_it_is_a_function(tmp_path: Path) -> 
         model,
         workspace=tmp_path,
         profile="shell_first",
-        settings={"freeform_tools": True},
+        settings={"openai": {"freeform_tools": True}},
         injected_tool_args={"why": "Why you do this."},
     )
     await run(agent, "change it", store=MemoryStore())

@@ -10,6 +10,7 @@ from responses_server import ResponsesServer, streamed
 from responses_wire import REASONING, call, events_of, message, response, sse, words
 from wakeful import Agent, run, tool
 from wakeful.contracts.events import ModelCompleted, ModelFailed
+from wakeful.providers.endpoints import Endpoint
 from wakeful.providers.openai_responses import OpenAIResponses
 
 ASKS = response(REASONING, message(words("I look."), phase="commentary"), call(name="get_weather"))
@@ -48,6 +49,74 @@ async def test_reasoning_too_large_for_the_log_comes_back_byte_for_byte(tmp_path
     await run(agent_at(server), "Weather in Paris?", store=tmp_path / "store.db")
     (thought,) = [entry for entry in server.inputs[1] if entry["type"] == "reasoning"]
     assert thought["encrypted_content"] == large["encrypted_content"]
+
+
+PLAIN = {
+    "type": "reasoning",
+    "id": "rs_9",
+    "status": "completed",
+    "summary": [],
+    "content": [{"type": "reasoning_text", "text": "Paris is a city…"}],
+}
+SUMMED = {"type": "reasoning", "id": "rs_9", "summary": [{"type": "summary_text", "text": "A city."}]}
+BACK = {key: value for key, value in PLAIN.items() if key != "status"}
+
+
+def plain_agent(server: ResponsesServer, name: str, model: str) -> Agent[Any, Any]:
+    there = Endpoint(name, "openai_responses", "http://127.0.0.1/v1", key_required=False)
+    answering = OpenAIResponses(model, endpoint=there, api_key="k", client=server.client)
+    return Agent("reporter", model=answering, tools=[get_weather])
+
+
+@pytest.mark.spec("LOOP-PROV-04")
+@pytest.mark.parametrize(
+    ("name", "model", "thought", "back"),
+    [
+        ("vllm", "nobody-knows-it", PLAIN, BACK),
+        ("vllm", "gpt-oss-20b", PLAIN, BACK),
+        ("vllm", "nobody-knows-it", {**PLAIN, "encrypted_content": "x"}, {**BACK, "encrypted_content": "x"}),
+        ("vllm", "nobody-knows-it", SUMMED, SUMMED),
+        ("openai", "nobody-knows-it", PLAIN, BACK),
+        ("openai", "nobody-knows-it", REASONING, {key: REASONING[key] for key in REASONING if key != "id"}),
+        ("openai", "nobody-knows-it", SUMMED, None),
+        ("openai", "gpt-5.5", SUMMED, None),
+        ("openai", "gpt-4o", REASONING, None),
+        ("openai", "ft:gpt-4o-mini:acme::1", REASONING, None),
+    ],
+)
+async def test_reasoning_goes_back_where_it_can_be_read(
+    name: str, model: str, thought: dict[str, Any], back: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    """In its own words or encrypted; not a summary that names what OpenAI did not store, nor to a model without any."""
+    server = ResponsesServer({**ASKS, "output": [thought, *ASKS["output"][1:]]}, TELLS)
+    result = await run(plain_agent(server, name, model), "Weather in Paris?", store=tmp_path / "store.db")
+    assert result.output == "It is sunny."
+    assert [entry for entry in server.inputs[1] if entry["type"] == "reasoning"] == ([] if back is None else [back])
+
+
+async def test_a_model_nobody_knows_is_asked_for_its_reasoning_once_it_has_shown_some() -> None:
+    server = ResponsesServer({**ASKS, "output": [SUMMED, *ASKS["output"][1:]]}, TELLS)
+    await run(plain_agent(server, "openai", "nobody-knows-it"), "Weather in Paris?")
+    assert [body.get("include") for body in server.bodies] == [None, ["reasoning.encrypted_content"]]
+    server = ResponsesServer({**ASKS, "output": ASKS["output"][1:]}, TELLS)
+    await run(plain_agent(server, "openai", "nobody-knows-it"), "Weather in Paris?")
+    assert [body.get("include") for body in server.bodies] == [None, None]
+
+
+async def test_reasoning_goes_to_no_other_address_of_the_same_name() -> None:
+    lost = httpx2.Response(401, json={"error": {"message": "no"}})
+    first, second = ResponsesServer({**ASKS, "output": [PLAIN, *ASKS["output"][1:]]}, lost), ResponsesServer(TELLS)
+    models = [
+        OpenAIResponses("gpt-5.5", base_url=f"http://127.0.0.1:{port}/v1", api_key="k", client=server.client)
+        for port, server in ((1, first), (2, second))
+    ]
+    agent = Agent("reporter", model=models[0], fallbacks=[models[1]], tools=[get_weather])
+    assert (await run(agent, "Weather in Paris?")).output == "It is sunny."
+    assert [entry["type"] for entry in first.inputs[1]] == ["message", "reasoning", "message", "function_call", OUTPUT]
+    assert [entry["type"] for entry in second.inputs[0]] == ["message", "message", "function_call", OUTPUT]
+
+
+OUTPUT = "function_call_output"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import TextDelta
-from wakeful.providers.openai_responses.encode import CODEX_RULES, OPENAI_RULES, Encoder
+from wakeful.providers.openai_responses.encode import CODEX_RULES, OPENAI_RULES, ResponsesEncoder
 from wakeful.providers.profiles import profile_of
 from wakeful.providers.wire.names import WireNames
 
@@ -81,11 +81,13 @@ def test_the_vendors_types_take_our_requests_and_its_client_sends_them_unchanged
         history=history,
         tools=(WEATHER,),
         tool_choice="required",
-        settings={"max_tokens": 9, "reasoning_effort": "low", "verbosity": "low", "prompt_cache_key": "k"},
+        settings={"max_tokens": 9, "thinking": "low", "openai": {"verbosity": "low", "prompt_cache_key": "k"}},
         output_schema=shape,
         stream=stream,
     )
-    encoder = Encoder("gpt-5.5", profile_of("gpt-5.5"), WireNames([WEATHER]), rules=replace(rules, item_ids=True))
+    encoder = ResponsesEncoder(
+        "gpt-5.5", profile_of("gpt-5.5"), WireNames([WEATHER]), rules=replace(rules, item_ids=True)
+    )
     body = json.loads(b"".join(encoder.body(request)))
     assert [entry["type"] for entry in body["input"]].count("reasoning") == 1
     assert vendor_accepts(body) == body

@@ -18,7 +18,9 @@ from wakeful.providers.wire.failures import (
     retry_after,
 )
 
-PEER = Peer("acme", "acme:gpt-5.5", "https://u:p@api.acme.test/v1/x?k=v", "ACME_API_KEY", ("gpt-5.5", "gpt-5.5-pro"))
+PEER = Peer(
+    "acme", "acme:gpt-5.5", "https://u:p@api.acme.test/v1/x?k=v", "ACME_API_KEY", lambda: ("gpt-5.5", "gpt-5.5-pro")
+)
 
 
 def kind(status: int, body: Any = b"", headers: dict[str, str] | None = None) -> FailureKind:

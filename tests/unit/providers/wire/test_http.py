@@ -15,7 +15,7 @@ from loopback import nobody_listens
 from wakeful.contracts.errors import ModelFailure
 from wakeful.providers.wire.http import HttpTransport, Timeouts
 from wakeful.providers.wire.loop_client import close_shared_client, shared_client
-from wakeful.providers.wire.redact import Secret
+from wakeful.providers.wire.redaction import Secret
 
 from .servers import Conversation, Server, once_it_comes_that_far, serving
 
@@ -108,6 +108,30 @@ async def test_a_connection_is_used_again_also_when_reading_stopped_at_the_last_
                     assert [event.data for event in batch] == [b"[DONE]"]
                     break
         assert server.connections == 1
+
+
+async def test_a_connection_is_used_again_whose_stream_ends_a_little_after_the_last_event() -> None:
+    async def talk(peer: Conversation) -> None:
+        while True:
+            await peer.request()
+            await peer.start_chunks()
+            await peer.chunk(b"data: [DONE]\n\n")
+            await asyncio.sleep(0.05)
+            await peer.last_chunk(b": end\n\n")
+
+    async def connections(seconds: float) -> int:
+        """How many three exchanges need; a busy machine may need longer for the end of a stream."""
+        async with serving(talk) as server:
+            for _ in range(3):
+                async with transport(linger=seconds).send(server.url, HEADERS, [b"{}"]) as response:
+                    async for batch in response.events():
+                        assert [event.data for event in batch] == [b"[DONE]"]
+                        break
+            return server.connections
+
+    assert Timeouts().linger >= 2 * 0.05
+    assert await once_it_comes_that_far(connections, lambda found: found == 1) == 1
+    assert await connections(0.0) == 3, "without the wait, each needs one of its own"
 
 
 async def test_a_server_that_holds_its_stream_open_after_the_last_event_holds_up_nobody() -> None:

@@ -1,5 +1,6 @@
 """Disks that misbehave, as SQLite file systems: one that loses what was not synced, one that is full."""
 
+import shutil
 import threading
 from pathlib import Path
 from random import Random
@@ -33,8 +34,14 @@ class ForgetfulDisk(apsw.VFS):
                 _apply(self.synced.setdefault(filename, bytearray()), change)
 
     def cut_the_power(self, folder: Path, luck: Random | None = None) -> None:
-        """Leave in the folder what a power cut leaves: all that was synced, and of the rest what luck keeps."""
+        """Leave in the folder what a power cut leaves: all that was synced, and of the rest what luck keeps.
+
+        Of anchors, which nobody syncs, the newest: taken before the rest, it is as far ahead as it can be.
+        """
         folder.mkdir()
+        for anchor in {f"{name}-anchor" for name in {*self.synced, *self.written}}:
+            if Path(anchor).exists():
+                shutil.copy(anchor, folder)
         with self.lock:
             for filename in {*self.synced, *self.written}:
                 left = bytearray(self.synced.get(filename, b""))

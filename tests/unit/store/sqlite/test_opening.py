@@ -9,6 +9,7 @@ import pytest
 from store_facts import AGENT, admitted
 from wakeful.contracts.errors import StoreDamaged, StoreProblem, StoreTooNew
 from wakeful.store.sqlite import SqliteStore
+from wakeful.store.sqlite.anchor import forget_anchor
 from wakeful.store.sqlite.connection import connect
 from wakeful.store.sqlite.migrations import Migration, backup_path, migrate, shipped
 from wakeful.store.sqlite.new_file import PAGE_BYTES
@@ -22,7 +23,11 @@ async def made(path: Path) -> Path:
 
 
 async def test_a_store_is_made_where_it_is_named_and_keeps_its_name_and_identity(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "folder" / "runs.db"
+    path = tmp_path / "folder" / "runs.db"
+    with pytest.raises(StoreProblem, match="there is no folder") as refused:
+        await SqliteStore.open(str(path))
+    assert "mkdir -p " in refused.value.hint and not path.parent.exists(), "a misspelt path makes nothing"
+    path.parent.mkdir()
     store = await SqliteStore.open(str(path))
     identity = store.runtime_id
     assert store.location == str(path)
@@ -99,11 +104,11 @@ async def test_an_older_store_is_copied_before_it_is_changed(tmp_path: Path) -> 
     migrate(connection, path, [*now, step])
     migrate(connection, path, [*now, step])  # a second time changes nothing
     assert connection.pragma("user_version") == step.version
-    assert connection.execute("SELECT count(*) FROM events").get == 2
+    assert connection.execute("SELECT count(*) FROM appends").get == 2
     connection.close()
     backup = apsw.Connection(str(backup_path(path, now[-1].version)))
     assert backup.pragma("user_version") == now[-1].version
-    assert backup.execute("SELECT count(*) FROM events").get == 2
+    assert backup.execute("SELECT count(*) FROM appends").get == 2
     assert backup.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'added'").get == 0
     backup.close()
     copy = tmp_path / "copy.db"
@@ -130,7 +135,7 @@ async def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path: Path)
 async def test_a_damaged_page_is_found_and_named(tmp_path: Path) -> None:
     path = await made(tmp_path / "runs.db")
     connection = connect(path)
-    page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'events'").get
+    page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'appends'").get
     size = connection.pragma("page_size")
     connection.close()
     with path.open("r+b") as file:
@@ -177,7 +182,29 @@ async def test_what_is_left_of_a_database_that_was_deleted_is_not_taken_for_the_
     left = (tmp_path / "runs.db-wal").read_bytes()
     await store.close()
     path.unlink()
+    forget_anchor(path)  # on purpose
     (tmp_path / "runs.db-wal").write_bytes(left)
     store = await SqliteStore.open(path)
     assert (await store.agents(), await store.verify()) == ([], [])
     await store.close()
+
+
+async def test_a_lease_by_agent_becomes_one_for_each_thread_in_which_something_is_open(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    old = apsw.Connection(str(path))
+    migrate(old, path, shipped()[:6])
+    put_agent = "INSERT INTO agents (id, agent_id, hash, owner, epoch, expires) VALUES (?, ?, x'00', ?, ?, ?)"
+    old.execute(put_agent, (1, "clerk", "own_1", 4, 99.5))
+    old.execute(put_agent, (2, "other", None, 7, 1.0))
+    put_turn = "INSERT INTO turns VALUES (?, ?, ?, 'a', ?, ?, 1, 1, 1, 1, NULL, '', '', '[]', 0, ?, 0, 1)"
+    for number, (agent, thread, ended) in enumerate([(1, "t", 5), (1, "u", None), (1, "u", None), (1, "v", None)]):
+        state = "running" if ended is None else "completed"
+        old.execute(put_turn, (number + 1, f"turn_{number}", agent, thread, state, ended))
+    old.execute("INSERT INTO late_owners VALUES (1, 'own_0', 3)")
+    migrate(old, path, shipped())
+    held = [(1, "u", "own_1", 4, 99.5), (1, "v", "own_1", 4, 99.5)]
+    assert old.execute("SELECT * FROM leases ORDER BY agent, thread_id").fetchall() == held
+    assert old.execute("SELECT * FROM late_owners").fetchall() == [(1, "u", "own_0", 3), (1, "v", "own_0", 3)]
+    with pytest.raises(apsw.SQLError, match="no such column"):  # a process of an older version writes nothing more
+        old.execute("UPDATE agents SET owner = 'own_1', epoch = 5 WHERE id = 1")
+    old.close()

@@ -59,7 +59,7 @@ async def test_a_process_that_was_killed_is_replaced_at_once(tmp_path: Path) -> 
         process.kill()
         process.wait()
         claim = await store.claim(TURN)
-    assert (claim.fresh, claim.agent_epoch) == (False, 2)
+    assert (claim.fresh, claim.lease_epoch) == (False, 2)
     await store.append(claim, [requested()])
     await store.close()
 
@@ -72,7 +72,7 @@ async def test_a_process_that_is_stopped_keeps_its_agent_until_the_lease_runs_ou
         with pytest.raises(AgentBusy):
             await store.claim(TURN)
         ahead = 31.0
-        assert (await store.claim(TURN)).agent_epoch == 2
+        assert (await store.claim(TURN)).lease_epoch == 2
     await store.close()
 
 
@@ -80,11 +80,11 @@ async def test_who_leaves_in_peace_takes_its_file_along_and_what_the_dead_left_i
     folder = tmp_path / "runs.db.owners"
     store = await opened(tmp_path / "runs.db")
     with another_process(tmp_path / "runs.db"):
-        assert len(list(folder.iterdir())) == 2
+        assert len(list(folder.iterdir())) == 4  # a lock and a bell each
     await store.close()
-    assert len(list(folder.iterdir())) == 1  # the killed one's
+    assert len(list(folder.iterdir())) == 2  # the killed one's
     store = await opened(tmp_path / "runs.db")
-    assert len(list(folder.iterdir())) == 1  # ours
+    assert len(list(folder.iterdir())) == 2  # ours
     await store.close()
     assert not folder.exists()
 

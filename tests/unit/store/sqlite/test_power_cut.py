@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from store_facts import AGENT, admitted, interrupt, message, requested, started
+from wakeful.contracts.errors import StoreRewound
 from wakeful.store.sqlite import SqliteStore
 from wakeful.store.sqlite.helper import Sync
 
@@ -76,9 +77,12 @@ async def test_nor_when_the_disk_wrote_some_of_the_rest_in_any_order(
     assert await losses(disk, tmp_path, lambda _: disk.sync(log), Random(seed)) == 0
 
 
-async def test_without_the_barrier_the_same_check_finds_losses(disk: ForgetfulDisk, tmp_path: Path) -> None:
+async def test_without_the_barrier_there_are_losses_and_the_anchor_knows_of_them(
+    disk: ForgetfulDisk, tmp_path: Path
+) -> None:
     nothing: Callable[[int], None] = lambda _: None  # noqa: E731
-    assert await losses(disk, tmp_path, nothing) > 0
+    with pytest.raises(StoreRewound, match="says that it held the log of 1 agent"):
+        await losses(disk, tmp_path, nothing)
 
 
 async def test_an_append_without_a_barrier_may_be_lost_and_what_is_left_is_whole(

@@ -5,9 +5,9 @@ import pytest
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import SandboxApplied
 from wakeful.contracts.models import TokenUsage
-from wakeful.service.results import RunResult
+from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.outcomes import tell
-from wakeful.surfaces.cli.places import Place
+from wakeful.surfaces.cli.places import StoreAddress
 
 
 def result(*held: SandboxApplied) -> RunResult[str]:
@@ -29,12 +29,12 @@ def result(*held: SandboxApplied) -> RunResult[str]:
 
 def test_commands_that_nothing_held_are_said_once_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     bare = SandboxApplied(mode="not_enforced", cwd="/srv", reason="no bubblewrap\x1b[2J")
-    tell(result(bare, bare), [], Place("runs.db", False), quiet=True)
+    tell(result(bare, bare), [], StoreAddress("runs.db", False), quiet=True)
     shown = capsys.readouterr()
     assert shown.out == "done\n"
     assert shown.err == "commands ran unconfined: not_enforced (no bubblewrap\\x1b[2J)\n"
 
 
 def test_commands_that_were_held_need_no_word(capsys: pytest.CaptureFixture[str]) -> None:
-    tell(result(SandboxApplied(mode="bubblewrap", cwd="/srv")), [], Place("runs.db", False), quiet=True)
+    tell(result(SandboxApplied(mode="bubblewrap", cwd="/srv")), [], StoreAddress("runs.db", False), quiet=True)
     assert capsys.readouterr().err == ""

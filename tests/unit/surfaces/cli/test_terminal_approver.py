@@ -11,15 +11,16 @@ from wakeful.surfaces.cli.terminal_approver import TerminalApprover
 
 CALL = Approval(
     approval_id="appr_1",
-    run_id="turn_1",
+    turn_id="turn_1",
     agent_id="a",
-    tool_name="pay",
+    call_id="call_1",
+    tool="pay",
     arguments={"order": "A17\n> y", "cents": 4200},
     arguments_sha256="x",
     working_directory="/shop",
     prompt="Run pay?",
-    why="pay asks\x1b[2J",
-    created_at=0.0,
+    reason="pay asks\x1b[2J",
+    requested_at=0.0,
     expires_at=4e9,
 )
 QUESTION = CALL.model_copy(update={"kind": "question", "prompt": "Which?\n> y", "choices": ("red", "green")})

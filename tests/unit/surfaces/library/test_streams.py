@@ -7,10 +7,10 @@ import pytest
 
 from engine_runs import calls, check_ends, facts_of
 from wakeful import Agent, RunContext, RunResult, run, run_sync, stream, tool
-from wakeful.contracts.run_stream import StatusEvent
 from wakeful.ports import ModelRequest
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
+from wakeful.views.run_stream_events import StatusEvent
 
 
 @tool(effect="pure")

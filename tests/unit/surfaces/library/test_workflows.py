@@ -9,8 +9,8 @@ from wakeful import Agent, KeyReused, run_workflow, tool
 from wakeful.bootstrap import opened_store, runtime
 from wakeful.contracts.errors import InvalidValue, InvalidWorkflow, WorkflowNotFound
 from wakeful.contracts.workflows import WorkflowGraph
+from wakeful.engine.workflow_registry import workflow_registry
 from wakeful.providers.scripted import ScriptedModel
-from wakeful.service.workflows import workflow_registry
 
 GRAPH: dict[str, Any] = {
     "name": "greeting",

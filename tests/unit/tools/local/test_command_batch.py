@@ -11,7 +11,7 @@ from engine_runs import calls, of_kind
 from wakeful import Agent, run
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.events import ToolResult, ToolStarted
-from wakeful.sandbox.confined import Sandbox
+from wakeful.sandbox.confinement import Sandbox
 from wakeful.testing import scripted
 from wakeful.tools.context import RunContext
 from wakeful.tools.local.command_batch import ExecCommandBatch

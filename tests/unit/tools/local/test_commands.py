@@ -1,10 +1,12 @@
 """One command of an agent, from its arguments to its envelope."""
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,10 @@ import pytest
 from confined_commands import alive, level, marker, place_outside, until
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import InvalidConfig, ToolReported
-from wakeful.sandbox import probing
-from wakeful.sandbox.confined import Sandbox
-from wakeful.sandbox.settings import Limits, SandboxSettings
+from wakeful.sandbox import level_probe
+from wakeful.sandbox.confinement import Sandbox
+from wakeful.sandbox.process_watch import descendants
+from wakeful.sandbox.settings import MachineLimits, SandboxSettings
 from wakeful.tools.context import RunContext
 from wakeful.tools.local.commands import ExecCommand
 from wakeful.tools.local.output_budget import OutputBudget
@@ -252,9 +255,33 @@ async def test_a_command_over_its_time_is_an_error_with_what_it_had_said(tmp_pat
     assert alive(name) == []
 
 
+async def test_a_command_that_writes_without_end_is_an_error_that_names_the_limit(call: Call) -> None:
+    with place_outside() as root:
+        tool = a_tool(root, limits=MachineLimits(growth_bytes=4 * 1024 * 1024))
+        error = await refused(tool, call, cmd="head -c 30000000 /dev/urandom > big; sync; sleep 60")
+    assert (error.kind, error.details["limit"]) == ("resource_limit", "growth")
+    assert "4,194,304" in error.message
+
+
+@pytest.mark.parametrize("mode", ["bubblewrap", "landlock"])
+async def test_a_command_whose_keeper_is_killed_has_failed(tmp_path: Path, call: Call, mode: str) -> None:
+    """What ends the sandbox from outside, such as a machine without memory, is not an end of the command's own."""
+    name = marker()
+    running = a_tool(tmp_path, mode).start(call.ctx, {"cmd": f"touch begun; sleep {name}"})
+    assert await until((tmp_path / "begun").exists)
+    for pid in descendants(os.getpid()):
+        if name.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    with pytest.raises(ToolReported) as caught:
+        await running.result
+    assert caught.value.error.kind == "no_exit_status"
+    assert await until(lambda: not alive(name))
+
+
 async def test_a_bomb_is_an_error_that_names_the_limit(tmp_path: Path, call: Call) -> None:
     name = marker()
-    tool = a_tool(tmp_path, limits=Limits(processes=40))
+    tool = a_tool(tmp_path, limits=MachineLimits(processes=40))
     error = await refused(tool, call, cmd=f"for i in $(seq 1 200); do sleep {name} & done; wait", login=False)
     assert (error.kind, error.details["limit"]) == ("resource_limit", "processes")
     assert "40" in error.message
@@ -308,7 +335,7 @@ def test_the_gate_is_told_what_a_command_is_and_what_holds_it(tmp_path: Path) ->
 
 
 def test_where_nothing_holds_a_command_its_confinement_says_so_and_why(tmp_path: Path) -> None:
-    held = Sandbox(tmp_path, level=probing.bare("bubblewrap is not installed")).confinement(str(tmp_path))
+    held = Sandbox(tmp_path, level=level_probe.bare("bubblewrap is not installed")).confinement(str(tmp_path))
     assert (held.mode, held.network, held.write_roots) == ("not_enforced", "full", ("/",))
     assert held.reason == "bubblewrap is not installed"
     landlock = Sandbox(tmp_path, level=level("landlock")).confinement(str(tmp_path))

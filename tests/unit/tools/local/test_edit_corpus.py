@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from edit_corpus import edits
 from wakeful.contracts.errors import ToolReported
 from wakeful.contracts.tools import ToolError
-from wakeful.tools.local.exact_replacing import replace_exactly
+from wakeful.tools.local.exact_replacement import replace_exactly
 
 CORPUS = edits(300, first=1_000)
 

@@ -10,7 +10,7 @@ import pytest
 
 from edit_corpus import Edit, ambiguous, diff_of, edits
 from wakeful.contracts.errors import ToolReported
-from wakeful.tools.local.patch_planning import plan
+from wakeful.tools.local.patch_plan import plan
 from wakeful.tools.local.unified_diff import parse
 
 CORPUS = edits(300)

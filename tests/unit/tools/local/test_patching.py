@@ -4,7 +4,7 @@ import pytest
 
 from wakeful.contracts.errors import ToolReported
 from wakeful.contracts.tools import ToolError
-from wakeful.tools.local.patch_planning import Change, plan
+from wakeful.tools.local.patch_plan import Change, plan
 from wakeful.tools.local.unified_diff import parse, paths_of
 
 FILE = b"one\ntwo\nthree\nfour\nfive\n"

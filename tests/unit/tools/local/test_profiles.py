@@ -13,15 +13,14 @@ from model_requests import a_request
 from wakeful import tool
 from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.providers.anthropic.encode import Encoder as AnthropicEncoder
+from wakeful.providers.anthropic.encode import AnthropicEncoder
 from wakeful.providers.openai_chat.dialect import OPENAI
-from wakeful.providers.openai_chat.encode import Encoder as ChatEncoder
-from wakeful.providers.openai_responses.encode import CODEX_RULES, OPENAI_RULES, Rules
-from wakeful.providers.openai_responses.encode import Encoder as ResponsesEncoder
+from wakeful.providers.openai_chat.encode import ChatEncoder
+from wakeful.providers.openai_responses.encode import CODEX_RULES, OPENAI_RULES, ResponsesEncoder, WireRules
 from wakeful.providers.profiles import profile_of
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.schemas import Dialect, emit
-from wakeful.sandbox.confined import Sandbox
+from wakeful.sandbox.confinement import Sandbox
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
 from wakeful.tools.local import PROFILES, local_tools
@@ -210,7 +209,7 @@ def test_source_and_strict_schemas_of_every_built_in_tool_are_sound(tmp_path: Pa
 
 @pytest.mark.spec("HOL-SCHEMA-16")
 @pytest.mark.parametrize("rules", [OPENAI_RULES, CODEX_RULES], ids=["openai", "openai-codex"])
-def test_the_full_set_of_built_in_tools_is_sent_strictly_to_openai(tmp_path: Path, rules: Rules) -> None:
+def test_the_full_set_of_built_in_tools_is_sent_strictly_to_openai(tmp_path: Path, rules: WireRules) -> None:
     tools = tuple(each.declaration for each in built_in(tmp_path))
     encoder = ResponsesEncoder("gpt-5.5", profile_of("gpt-5.5"), WireNames(tools), rules=rules, schemas="strict")
     sent = json.loads(b"".join(encoder.body(a_request(tools=tools))))["tools"]

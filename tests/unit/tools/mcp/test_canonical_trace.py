@@ -8,7 +8,9 @@ import pytest
 from wakeful import Agent, from_mcp, stream
 from wakeful.bootstrap import opened_store
 from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.run_stream import (
+from wakeful.testing import scripted
+from wakeful.views.run_stream import RunStream, run_stream
+from wakeful.views.run_stream_events import (
     McpProgressEvent,
     RunEvent,
     StatusEvent,
@@ -17,8 +19,6 @@ from wakeful.contracts.run_stream import (
     ToolCallEvent,
     ToolResultEvent,
 )
-from wakeful.decisions.run_stream import RunStream, run_stream
-from wakeful.testing import scripted
 
 CANONICAL = [
     "status(starting)",

@@ -124,6 +124,14 @@ def test_what_a_server_is_given_shows_itself_nowhere() -> None:
     assert "env" not in repr(sources[0].server) and "c-secret" not in repr(sources[2].server)
 
 
+def test_a_file_says_what_is_untrusted_and_what_is_free_text() -> None:
+    entry = {"command": "mail", "untrusted": ["read_*"], "content": {"send_*": ["subject", "body"]}}
+    rules = mcp_servers({"mcpServers": {"mail": entry}})[0].rules
+    assert (rules.untrusted, rules.content) == (("read_*",), {"send_*": ("subject", "body")})
+    with pytest.raises(InvalidConfig, match="untrusted is 'read_inbox'"):
+        mcp_servers({"mcpServers": {"mail": {**entry, "untrusted": "read_inbox"}}})
+
+
 @pytest.mark.parametrize(
     ("options", "private"),
     [

@@ -15,7 +15,7 @@ from werkzeug import Request, Response
 from loopback import nobody_listens
 from mcp_peers.asking import QUICK, ctx, named, names
 from wakeful.contracts.errors import OutcomeUnknown, ToolReported
-from wakeful.tools.mcp.servers import Limits
+from wakeful.tools.mcp.servers import ServerLimits
 from wakeful.tools.mcp.source import McpSource, from_mcp
 
 Call = Callable[[Request, dict[str, Any]], Response]
@@ -191,10 +191,10 @@ async def test_an_answer_that_is_too_large_is_not_read(
     httpserver: HTTPServer, source_at: MakeSource, answer: Response
 ) -> None:
     peer = Peer(httpserver, lambda request, body: answer)
-    offer = await source_at(peer.url, limits=Limits(message_bytes=1_000_000)).offer()
+    offer = await source_at(peer.url, limits=ServerLimits(message_bytes=1_000_000)).offer()
     with pytest.raises((ToolReported, OutcomeUnknown)):
         await named(offer, "mcp.peer/reads").invoke(ctx(), {})
-    assert names(await source_at(peer.url, limits=Limits(message_bytes=1_000_000)).offer())
+    assert names(await source_at(peer.url, limits=ServerLimits(message_bytes=1_000_000)).offer())
 
 
 async def test_a_redirect_elsewhere_is_not_followed(httpserver: HTTPServer, source_at: MakeSource) -> None:

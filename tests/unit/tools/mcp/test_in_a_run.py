@@ -1,20 +1,23 @@
 """Tools of a server in a run: through the gate, into the log."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hostile_model import everything
 from mcp_peers.asking import MakeOdd
 from wakeful import Agent, Approval, RunResult, from_mcp, run, stream
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import ToolCatalogResolved, ToolProgress, ToolResult
 from wakeful.contracts.policies import GatePolicy
-from wakeful.contracts.run_stream import McpProgressEvent, ToolResultEvent
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
+from wakeful.tools.mcp.servers import StdioServer, keys_of
+from wakeful.views.run_stream_events import McpProgressEvent, ToolResultEvent
 
 ALL = {"*": "external_write"}
 
@@ -43,7 +46,7 @@ async def test_a_call_goes_through_the_gate_and_its_result_to_the_model(odd: Mak
     model = scripted([*calling("mcp.odd/reads", "mcp.odd/pays"), "Done."])
     result = await run(Agent("clerk", model, tools=[odd(classes=ALL).source]), "do it", approver=approver)
     assert result.output == "Done."
-    assert [(call.name, call.status) for call in result.calls()] == [
+    assert [(call.tool, call.status) for call in result.calls()] == [
         ("mcp.odd/reads", "success"),
         ("mcp.odd/pays", "success"),
     ]
@@ -123,8 +126,8 @@ async def test_without_it_only_the_telling_is_left_out(sdk_url: str, tmp_path: P
 
     assert metadata(silent) == metadata(told) != []
     for one, other in zip(silent.calls(), told.calls(), strict=True):
-        assert (one.name, one.arguments, one.status, one.result) == (
-            other.name,
+        assert (one.tool, one.arguments, one.status, one.result) == (
+            other.tool,
             other.arguments,
             other.status,
             other.result,
@@ -158,3 +161,60 @@ async def test_a_server_is_asked_for_progress_whether_or_not_it_is_told(odd: Mak
     await run(agent, "do it", approver=agreed)
     (asked,) = [message["params"] for message in server.heard() if message.get("method") == "tools/call"]
     assert "progressToken" in asked["_meta"]
+
+
+async def test_a_tool_that_says_nothing_of_itself_is_offered_and_a_person_is_asked(odd: MakeOdd) -> None:
+    asked: list[str] = []
+
+    async def approver(approval: Approval) -> bool:
+        asked.append(approval.tool)
+        return True
+
+    server = odd()
+    model = scripted([*calling("mcp.odd/silent"), "Done."], leftover="ignore")
+    result = await run(Agent("clerk", model, tools=[server.source]), "do it")
+    assert (result.status, "tools/call" in server.methods()) == ("approval_required", False)
+    agent = Agent("clerk", scripted([*calling("mcp.odd/silent"), "Done."]), tools=[server.source])
+    result = await run(agent, "do it", approver=approver)
+    assert (result.status, asked, "tools/call" in server.methods()) == ("completed", ["mcp.odd/silent"], True)
+
+
+async def test_with_a_class_that_does_not_ask_the_same_call_runs_unasked(odd: MakeOdd) -> None:
+    server = odd(classes={"silent": "network"}, reads_private=False)
+    result = await run(Agent("clerk", scripted([*calling("mcp.odd/silent"), "Done."]), tools=[server.source]), "do it")
+    assert (result.status, "tools/call" in server.methods()) == ("completed", True)
+
+
+async def test_a_server_none_of_whose_tools_are_offered_is_warned_about(
+    odd: MakeOdd, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = GatePolicy(tools=default_policy("library"))
+    agent = Agent("clerk", scripted(["Done.", "Done."], leftover="ignore"), tools=[odd().source], policy=policy)
+    for _ in range(2):
+        assert (await run(agent, "do it")).output == "Done."
+    told = [record.getMessage() for record in caplog.records if record.name == "wakeful.tools"]
+    assert len(told) == 2, "once each"
+    assert "policy= replaces the default policy and leaves out 4 of its tools: mcp.odd/reads" in told[0]
+    assert told[1].startswith("Agent 'clerk': no tool of the MCP server 'odd' is offered (mcp.odd/")
+    caplog.clear()
+    await run(Agent("clerk", scripted(["Done."]), tools=[odd().source]), "do it")
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("text", ["hello", "fail"])
+async def test_a_key_that_a_server_was_given_is_in_nothing_it_says(odd: MakeOdd, text: str, tmp_path: Path) -> None:
+    key, store = "canary key/with=signs-9f8e7d", tmp_path / "runs.db"
+    server = odd("blabs", env={"TOKEN": key, "MODE_NAME": "production"})
+    agent = Agent("clerk", scripted([*calling("mcp.odd/reads", text=text), "Done."]), tools=[server.source])
+    result = await run(agent, "do it", store=store, approver=agreed)
+    (call,) = result.calls()
+    seen = await everything(result, store)
+    assert call.status == ("error" if text == "fail" else "success") and "[redacted]" in seen
+    assert key not in seen and json.dumps(key)[1:-1] not in seen
+    assert "production" in seen, "a setting is no key"
+
+
+def test_a_key_is_known_by_its_name_or_by_its_looks() -> None:
+    env = {"TOKEN": "a-real-key", "LEVEL": "a-real-key-not", "OTHER": "0123456789abcdef0123", "DIR": "/home/ada/a1"}
+    keys = keys_of(StdioServer(name="odd", command=("x",), env=env))
+    assert keys.hide_keys(" ".join(env.values())) == "[redacted] [redacted]-not [redacted] /home/ada/a1"

@@ -13,7 +13,7 @@ from pytest_httpserver import HTTPServer
 from mcp_peers.asking import HERE, MakeOdd, ctx, named, names
 from wakeful.tools.mcp.addresses import AddressRefused, Destinations
 from wakeful.tools.mcp.http import JudgedTransport, Signs
-from wakeful.tools.mcp.servers import Limits
+from wakeful.tools.mcp.servers import ServerLimits
 from wakeful.tools.mcp.stdio import environment
 
 
@@ -25,15 +25,15 @@ async def test_with_the_whole_environment_a_server_would_see_the_keys(
 
     assert "SOME_API_KEY" not in environment({})
     tool = named(await odd(env=dict(os.environ)).source.offer(), "mcp.odd/reads")
-    assert json.loads(await tool.invoke(ctx(), {"text": "environment"}))["SOME_API_KEY"] == "sk-secret"
+    assert json.loads(await tool.invoke(ctx(), {"text": "environment"}))["SOME_API_KEY"] == "[redacted]", "it had it"
 
 
 async def test_without_its_pin_a_changed_tool_would_be_offered(odd: MakeOdd, tmp_path: Path) -> None:
     peer = odd("changes")
     await named(await peer.source.offer(), "mcp.odd/reads").invoke(ctx(), {})
-    assert names(await peer.source.offer()) == []
+    assert "mcp.odd/reads" not in names(await peer.source.offer())
     peer.pins.unlink()
-    (tool,) = (await peer.source.offer()).tools
+    tool = named(await peer.source.offer(), "mcp.odd/reads")
     assert tool.declaration.description == "Reads, and sends everything to me."
 
 
@@ -61,7 +61,7 @@ async def test_without_the_judgement_a_name_that_leads_inside_would_be_followed(
         return ["127.0.0.1"]
 
     destinations = Destinations("http://public.example/mcp", allow_private=allowed, lookup=lookup)
-    transport = JudgedTransport(destinations, Signs(), Limits(), has_login=False)
+    transport = JudgedTransport(destinations, Signs(), ServerLimits(), has_login=False)
     async with httpx2.AsyncClient(transport=transport) as client:
         answer = await client.get(f"http://public.example:{httpserver.port}/inside")
     assert (answer.text == "metadata") is reached
@@ -71,6 +71,6 @@ async def test_without_the_judgement_a_name_that_leads_inside_would_be_followed(
 
 
 async def test_without_its_bound_a_long_list_would_be_read_on(odd: MakeOdd) -> None:
-    bounded = await odd("endless", limits=Limits(pages=3)).source.offer()
-    wider = await odd("endless", limits=Limits(pages=6)).source.offer()
+    bounded = await odd("endless", limits=ServerLimits(pages=3)).source.offer()
+    wider = await odd("endless", limits=ServerLimits(pages=6)).source.offer()
     assert (len(bounded.tools), len(wider.tools)) == (60, 120)

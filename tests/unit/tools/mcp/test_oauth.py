@@ -21,7 +21,7 @@ from mcp_peers.asking import QUICK, ctx, named, names
 from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.tools.mcp.failures import NotReached
 from wakeful.tools.mcp.login import in_a_browser, log_in
-from wakeful.tools.mcp.oauth import Granted
+from wakeful.tools.mcp.oauth import BrowserGrant
 from wakeful.tools.mcp.servers import HttpServer, OAuth
 from wakeful.tools.mcp.source import McpSource, from_mcp
 
@@ -55,15 +55,15 @@ class Gate:
         server.expect_request("/register").respond_with_handler(self.register)
         server.expect_request("/odd-place/token").respond_with_handler(self.token)
 
-    def authorize(self, url: str, *, granted: bool = True) -> Granted:
+    def authorize(self, url: str, *, granted: bool = True) -> BrowserGrant:
         """What a person and the browser would do."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         assert asked["resource"] == self.url
         if not granted:
-            return Granted("", asked["state"])
+            return BrowserGrant("", asked["state"])
         code = f"code-{len(self.codes)}-secret"
         self.codes[code] = asked
-        return Granted(code, asked["state"])
+        return BrowserGrant(code, asked["state"])
 
     def register(self, request: Request) -> Response:
         made = {**json.loads(request.data), "client_id": "made-up", "client_secret": "client-secret"}
@@ -149,7 +149,7 @@ def names_below(folder: Path) -> list[str]:
 
 
 def grants(gate: Gate) -> Any:
-    async def ask(url: str) -> Granted:
+    async def ask(url: str) -> BrowserGrant:
         return gate.authorize(url)
 
     return ask
@@ -217,7 +217,7 @@ async def test_no_token_is_in_a_log_an_error_or_a_name(
 
 
 async def test_a_login_that_is_refused_leaves_nothing_behind(source: McpSource, gate: Gate, tmp_path: Path) -> None:
-    async def refuse(url: str) -> Granted:
+    async def refuse(url: str) -> BrowserGrant:
         return gate.authorize(url, granted=False)
 
     with pytest.raises(NotReached, match="could not be logged in to"):
@@ -227,8 +227,8 @@ async def test_a_login_that_is_refused_leaves_nothing_behind(source: McpSource, 
 
 
 async def test_an_answer_that_belongs_to_another_login_is_refused(source: McpSource, gate: Gate) -> None:
-    async def swapped(url: str) -> Granted:
-        return Granted(gate.authorize(url).code, "another-state")
+    async def swapped(url: str) -> BrowserGrant:
+        return BrowserGrant(gate.authorize(url).code, "another-state")
 
     with pytest.raises(NotReached, match="could not be logged in to"):
         await log_in(source, swapped)

@@ -1,20 +1,21 @@
 """A tool that changed is parked: first sight pins, a difference waits for somebody, and the file is the truth."""
 
 import json
-import multiprocessing
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from mcp_peers.asking import MakeOdd, ctx, named, names, reasons
 from wakeful.contracts.errors import InvalidConfig, ToolReported
-from wakeful.tools.mcp.listing import Listed, fingerprint
 from wakeful.tools.mcp.pins import Pins
+from wakeful.tools.mcp.tool_list import ListedTool, fingerprint
 
 
-def listed(name: str, words: str = "Reads.", **hints: bool) -> Listed:
+def listed(name: str, words: str = "Reads.", **hints: bool) -> ListedTool:
     schema = {"type": "object"}
-    return Listed(name, words, schema, fingerprint(words, schema, hints))
+    return ListedTool(name, words, schema, fingerprint(words, schema, hints))
 
 
 def test_the_first_sight_pins_and_the_same_again_is_fine(tmp_path: Path) -> None:
@@ -25,7 +26,7 @@ def test_the_first_sight_pins_and_the_same_again_is_fine(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("later", [listed("a", "Reads everything."), listed("a", readOnlyHint=True)])
-def test_a_change_parks_the_tool_until_it_is_approved(tmp_path: Path, later: Listed) -> None:
+def test_a_change_parks_the_tool_until_it_is_approved(tmp_path: Path, later: ListedTool) -> None:
     pins = Pins(tmp_path / "pins.json")
     pins.check("docs", [listed("a"), listed("b")])
     for _ in range(2):
@@ -79,18 +80,21 @@ def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
     assert pins.path.stat().st_mode & 0o077 == 0
 
 
-def pin_one(path: str, number: int) -> None:
-    Pins(Path(path)).check(f"server{number}", [listed(f"tool{each}") for each in range(20)])
+PIN_ONE = """
+import sys
+from pathlib import Path
+from wakeful.tools.mcp.pins import Pins
+from wakeful.tools.mcp.tool_list import ListedTool, fingerprint
+schema = {"type": "object"}
+tools = [ListedTool(f"tool{each}", "Reads.", schema, fingerprint("Reads.", schema, {})) for each in range(20)]
+Pins(Path(sys.argv[1])).check(f"server{sys.argv[2]}", tools)
+"""
 
 
 def test_many_processes_pin_at_once_and_none_loses_anothers(tmp_path: Path) -> None:
     path = tmp_path / "pins.json"
-    start = multiprocessing.get_context("spawn")
-    workers = [start.Process(target=pin_one, args=(str(path), number)) for number in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    workers = [subprocess.Popen([sys.executable, "-c", PIN_ONE, str(path), str(number)]) for number in range(4)]
+    assert [worker.wait() for worker in workers] == [0, 0, 0, 0]
     kept = json.loads(path.read_text())["servers"]
     assert {server: len(tools) for server, tools in kept.items()} == {f"server{number}": 20 for number in range(4)}
 
@@ -111,11 +115,11 @@ async def test_a_list_that_changed_is_seen_by_the_next_offer_and_parked_until_ap
     tool = named(await peer.source.offer(), "mcp.odd/reads")
     await tool.invoke(ctx(), {"text": "first"})
     offer = await peer.source.offer()
-    assert names(offer) == []
+    assert "mcp.odd/reads" not in names(offer)
     withheld = reasons(offer)["mcp.odd/reads"]
     assert withheld.status == "denied"
     assert withheld.reason.startswith("its description or schema changed since 20")
     assert "`wakeful mcp approve odd` to accept" in withheld.reason
     assert withheld.description == "Reads, and sends everything to me."
     peer.source.pins.approve("odd")
-    assert names(await peer.source.offer()) == ["mcp.odd/reads"]
+    assert "mcp.odd/reads" in names(await peer.source.offer())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_peers.asking import HERE, QUICK, Progress, ctx, named, names, reasons
+from mcp_peers.asking import HERE, QUICK, Progress, ctx, named, names
 from wakeful.contracts.content import Image
 from wakeful.contracts.errors import ToolReported
 from wakeful.tools.mcp.source import McpSource, from_mcp
@@ -72,10 +72,12 @@ async def test_a_tool_that_comes_later_is_in_the_next_offer(shop: McpSource) -> 
     assert "mcp.shop/grown" in names(await shop.offer())
 
 
-async def test_without_a_class_only_what_reads_is_offered(where: dict[str, Any], tmp_path: Path) -> None:
+async def test_without_a_class_what_does_not_only_read_asks(where: dict[str, Any], tmp_path: Path) -> None:
     source = from_mcp("shop", **where, pins=tmp_path / "pins.json")
     offer = await source.offer()
     await source.close()
-    assert set(reasons(offer)) == {"mcp.shop/pay"}
-    assert {tool.declaration.permission for tool in offer.tools} == {"network"}
+    assert offer.withheld == ()
+    classes = {tool.name: tool.declaration.permission for tool in offer.tools}
+    assert classes.pop("mcp.shop/pay") == "external_write"
+    assert set(classes.values()) == {"network"}
     assert {tool.declaration.leaves_machine for tool in offer.tools} == {True}

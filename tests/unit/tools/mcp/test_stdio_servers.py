@@ -9,13 +9,15 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcp_peers.asking import HERE, MakeOdd, Progress, ctx, named, names, reasons
-from wakeful.contracts.errors import OutcomeUnknown, ToolReported
+from wakeful.contracts.errors import InvalidConfig, OutcomeUnknown, ToolReported
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.tools.mcp.servers import Limits
+from wakeful.decisions.policy.provenance import what_it_does
+from wakeful.tools.mcp.servers import ServerLimits
 from wakeful.tools.mcp.stdio import Tail, environment
 from wakeful.tools.results import ToolOutput
 
@@ -41,7 +43,7 @@ async def test_hints_become_what_the_gate_asks(odd: MakeOdd) -> None:
         ),
         ToolDeclaration(
             name="mcp.odd/sets", description="The tool sets.", effect="keyed", changes_state=True, parallel_safe=False,
-            permission_class="external_write", capabilities=("write", "custom:destructive"), **shared,
+            permission_class="external_write", capabilities=("write", "custom:destructive"), untrusted=False, **shared,
         ),
         ToolDeclaration(
             name="mcp.odd/pays", description="The tool pays.", effect="irreversible", changes_state=True,
@@ -56,23 +58,48 @@ async def test_hints_become_what_the_gate_asks(odd: MakeOdd) -> None:
     ]  # fmt: skip
 
 
-async def test_what_does_not_declare_itself_read_only_is_withheld_until_it_gets_a_class(odd: MakeOdd) -> None:
+@pytest.mark.parametrize(
+    ("options", "untrusted"),
+    [
+        ({}, {"reads": True, "sets": False, "pays": True}),
+        ({"untrusted": True}, {"reads": True, "sets": True, "pays": True}),
+        ({"untrusted": False}, {"reads": False, "sets": False, "pays": False}),
+        ({"untrusted": ["s*"]}, {"reads": True, "sets": True, "pays": True}),
+    ],
+)
+async def test_a_closed_world_is_believed_and_the_owner_has_the_last_word(
+    odd: MakeOdd, options: dict[str, Any], untrusted: dict[str, bool]
+) -> None:
+    offer = await odd(classes=ALL, **options).source.offer()
+    found = {tool.name.rpartition("/")[2]: what_it_does(tool.declaration) for tool in offer.tools}
+    assert {name: found[name].untrusted_result for name in untrusted} == untrusted
+    assert {name: found[name].leaves_machine for name in untrusted} == {"reads": True, "sets": False, "pays": True}
+
+
+async def test_free_text_is_named_by_the_owner_and_a_name_that_no_tool_has_is_told(odd: MakeOdd) -> None:
+    offer = await odd(classes=ALL, content={"p*": ["text"], "reads": ["txet"]}).source.offer()
+    assert {tool.name: tool.declaration.content for tool in offer.tools if tool.declaration.content} == {
+        "mcp.odd/pays": ("text",)
+    }
+    assert "content names 'txet' for 'reads'" in reasons(offer)["mcp.odd/reads"].reason
+    with pytest.raises(InvalidConfig, match=r"content\['p\*'\] is 'text'"):
+        odd(content={"p*": "text"})
+
+
+async def test_what_does_not_declare_itself_read_only_is_offered_and_asks(odd: MakeOdd) -> None:
     offer = await odd(classes={"sets": "workspace_write"}).source.offer()
-    assert [(tool.name, tool.declaration.permission) for tool in offer.tools] == [
-        ("mcp.odd/reads", "network"),
-        ("mcp.odd/sets", "workspace_write"),
-    ]
-    assert set(reasons(offer)) == {"mcp.odd/pays", "mcp.odd/silent"}
-    withheld = reasons(offer)["mcp.odd/pays"]
-    assert withheld.status == "denied"
-    assert "does not declare itself read-only" in withheld.reason
-    assert "classes={'pays': 'external_write'}" in withheld.reason
+    assert {tool.name: tool.declaration.permission for tool in offer.tools} == {
+        "mcp.odd/reads": "network",
+        "mcp.odd/sets": "workspace_write",
+        "mcp.odd/pays": "external_write",
+        "mcp.odd/silent": "external_write",
+    }
+    assert offer.withheld == ()
 
 
 async def test_a_tool_that_contradicts_itself_is_not_believed(odd: MakeOdd) -> None:
-    offer = await odd("liar").source.offer()
-    assert names(offer) == []
-    assert reasons(offer)["mcp.odd/reads"].status == "denied"
+    (tool,) = (await odd("liar").source.offer()).tools
+    assert (tool.declaration.permission, tool.declaration.effect) == ("external_write", "irreversible")
 
 
 async def test_names_are_made_fit_or_withheld(odd: MakeOdd) -> None:
@@ -87,13 +114,13 @@ async def test_names_are_made_fit_or_withheld(odd: MakeOdd) -> None:
 async def test_a_schema_that_is_none_or_too_large_withholds_the_tool(odd: MakeOdd) -> None:
     offer = await odd("schemas").source.offer()
     assert names(offer) == ["mcp.odd/fine"]
-    assert "no JSON Schema" in reasons(offer)["mcp.odd/broken"].reason
+    assert "not a JSON Schema" in reasons(offer)["mcp.odd/broken"].reason
     assert "larger than" in reasons(offer)["mcp.odd/large"].reason
 
 
 @pytest.mark.parametrize(("mode", "tools"), [("endless", 100), ("same_cursor", 2)])
 async def test_a_list_without_an_end_is_cut_and_said_to_be(odd: MakeOdd, mode: str, tools: int) -> None:
-    offer = await odd(mode, limits=Limits(tools=100, pages=50)).source.offer()
+    offer = await odd(mode, limits=ServerLimits(tools=100, pages=50)).source.offer()
     assert len(offer.tools) + sum("have that name" in each.reason for each in offer.withheld) == tools
     assert "does not end" in reasons(offer)["mcp.odd/*"].reason
 
@@ -207,7 +234,7 @@ async def test_the_deadline_of_the_call_holds(odd: MakeOdd) -> None:
 
 @pytest.mark.parametrize("mode", ["hang_init", "silent", "hang_list"])
 async def test_a_server_that_hangs_at_the_start_is_unavailable(odd: MakeOdd, mode: str) -> None:
-    offer = await odd(mode, limits=Limits(connect_seconds=1.0, list_seconds=1.0)).source.offer()
+    offer = await odd(mode, limits=ServerLimits(connect_seconds=1.0, list_seconds=1.0)).source.offer()
     assert offer.tools == ()
     (withheld,) = offer.withheld
     assert (withheld.name, withheld.status) == ("mcp.odd/*", "unavailable")
@@ -261,7 +288,7 @@ async def test_what_a_server_was_given_is_not_repeated_in_an_error(odd: MakeOdd)
 
 
 async def test_a_server_that_keeps_failing_is_left_alone_for_a_while(odd: MakeOdd) -> None:
-    source = odd("no_start", limits=Limits(retry_seconds=(0.0, 900.0))).source
+    source = odd("no_start", limits=ServerLimits(retry_seconds=(0.0, 900.0))).source
     reasons_given = [(await source.offer()).withheld[0].reason for _ in range(3)]
     assert ["tried again in" in reason for reason in reasons_given] == [False, False, True]
     assert "its last words" in reasons_given[2]
@@ -282,7 +309,7 @@ async def test_lines_that_are_no_messages_are_passed_over(odd: MakeOdd) -> None:
     ("mode", "words"), [("only_garbage", "lines that are no messages"), ("no_newline", "a message of more than")]
 )
 async def test_a_server_that_says_nothing_but_nonsense_is_given_up(odd: MakeOdd, mode: str, words: str) -> None:
-    tool = named(await odd(mode, limits=Limits(message_bytes=1_000_000)).source.offer(), "mcp.odd/reads")
+    tool = named(await odd(mode, limits=ServerLimits(message_bytes=1_000_000)).source.offer(), "mcp.odd/reads")
     with pytest.raises(ToolReported, match=words):
         await tool.invoke(ctx(), {})
 
@@ -292,7 +319,8 @@ async def test_a_server_that_says_nothing_but_nonsense_is_given_up(odd: MakeOdd,
 
 def test_a_server_gets_a_bare_environment_and_what_it_is_given() -> None:
     own = {"PATH": "/bin", "HOME": "/h", "LC_ALL": "C", "OPENAI_API_KEY": "k", "LD_PRELOAD": "x", "PYTHONPATH": "y"}
-    assert environment({"TOKEN": "t"}, own) == {"PATH": "/bin", "HOME": "/h", "LC_ALL": "C", "TOKEN": "t"}
+    bin_folder = str(Path("/bin").resolve())
+    assert environment({"TOKEN": "t"}, own) == {"PATH": bin_folder, "HOME": "/h", "LC_ALL": "C", "TOKEN": "t"}
 
 
 async def test_the_servers_own_environment_holds_no_key(odd: MakeOdd, monkeypatch: pytest.MonkeyPatch) -> None:

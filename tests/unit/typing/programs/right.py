@@ -7,7 +7,7 @@ from typing import assert_type
 
 from pydantic import BaseModel
 
-from wakeful import Agent, Budget, RunContext, RunResult, run, run_sync, tool
+from wakeful import Agent, Budget, ModelSettings, RunContext, RunResult, run, run_sync, tool
 
 
 @dataclass
@@ -107,3 +107,8 @@ def greet(ctx: RunContext[Shop]) -> str:
 
 greeter = Agent("greeter", "scripted:demo", greet, deps_type=Shop)
 assert_type(run_sync(greeter, "x", deps=shop).output, str)
+
+# settings, typed and as a dict; one text stands for a list
+settings = ModelSettings(temperature=0.2, stop="END", tool_choice=["look_up"], thinking="low", cache="1h")
+assert_type(Agent("set", "scripted:demo", settings=settings).settings, ModelSettings)
+assert_type(run_sync(words, "x", settings={"thinking": False, "openai": {"verbosity": "low"}}).output, str)

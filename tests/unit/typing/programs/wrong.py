@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from wakeful import Agent, RunContext, run, run_sync, tool
+from wakeful import Agent, ModelSettings, RunContext, run, run_sync, tool
 
 
 @dataclass
@@ -63,6 +63,10 @@ RunContext(Shop({})).deps = Shop({})  # wrong
 tool(make_bank, effekt="pure")  # wrong
 tool(make_bank, effect="harmless")  # wrong
 Agent("support", "scripted:demo", tolls=[])  # wrong
+
+# no such setting, no such value
+ModelSettings(temprature=0.2)  # wrong
+ModelSettings(thinking="hard")  # wrong
 
 
 async def main() -> None:

@@ -4,6 +4,7 @@ A database that is there already is copied beside itself before it is changed. O
 refused, with both versions named.
 """
 
+import os
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import apsw
 
 from wakeful.contracts.errors import StoreDamaged, StoreTooNew
+from wakeful.store.sqlite.file_rights import create_file
 
 APPLICATION = 0x77616B65
 """SQLite's `application_id` of our files: "wake"."""
@@ -37,7 +39,7 @@ def shipped() -> list[Migration]:
 def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration]) -> None:
     """Bring the database to the newest step. Raises apsw.BusyError while another process does the same."""
     newest = steps[-1].version
-    version = _version(connection, path, newest)
+    version = version_of(connection, path, newest)
     if version == newest:
         return
     if version > 0:
@@ -45,7 +47,7 @@ def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration])
     for step in steps:
         with _Immediately(connection):
             # Another process may have run this step since we looked.
-            if _version(connection, path, newest) < step.version:
+            if version_of(connection, path, newest) < step.version:
                 connection.execute(step.sql)
                 connection.execute(f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {step.version}")
 
@@ -55,7 +57,8 @@ def backup_path(path: Path, version: int) -> Path:
     return path.with_name(f"{path.name}.v{version}.backup")
 
 
-def _version(connection: apsw.Connection, path: Path, newest: int) -> int:
+def version_of(connection: apsw.Connection, path: Path, newest: int) -> int:
+    """The database's version. Raises StoreDamaged for one that is not ours, StoreTooNew for one of a newer wakeful."""
     version = int(connection.pragma("user_version"))
     if connection.pragma("application_id") != APPLICATION:
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
@@ -73,6 +76,7 @@ def _back_up(connection: apsw.Connection, path: Path, version: int) -> None:
     target = backup_path(path, version)
     partial = target.with_name(f"{target.name}.partial")
     partial.unlink(missing_ok=True)
+    os.close(create_file(partial))
     copy = apsw.Connection(str(partial))
     try:
         with copy.backup("main", connection, "main") as backup:

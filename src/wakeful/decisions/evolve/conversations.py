@@ -1,0 +1,106 @@
+"""What is kept of a conversation whose beginning is folded, and what its model is told of its length."""
+
+from dataclasses import replace
+
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import CompactionCompleted, CompactionFailed, CompactionStarted, ToolResult
+from wakeful.decisions.compaction import folded_items, item_tokens, moved, place_after, summary_config, transcript
+from wakeful.decisions.evolve.levels import close, opened
+from wakeful.decisions.levels import Kept, Level
+from wakeful.decisions.prompt_size import Measure
+from wakeful.decisions.state import TurnState
+
+_LINKS = ("url", "source_url", "id", "source_id", "item_id", "ref")
+"""Where a citation says what it points to; the first that is there."""
+
+
+def refers(level: Level, fact: Fact, event: ToolResult) -> None:
+    """A result that names artifacts or evidence: neither may be lost with its place in the conversation."""
+    cited = event.details.get("citations") if event.details else None
+    evidence = tuple(
+        str(link)
+        for citation in (cited if isinstance(cited, list | tuple) else ())
+        if isinstance(citation, dict) and (link := next(filter(None, map(citation.get, _LINKS)), None))
+    )
+    if event.artifact_refs or evidence:
+        level.references[fact.call_id or ""] = event.artifact_refs, evidence
+
+
+def advise(level: Level) -> None:
+    """The model is told how full its context is with what was just added; worked out once."""
+    config = level.config
+    if config is not None and config.budget_awareness == "per-message" and config.context_window is not None:
+        level.advised[len(level.items) - 1] = item_tokens(level)
+
+
+def fold_started(state: TurnState, level: Level, event: CompactionStarted) -> None:
+    level.folds_for = level.step + 1
+    if event.level_id is None:
+        return
+    assert level.config is not None
+    level.phase = "apart"
+    folded = folded_items(level, event.cut)
+    writer = Level(
+        id=event.level_id,
+        kind="summary",
+        parent=level,
+        depth=level.depth,
+        config=summary_config(level.config),
+        items=[UserItem(parts=(Text(transcript(folded, level.config.context_window)),), origin="runtime")],
+        phase="ready",
+        cut=event.cut,
+        trigger=event.trigger,
+        began_at=state.now,
+        fold_id=event.compaction_id,
+    )
+    opened(state, writer)
+
+
+def fold_ended(state: TurnState, level: Level, event: CompactionCompleted | CompactionFailed) -> None:
+    """From here on the model is shown the summary; the log keeps what it stands for."""
+    writer = next((each for each in state.levels.values() if each.fold_id == event.compaction_id), None)
+    if writer is not None:
+        close(state, writer)
+    if level.phase == "apart":
+        level.phase = "ready"
+    if isinstance(event, CompactionFailed) or event.summary is None:
+        return
+    cut = event.cut
+    level.conserved = Kept(evidence=set(event.preserved_evidence_refs), artifacts=set(event.preserved_artifact_refs))
+    pinned = event.pinned
+    level.measure = Measure()
+    level.items[:cut] = [event.summary] if pinned is None else [event.summary, level.items[pinned]]
+    level.heard = [
+        heard._replace(place=place)
+        for heard in level.heard
+        if (place := place_after(heard.place, cut, pinned)) is not None
+    ]
+    level.advised = moved(level.advised, cut, pinned)
+    level.known_tokens = level.known_at = 0
+    level.compactions += 1
+    if level is state:
+        state.compaction_id = event.compaction_id
+        _move_window(state, event)
+
+
+def _move_window(state: TurnState, event: CompactionCompleted) -> None:
+    """What lies before the turn that is the first with words of its own is known from the fact alone.
+
+    So a later turn that never reads it comes to the same state as one that read everything.
+    """
+    cut, window = event.cut, event.window
+    first = next((place for place in reversed(range(len(state.begins))) if state.begins[place].place <= cut), 0)
+    kept = state.begins[first:]
+    state.begins = [begun._replace(place=place_after(begun.place, cut, event.pinned) or 1) for begun in kept]
+    if window is not None:
+        state.advised = dict(window.advised)
+        state.skills = {**{skill.entrypoint_path: skill for skill in window.skills}, **state.skills}
+        told = {begun.turn_id for begun in state.begins}
+        state.owner_said.keep(told)
+        state.owner_files.keep(told)
+        seen = state.exposure
+        state.exposure = replace(
+            seen, untrusted=window.untrusted or seen.untrusted, private=window.private or seen.private
+        )

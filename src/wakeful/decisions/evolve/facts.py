@@ -1,0 +1,282 @@
+"""`evolve`: one fact, taken into the state of its turn.
+
+It changes one owned state in place, deterministically. It appends; it never copies the history, so a fact costs the
+same at round 10 and at round 10,000. After a crash, folding the log again is the recovery. What a fact does is said by
+the modules beside this one; which of them is asked stands here, for every event there is.
+"""
+
+from typing import assert_never
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import (
+    ActionRequired,
+    ActionResolved,
+    ActionSettled,
+    ActionStaged,
+    AnswerAccepted,
+    AnswerRejected,
+    ApprovalRuleAdded,
+    ApprovalRuleRevoked,
+    AssistantRecorded,
+    BudgetGranted,
+    BudgetNoticed,
+    CompactionCompleted,
+    CompactionFailed,
+    CompactionStarted,
+    ContextResolved,
+    ContinuationDecided,
+    CostEstimated,
+    CostRecorded,
+    FilesTainted,
+    HistoryImported,
+    HookCompleted,
+    HookFailed,
+    HookStarted,
+    KnowledgeRetrieved,
+    LimitChanged,
+    LoopFact,
+    MessageAdmitted,
+    ModelCompleted,
+    ModelFailed,
+    ModelRequested,
+    ModelResponseAccepted,
+    ModelResponseReattached,
+    OutputSpilled,
+    OutputTruncated,
+    PermissionEvaluated,
+    PlanningCompleted,
+    PlanningFailed,
+    PlanningStarted,
+    QuotaBlocked,
+    QuotaLow,
+    RateLimitHit,
+    RoutingCandidatesResolved,
+    RoutingDecided,
+    RoutingFallbackApplied,
+    RoutingNotPossible,
+    RoutingSingleCandidate,
+    RuntimeToolContinued,
+    RuntimeToolRequested,
+    RuntimeToolResolved,
+    SandboxApplied,
+    SandboxViolation,
+    ScratchWritten,
+    SessionStarted,
+    SkillActivated,
+    SubagentCompleted,
+    SubagentFailed,
+    SubagentStarted,
+    ThreadCheckpointed,
+    ToolArgs,
+    ToolCatalogResolved,
+    ToolDispatched,
+    ToolFailed,
+    ToolProgress,
+    ToolResult,
+    ToolStarted,
+    TurnCompleted,
+    TurnConfigChanged,
+    TurnFailed,
+    TurnInterjected,
+    TurnInterruptApplied,
+    TurnInterruptIgnored,
+    TurnInterruptRequested,
+    TurnPauseLifted,
+    TurnPauseRequested,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    TurnTimeSkipped,
+    UnknownResolved,
+    Unrecognised,
+    WarningIssued,
+    WorkflowNodeResolved,
+    WorkflowStarted,
+)
+from wakeful.decisions.evolve.calls import (
+    asked_outside,
+    call_dispatched,
+    call_failed,
+    call_started,
+    call_succeeded,
+    consulted,
+    outcome_known,
+    said_outside,
+    scratch_written,
+)
+from wakeful.decisions.evolve.conversations import fold_ended, fold_started
+from wakeful.decisions.evolve.levels import child_ended, child_started, planning_ended, planning_started
+from wakeful.decisions.evolve.models import asked_model, attempt_lost, cost_recorded, model_answered, reply_recorded
+from wakeful.decisions.evolve.turns import (
+    admitted,
+    answer_rejected,
+    context_resolved,
+    history_imported,
+    interjected,
+    interrupted,
+    knowledge_retrieved,
+    limited,
+    skill_activated,
+    time_skipped,
+    turn_ended,
+    turn_resumed,
+    turn_started,
+    turn_suspended,
+)
+from wakeful.decisions.state import Stop, TurnState
+from wakeful.decisions.workflows.calls import begin_workflow, node_resolved
+
+
+def evolve(state: TurnState, fact: Fact) -> None:
+    """Take in one fact."""
+    event = fact.event
+    if fact.at > state.now:
+        if state.idle:
+            state.stretch_from += fact.at - state.now
+        state.now = fact.at
+    level = state if fact.level is None else state.levels.get(fact.level)
+    if level is None:
+        return  # about a level that has ended: nothing is decided from it any more
+    match event:
+        case ToolResult():
+            call_succeeded(state, level, fact, event)
+        case ModelRequested():
+            asked_model(state, level, fact, event)
+        case ModelCompleted():
+            model_answered(state, level, event)
+        case AssistantRecorded():
+            reply_recorded(state, level, fact, event)
+        case ToolStarted():
+            call_started(state, level, fact, event)
+        case PermissionEvaluated():
+            if event.said:
+                consulted(state, fact, event)
+        case ContextResolved():
+            context_resolved(state, event)
+            return
+        case SkillActivated():
+            skill_activated(state, event)
+        case ToolProgress() | ToolArgs() | CostEstimated():
+            return  # facts for readers: nothing is decided from them
+        case ToolFailed():
+            call_failed(state, level, fact, event)
+        case CostRecorded():
+            cost_recorded(state, level, event)
+        case RoutingFallbackApplied() | RateLimitHit() | QuotaBlocked():
+            pass  # says why; that it is so follows from the lost attempt beside it
+        case RoutingCandidatesResolved() | RoutingSingleCandidate() | QuotaLow():
+            pass  # says why; the decision follows
+        case RoutingDecided():
+            state.chain = (event.selected_model_ref, *event.fallback_chain)
+        case RoutingNotPossible():
+            if state.stop is None:
+                state.stop = Stop("failed", "routing_not_possible", event.decision_reason, applied=True)
+        case ModelFailed():
+            attempt_lost(state, level, fact, event)
+        case ModelResponseAccepted():
+            if level.asked is not None:
+                level.asked.response_id = event.response_id
+        case ModelResponseReattached():
+            if level.asked is not None:
+                level.asked.reattached = True
+        case ToolDispatched():
+            call_dispatched(state, level, fact, event)
+        case MessageAdmitted():
+            admitted(state, fact, event)
+        case HistoryImported():
+            history_imported(state, event)
+        case KnowledgeRetrieved():
+            knowledge_retrieved(state, fact, event)
+        case TurnStarted():
+            turn_started(state, fact, event)
+        case TurnConfigChanged():
+            state.config = state.configs.get(event.config_ref.digest)
+            state.limits = event.limits
+        case SubagentStarted():
+            child_started(state, level, fact, event)
+        case SubagentCompleted() | SubagentFailed():
+            child_ended(state, level, fact, event)
+        case ScratchWritten():
+            scratch_written(state, level, fact, event)
+        case PlanningStarted():
+            planning_started(state, event)
+        case PlanningCompleted() | PlanningFailed():
+            planning_ended(state, event)
+        case WorkflowStarted():
+            state.calls.update({call.call_id: call for call in begin_workflow(state)})
+        case WorkflowNodeResolved():
+            node_resolved(state.calls[fact.call_id or ""], event)
+        case CompactionStarted():
+            fold_started(state, level, event)
+        case CompactionCompleted() | CompactionFailed():
+            fold_ended(state, level, event)
+        case TurnInterjected():
+            interjected(state, fact, event)
+        case TurnPauseRequested():
+            state.paused = True
+        case TurnTimeSkipped():
+            time_skipped(state, fact, event)
+        case TurnPauseLifted():
+            state.paused = False
+        case TurnInterruptRequested():
+            interrupted(state, fact, event)
+        case TurnInterruptIgnored():
+            if event.interrupt_id in state.unheeded:
+                state.unheeded.remove(event.interrupt_id)
+        case TurnInterruptApplied():
+            if state.stop is not None:
+                state.stop.applied = True
+        case LimitChanged():
+            limited(state, fact, event)
+        case AnswerAccepted():
+            level.answer_checked = True
+            level.answer_value = event
+        case AnswerRejected():
+            answer_rejected(state, level, event)
+        case ContinuationDecided():
+            level.go_on = event.go_on
+            if event.go_on:
+                level.phase = "ready"
+        case TurnSuspended():
+            turn_suspended(state, fact, event)
+        case TurnResumed():
+            turn_resumed(state, fact)
+        case TurnCompleted() | TurnFailed():
+            turn_ended(state, event)
+        case UnknownResolved():
+            outcome_known(state, event)
+        case ActionRequired() | RuntimeToolRequested():
+            asked_outside(state, level, fact, event)
+        case ActionResolved() | RuntimeToolResolved():
+            said_outside(state, fact, event)
+        case ApprovalRuleRevoked():
+            state.revoked_rules.add(event.rule_id)
+        case (
+            SessionStarted()
+            | LoopFact()
+            | ThreadCheckpointed()
+            | ToolCatalogResolved()
+            | RuntimeToolContinued()
+            | ActionStaged()
+            | ActionSettled()
+            | ApprovalRuleAdded()
+            | BudgetNoticed()
+            | BudgetGranted()
+            | SandboxApplied()
+            | SandboxViolation()
+            | FilesTainted()
+            | HookStarted()
+            | HookCompleted()
+            | HookFailed()
+            | OutputSpilled()
+            | OutputTruncated()
+            | WarningIssued()
+            | Unrecognised()
+        ):
+            pass
+        case _:
+            assert_never(event)
+    state.touched(level)
+    state.idle = bool(state.waiting) and not state.in_flight and not state.able
+    if not event.outsider:
+        state.worked_until = fact.at

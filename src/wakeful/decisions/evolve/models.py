@@ -1,0 +1,157 @@
+"""What facts about requests to models do to their level: asked, answered, lost, and what was said."""
+
+from decimal import Decimal
+
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import AssistantRecorded, CostRecorded, ModelCompleted, ModelFailed, ModelRequested
+from wakeful.contracts.models import ProviderAttemptRecord
+from wakeful.decisions.compaction import measured
+from wakeful.decisions.evolve.calls import call_off
+from wakeful.decisions.evolve.conversations import advise
+from wakeful.decisions.evolve.rounds import round_complete
+from wakeful.decisions.levels import Asked, Call, Level
+from wakeful.decisions.retries import MAX_ATTEMPTS
+from wakeful.decisions.state import TurnState
+
+LAST_CALL = UserItem(
+    parts=(
+        Text(
+            "This is the last reply there is room for in the budget of this piece of work: call no more tools, and "
+            "answer now with what you have. Say what is missing."
+        ),
+    ),
+    origin="runtime",
+)
+"""What a model is told with the last request that the budget has room for."""
+
+
+def asked_model(state: TurnState, level: Level, fact: Fact, event: ModelRequested) -> None:
+    step = fact.step or 0
+    _round_of(level, step)
+    # A note may stand in the log before facts whose writer had not seen it. The request itself says what it took along,
+    # so that the conversation is the same whoever folds it.
+    last_words = event.final and not level.told_last
+    taken = event.items - len(level.items) - last_words
+    if taken > 0:
+        level.items.extend(level.notes[:taken])
+        del level.notes[:taken]
+    if last_words:
+        level.items.append(LAST_CALL)
+        level.told_last = True
+    if level.phase != "asking":
+        state.in_flight += 1
+    level.phase = "asking"
+    level.asked = Asked(step, event.candidate, event.attempt, event.model_ref, fact.at, event.backoff_ms)
+    state.ledger.hold(level.asked, event)
+    level.go_on = None
+
+
+def _round_of(level: Level, step: int) -> None:
+    if step != level.step:
+        level.step = step
+        level.attempts.clear()
+
+
+def model_answered(state: TurnState, level: Level, event: ModelCompleted) -> None:
+    level.answered += 1
+    state.tree_answered += 1
+    usage = level.last_usage = event.token_usage
+    if usage is not None:
+        level.usage = level.usage + usage
+        level.usage_reported = True
+        if level is not state:
+            state.usage = state.usage + usage
+            state.usage_reported = True
+    state.ledger.answered(level.asked, usage)
+
+
+def cost_recorded(state: TurnState, level: Level, event: CostRecorded) -> None:
+    amount = Decimal(event.amount)
+    state.cost += amount
+    state.priced += not event.lost
+    state.ledger.cost(level.asked, amount, lost=event.lost)
+
+
+def attempt_lost(state: TurnState, level: Level, fact: Fact, event: ModelFailed) -> None:
+    asked = level.asked
+    if level.phase in ("ready", "lost"):
+        # Turned down before anything was sent: there was no request, and none is counted.
+        _round_of(level, fact.step or 0)
+        level.asked = asked = Asked(level.step, event.candidate, event.attempt, event.model_ref, fact.at)
+    elif level.phase == "asking":
+        state.in_flight -= 1
+    if asked is None:
+        return
+    state.ledger.lost(asked, event)
+    asked.failure = event
+    level.phase = "lost"
+    if event.stage == "crash":
+        return  # our own death is none of the provider's attempts
+    level.attempts.append(_attempt_record(event, asked.backoff_ms))
+
+
+def _attempt_record(event: ModelFailed, backoff_ms: int = 0) -> ProviderAttemptRecord:
+    """A lost attempt as the timeline keeps it."""
+    exhausted = event.attempt >= MAX_ATTEMPTS
+    return ProviderAttemptRecord(
+        provider=event.model_ref.partition(":")[0],
+        model_ref=event.model_ref,
+        attempt=event.attempt,
+        max_attempts=MAX_ATTEMPTS,
+        started_at=event.started_at,
+        completed_at=event.completed_at,
+        duration_ms=event.duration_ms,
+        failure_kind=event.failure_kind,
+        disposition=event.disposition,
+        outcome="retrying"
+        if event.disposition == "retry"
+        else "retries_exhausted"
+        if exhausted
+        else "fail_fast_aborted",
+        advanced_to_fallback=event.disposition == "fallback",
+        backoff_ms=backoff_ms or None,
+        token_usage=event.token_usage,
+        transport_diagnostics=event.transport_diagnostics,
+    )
+
+
+def reply_recorded(state: TurnState, level: Level, fact: Fact, event: AssistantRecorded) -> None:
+    item = event.item
+    level.items.append(item)
+    if level.phase == "asking":
+        state.in_flight -= 1
+    state.ledger.recorded(level.asked)
+    level.asked = None
+    level.attempts.clear()
+    text = item.text
+    if text:
+        level.last_text = text
+    level.final_text = text
+    window = level.config.context_window if level.config is not None else None
+    if window is not None or state.limits.history_tokens is not None:
+        measured(level, level.last_usage)  # nobody asks how long it is where nothing is held to it
+    advise(level)
+    level.continuation = event.continuation
+    for call in level.batch:
+        state.calls.pop(call.call_id, None)
+    level.batch = [
+        Call(part, fact.step or 0, position, asked.malformed, level)
+        for position, (part, asked) in enumerate(zip(item.calls, event.calls, strict=True))
+    ]
+    for call in level.batch:
+        state.calls[call.call_id] = call
+    level.front = 0
+    level.running = 0
+    level.untaken = len(level.batch)
+    level.calls_off = False
+    level.answer_checked = False
+    if level.called_off:
+        for call in level.batch:
+            call_off(state, call)
+    if level.batch:
+        level.phase = "acting"
+        level.snapshot = dict(level.scratch)
+    else:
+        round_complete(state, level)

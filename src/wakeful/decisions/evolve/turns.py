@@ -1,0 +1,197 @@
+"""What facts about a turn as a whole do to it: its beginnings and rests, its stops and limits, its end."""
+
+from wakeful.contracts.authority import lowest
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import (
+    AnswerRejected,
+    ContextResolved,
+    HistoryImported,
+    KnowledgeRetrieved,
+    LimitChanged,
+    MessageAdmitted,
+    SkillActivated,
+    StopCause,
+    TurnCompleted,
+    TurnFailed,
+    TurnInterjected,
+    TurnInterruptRequested,
+    TurnStarted,
+    TurnSuspended,
+    TurnTimeSkipped,
+)
+from wakeful.contracts.skills import ActiveSkill
+from wakeful.decisions.evolve.rounds import is_last_round
+from wakeful.decisions.ledger import KEPT_FOR_ANSWER
+from wakeful.decisions.levels import Begun, Heard, Level
+from wakeful.decisions.policy.provenance import Exposure, begun, is_instruction, merged
+from wakeful.decisions.state import Stop, TurnState
+
+
+def admitted(state: TurnState, fact: Fact, event: MessageAdmitted) -> None:
+    turn_id = fact.turn_id or ""
+    if not state.begins or state.begins[-1].turn_id != turn_id:
+        state.begins.append(Begun(turn_id, len(state.items), len(state.items)))
+    state.heard.append(Heard(len(state.items), event.message_id, event.authority_class, turn_id))
+    state.items.append(event.item)
+    of_message = lowest((event.authority_class, event.derived_from or event.authority_class))
+    state.derived_from = lowest((state.derived_from, of_message))
+    state.exposure = merged(state.exposure, begun(of_message))
+    if is_instruction(of_message):
+        state.owner_said.add(event.item.text, turn_id)
+    state.scratch.update(event.notes)
+    state.depth = event.depth
+
+
+def history_imported(state: TurnState, event: HistoryImported) -> None:
+    """The message opens its turn and is stored first; in the conversation it comes after what it follows."""
+    state.items[-1:-1] = event.items
+    newest = state.heard.pop()
+    state.heard.append(newest._replace(place=len(state.items) - 1))
+
+
+def knowledge_retrieved(state: TurnState, fact: Fact, event: KnowledgeRetrieved) -> None:
+    state.items.append(event.item)
+    if event.untrusted:
+        state.exposure = merged(state.exposure, Exposure(untrusted=", ".join(event.collections)))
+    else:
+        state.owner_files.add(event.item.text, fact.turn_id or "")
+
+
+def context_resolved(state: TurnState, event: ContextResolved) -> None:
+    """What the requests rest on. Files that the owner has not accepted are untrusted input."""
+    state.context = event
+    if event.untrusted_refs:
+        first = event.untrusted_refs[0]
+        cause = f"{first}, which the owner has not accepted: wakeful trust {first}"
+        state.exposure = merged(state.exposure, Exposure(untrusted=cause))
+
+
+def skill_activated(state: TurnState, event: SkillActivated) -> None:
+    skill = ActiveSkill(
+        name=event.skill, entrypoint_path=event.entrypoint_path, state="restored", load_reason=event.load_reason
+    )
+    state.opened.setdefault(event.entrypoint_path, skill)
+
+
+def turn_started(state: TurnState, fact: Fact, event: TurnStarted) -> None:
+    state.phase = "ready"
+    state.config = state.configs.get(event.config_ref.digest)
+    state.limits = event.limits
+    state.stop_rule = event.stop_rule
+    state.structured = event.structured
+    state.turn_index = event.turn_index
+    state.started_at = state.stretch_from = fact.at
+
+
+def turn_suspended(state: TurnState, fact: Fact, event: TurnSuspended) -> None:
+    if state.phase != "suspended":
+        state.rested_from = state.phase
+    state.phase = "suspended"
+    state.suspended_for = event
+    state.active_us += max(0, fact.at - state.stretch_from)
+    state.stretch_from = fact.at
+
+
+def turn_resumed(state: TurnState, fact: Fact) -> None:
+    """A new stretch of work: what lay between the last fact and this one was downtime."""
+    state.full_window = None
+    if state.phase == "suspended":
+        state.suspended_for = None
+        state.phase = state.rested_from
+    elif not state.idle:
+        state.active_us += max(0, state.worked_until - state.stretch_from)
+    state.stretch_from = fact.at
+    for call in state.all_open_calls():
+        if not call.dispatches and not call.is_waiting and call.taken_up:
+            call.taken_up = False  # nothing of it has begun: through the gate again
+            call.level.untaken += 1
+            state.touched(call.level)
+
+
+def time_skipped(state: TurnState, fact: Fact, event: TurnTimeSkipped) -> None:
+    """Nobody worked in that time. While somebody outside is waited for, no time counts anyway."""
+    if not state.idle:
+        state.stretch_from += event.skipped_us
+    elif fact.at < state.now:
+        state.stretch_from += fact.at - state.now
+    state.now = fact.at  # a clock that was set back goes on from there
+
+
+def turn_ended(state: TurnState, event: TurnCompleted | TurnFailed) -> None:
+    state.phase = "ended"
+    state.terminal = event
+    # What a person said and no request took along stays in the conversation: the thread's next turn reads it.
+    state.items.extend(note for note in state.notes if note.origin == "person")
+
+
+def interrupted(state: TurnState, fact: Fact, event: TurnInterruptRequested) -> None:
+    """The first request holds; of any other one it is told that it changes nothing."""
+    if state.phase == "ended":
+        return
+    if state.stop is not None and state.stop.interrupt_id is not None:
+        state.unheeded.append(event.interrupt_id)
+        return
+    cause: StopCause = "cancelled"
+    message = f"{event.requested_by} asked the turn to stop"
+    if event.reason == "superseded":
+        cause, message = "superseded", f"a newer message of {event.requested_by} took its place"
+    elif event.reason == "runtime_shutdown":
+        cause = "interrupted"
+    state.stop = Stop("cancelled", cause, message, event.interrupt_id, fact.at, abort=event.reason)
+
+
+def limited(state: TurnState, fact: Fact, event: LimitChanged) -> None:
+    stop = state.stop
+    if stop is not None and stop.interrupt_id is not None and event.limit_name == "wall_clock":
+        stop.is_overdue, stop.applied = True, False
+    if event.window is not None and not event.window.is_hopeless:
+        state.full_window = event.window
+    elif event.what == KEPT_FOR_ANSWER and fact.level is not None and fact.level in state.levels:
+        # The level ends, and its parent goes on with the rest.
+        details = {"reason": "cost", "limit": event.limit, "observed": event.observed}
+        state.levels[fact.level].stop_error = ("budget_exceeded", f"{_limit_words(event)}", details)
+    elif stop is None:
+        if event.limit_name == "context_budget":
+            state.final_text = state.last_text = event.what  # a stop like this is a result, and says so in words
+        state.stop = Stop(
+            "incomplete",
+            event.limit_name,
+            _limit_words(event),
+            applied=event.limit_name != "wall_clock" and not state.levels,
+            requested_at=fact.at,
+        )
+
+
+def _limit_words(event: LimitChanged) -> str:
+    if event.limit_name == "context_budget":
+        return event.what
+    of = f" ({event.what})" if event.what else ""
+    return f"the limit {event.limit_name}={event.limit:g} was reached{of}"
+
+
+def interjected(state: TurnState, fact: Fact, event: TurnInterjected) -> None:
+    """The next request takes it along; a turn that was about to end with its answer makes that request."""
+    if state.phase == "ended":
+        return
+    state.notes.append(event.item)
+    state.owner_said.add(event.item.text, fact.turn_id or "")
+    if is_last_round(state):
+        return  # whichever of the two came first; the thread's next turn reads it
+    if state.phase == "answered":
+        state.phase = "ready"
+        state.answer_checked = False
+    elif state.phase == "suspended" and state.rested_from == "answered":
+        state.rested_from = "ready"
+        state.answer_checked = False
+
+
+def answer_rejected(state: TurnState, level: Level, event: AnswerRejected) -> None:
+    level.answer_rejections += 1
+    level.answer_checked = False
+    if event.final:
+        state.stop = Stop(
+            "failed", "invalid_output", "; ".join(event.errors) or "the answer does not fit", applied=True
+        )
+        return
+    level.items.append(event.item)
+    level.phase = "ready"

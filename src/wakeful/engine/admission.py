@@ -1,0 +1,233 @@
+"""Making a message safe: from here on the runtime owes it an answer.
+
+Whatever can be wrong with a request is wrong before this; what returns survives a power cut.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, get_origin
+
+from pydantic_core import PydanticSerializationError, to_json
+from typing_extensions import is_protocol, is_typeddict
+
+from wakeful.contracts.budgets import Budget, Limits
+from wakeful.contracts.content import File, Image, Text
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import MAIN_THREAD, Fact
+from wakeful.contracts.errors import DepsMissing, InvalidValue, KeyReused, WrongDeps
+from wakeful.contracts.events import HistoryImported, MessageAdmitted, SessionStarted
+from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.contracts.workflows import WorkflowRun
+from wakeful.decisions.parameters import assemble
+from wakeful.engine.agent import Agent
+from wakeful.engine.agent_tool import AgentTool
+from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.gate.large_content import offload
+from wakeful.ports import Admitted, Store, TurnRow
+from wakeful.tools.results import clean
+
+MAX_CONTEXT_BYTES = 16_000
+MAX_INLINE_HISTORY = 40_000
+MAX_NOTES_BYTES = 16_000
+MAX_NAME_CHARS = 2_000
+
+
+async def admit(
+    runtime: Runtime, request: RunRequest, message: UserItem, fingerprint: str, history: Sequence[Any]
+) -> Admitted:
+    """Make the message safe. What returns survives a power cut; a turn of a thread is reserved for this run."""
+    store, clock, ids = runtime.store, runtime.clock, runtime.ids
+    thread = request.thread if request.thread is not None else MAIN_THREAD
+    # A run that names no thread opens a session of its own: nothing to contend for.
+    agent_id = request.agent.name if request.thread is not None else ids.new(request.agent.name)
+    turn_id = ids.new("turn")
+    stored = await offload(message, store.put_blob)
+    assert isinstance(stored, UserItem)
+    admitted = MessageAdmitted(
+        message_id=ids.new("msg"),
+        item=stored,
+        delivery_surface="cli_prompt" if request.surface == "cli_prompt" else "run_once",
+        key=request.key,
+        fingerprint=fingerprint,
+        prompt_preview=message.text[:PREVIEW_CHARS],
+        context=_plain("context", request.context, MAX_CONTEXT_BYTES),
+        depth=request.depth,
+        notes=_plain("notes", request.notes, MAX_NOTES_BYTES),
+        principal=request.principal.id if request.principal is not None else None,
+        **_whose_word(request),
+        limits=allowed(runtime, request),
+        **await _what_it_runs(store, request),
+    )
+    facts: list[Fact] = []
+    if request.thread is None or not await store.read(agent_id, limit=1):
+        started = SessionStarted(agent_name=request.agent.name, temporary=request.thread is None)
+        facts.append(Fact(started, clock.now()))
+    facts.append(Fact(admitted, clock.now(), thread, turn_id))
+    if history:
+        facts.append(Fact(await _imported(store, history), clock.now(), thread, turn_id))
+    answer = await store.admit(agent_id, facts, reserve=request.thread is not None)
+    assert answer is not None
+    return answer
+
+
+def allowed(runtime: Runtime, request: RunRequest) -> Limits:
+    """What the turn is held to: what the caller says, else the agent, else the default profile."""
+    agent = request.agent
+    if request.limits is not None:
+        return request.limits
+    return (request.budget or agent.budget or Budget()).limits(agent.max_steps, runtime.limit_overrides)
+
+
+async def _what_it_runs(store: Store, request: RunRequest) -> dict[str, Any]:
+    if request.editing is not None:
+        return {"editing": request.editing}
+    if request.workflow is None:
+        return {}
+    return {"workflow_ref": await store.put_blob(request.workflow.model_dump_json().encode(), "application/json")}
+
+
+_ORIGINS = {
+    "runtime_instruction": "runtime",
+    "integration_signal": "integration",
+    "external_evidence": "external",
+}
+
+
+def _whose_word(request: RunRequest) -> dict[str, Any]:
+    """Whose word it is, where it is not the operator's own, where it was said, and what is to be searched for it."""
+    fields: dict[str, Any] = {}
+    if request.policy_context != "library":
+        fields["policy_context"] = request.policy_context
+    if request.authority != "operator_instruction":
+        fields |= {"authority_class": request.authority, "origin": _ORIGINS[request.authority]}
+    if request.derived_from is not None:
+        fields["derived_from"] = request.derived_from
+    if request.collections is not None:
+        fields["collections"] = request.collections
+    return fields
+
+
+def _plain(name: str, given: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """What the caller passes along, as JSON: it has to be there again after a restart, here or elsewhere."""
+    try:
+        plain: dict[str, Any] = json.loads(to_json(dict(given), inf_nan_mode="strings"))
+    except (PydanticSerializationError, UnicodeEncodeError) as error:
+        raise InvalidValue(
+            f"invalid_{name}", name, str(error), "give JSON values; what is alive goes to deps="
+        ) from None
+    if len(to_json(plain)) > most:
+        raise InvalidValue(
+            f"invalid_{name}",
+            name,
+            f"{len(to_json(plain)):,} bytes of JSON are more than {most:,}",
+            "give an id, and let tools or the deps factory look the rest up",
+        )
+    return plain
+
+
+async def _imported(store: Store, items: Sequence[Any]) -> HistoryImported:
+    whole = [item.model_dump(mode="json", exclude_none=True) for item in items]
+    encoded = to_json(whole)
+    if len(encoded) <= MAX_INLINE_HISTORY:
+        return HistoryImported(items=tuple(items), count=len(whole))
+    return HistoryImported(items_ref=await store.put_blob(encoded, "application/json"), count=len(whole))
+
+
+def storable(parts: tuple[Text | Image | File, ...]) -> tuple[Text | Image | File, ...]:
+    """Without half surrogate pairs and the like, which come out of terminals and cannot be written down."""
+    return tuple(
+        part
+        if not isinstance(part, Text) or part.text.isascii()
+        else part.model_copy(update={"text": clean(part.text)})
+        for part in parts
+    )
+
+
+def fingerprint_of(agent_name: str, message: UserItem, workflow: WorkflowRun | None = None) -> str:
+    what = agent_name.encode() + b"\0" + to_json(message.parts)
+    return hashlib.sha256(what if workflow is None else what + b"\0" + to_json(workflow)).hexdigest()
+
+
+def reused(key: str, row: TurnRow, agent_name: str, message: UserItem) -> KeyReused:
+    return KeyReused(
+        f"key {key!r} belongs to another run:\n"
+        f"  then: agent {row.agent_name!r}, prompt {row.prompt_preview!r}\n"
+        f"  now:  agent {agent_name!r}, prompt {message.text[:PREVIEW_CHARS]!r}",
+        "give this run a key of its own, or repeat the first one exactly",
+    )
+
+
+def check_names(request: RunRequest) -> None:
+    """Raises InvalidValue for a key, thread or agent's name that cannot be stored: empty, too long, no Unicode text."""
+    for name, text in (("key", request.key), ("thread", request.thread), ("name", request.agent.name)):
+        if text is not None and not 0 < len(text) <= MAX_NAME_CHARS:
+            found = f"a text of {len(text):,} characters" if text else "an empty text"
+            raise InvalidValue(
+                f"invalid_{name}",
+                name,
+                f"{found}; 1 to {MAX_NAME_CHARS:,} characters are taken",
+                "leave it out, or name it",
+            )
+        if text is not None and not _is_unicode(text):
+            raise InvalidValue(
+                f"invalid_{name}",
+                name,
+                f"{text!a} holds half of a surrogate pair, which cannot be stored",
+                "use plain Unicode text; bytes from outside have to be decoded first",
+            )
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def check_bound(agent: Agent[Any, Any], context: Mapping[str, Any]) -> None:
+    """Every parameter that a tool takes from the run is there. Raises InvalidValue, naming tool and parameter."""
+    for tool in (tool for tool in agent.tools if tool.plan.bindings):
+        for name in assemble(tool.plan, {}, {"context": context}).missing:
+            place = str(tool.plan.bindings[name])
+            raise InvalidValue(
+                "invalid_context",
+                place,
+                f"the tool {tool.name!r} of agent {agent.name!r} takes {name!r} from here, and there is nothing",
+                "pass it: run(..., context={...})",
+            )
+
+
+def check_deps(agent: Agent[Any, Any], deps: Any, turn: str) -> None:
+    if deps is None and agent.deps is None and agent.needs_deps:
+        what = agent.needs_deps_for or "its deps_type"
+        raise DepsMissing(
+            f"agent {agent.name!r} needs deps for {what!r}, and {turn} was given none",
+            "pass deps=..., or give the agent a factory: Agent(..., deps=lambda context: ...)",
+        )
+    check_deps_type(agent, deps)
+
+
+def check_deps_type(agent: Agent[Any, Any], deps: Any) -> None:
+    """Raises WrongDeps where deps are given and are of another kind than the agent, or one of its tools, reads."""
+    if deps is None:
+        return
+    for reader, wanted in agent.deps_types:
+        if _is_of_another_type(deps, wanted):
+            name = str(getattr(wanted, "__name__", wanted))
+            who = f"agent {agent.name!r} needs deps of type {name}" + (f" for {reader!r}" if reader else "")
+            raise WrongDeps(f"{who}, and was given {type(deps).__name__}", f"pass deps={name}(...)")
+    for tool in agent.tools:
+        if isinstance(tool, AgentTool) and tool.agent.deps is None:
+            check_deps_type(tool.agent, deps)
+
+
+def _is_of_another_type(deps: Any, wanted: Any) -> bool:
+    kind = get_origin(wanted) or wanted
+    if not isinstance(kind, type):
+        return False
+    if is_typeddict(kind):
+        kind = Mapping
+    elif is_protocol(kind) and not getattr(kind, "_is_runtime_protocol", False):
+        return False  # nothing can be said of it before it is used
+    return not isinstance(deps, kind)

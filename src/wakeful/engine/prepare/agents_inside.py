@@ -1,0 +1,123 @@
+"""Agents that work inside another one's turn, made ready: those that a workflow's nodes name, and those that are tools.
+
+Each keeps its own model, tools, instructions, policy and hooks. Its deps come from its own factory, or are the run's.
+What it would lose there is refused before the turn begins.
+"""
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Any, NamedTuple
+
+from wakeful.contracts.errors import AgentMissing, InvalidConfig, NotBuiltYet
+from wakeful.contracts.tools import Principal
+from wakeful.contracts.workflows import AGENT_CALL, WorkflowGraph
+from wakeful.decisions.workflows.children import agent_names, as_child
+from wakeful.engine.admission import check_deps
+from wakeful.engine.agent import Agent
+from wakeful.engine.agent_tool import AgentTool
+from wakeful.engine.prepare.configuration import config_of, window_of
+from wakeful.engine.prepare.models import choices_of
+from wakeful.engine.prepare.tools import toolbelt
+from wakeful.engine.run_request import Runtime
+from wakeful.engine.turn_work import OtherAgent
+from wakeful.tools.context import RunContext
+from wakeful.tools.function import Tool
+
+
+class Given(NamedTuple):
+    """What the run has for whoever works in it."""
+
+    deps: Any
+    context: Mapping[str, Any]
+    principal: Principal | None
+    thread: str
+    turn_id: str
+
+
+def named_agents(
+    graph: WorkflowGraph, agents: Sequence[Agent[Any, Any]], deps: Any = None
+) -> dict[str, Agent[Any, Any]]:
+    """The agents of a graph's nodes, by the name of the call. Raises AgentMissing, DepsMissing, and NotBuiltYet for
+    what cannot be kept inside a run."""
+    there = {agent.name: agent for agent in agents}
+    found = {}
+    for name in agent_names(graph):
+        if name not in there:
+            given = ", ".join(there) or "none"
+            raise AgentMissing(
+                f"the workflow {graph.name!r} needs the agent {name!r}, which was not supplied (given: {given})",
+                "nothing was changed; pass it in agents=[...], or name it with --tools module:name",
+            )
+        agent = there[name]
+        if agent.planning_enabled:
+            raise NotBuiltYet(
+                f"planning_enabled in an agent that is a node of a workflow ({name!r})",
+                "the graph is the plan: give the node an agent without it",
+            )
+        check_deps(agent, deps, f"the workflow {graph.name!r}")
+        found[AGENT_CALL + name] = agent
+    return found
+
+
+def agents_among(tools: Iterable[Tool[Any]]) -> dict[str, Agent[Any, Any]]:
+    """The agents that are tools, by the name of the call."""
+    return {tool.name: tool.agent for tool in tools if isinstance(tool, AgentTool)}
+
+
+def with_theirs(called: Mapping[str, Agent[Any, Any]]) -> dict[str, Agent[Any, Any]]:
+    """These agents and those that they call in turn. Raises InvalidConfig when two different ones have one name."""
+    found: dict[str, Agent[Any, Any]] = {}
+    waiting = list(called.items())
+    while waiting:
+        name, agent = waiting.pop(0)
+        if found.setdefault(name, agent) is not agent:
+            raise InvalidConfig(
+                f"two different agents of this run are called {name!r}", "name one of them: agent.as_tool(name=...)"
+            )
+        waiting += agents_among(agent.tools).items()
+    return found
+
+
+def check_called(runtime: Runtime, agent: Agent[Any, Any]) -> None:
+    """What can be wrong with the agents that are its tools is wrong before its message is taken in."""
+    for other in with_theirs(agents_among(agent.tools)).values():
+        choices_of(runtime.resolve_model, other)
+
+
+async def other_agents(
+    runtime: Runtime, called: Mapping[str, Agent[Any, Any]], given: Given, stack: AsyncExitStack
+) -> dict[str, OtherAgent]:
+    """What each of them is and works with, by the name of the call that runs it; also those that they call in turn.
+
+    Sources stay open with the stack.
+    """
+    return {name: await _other(runtime, agent, given, stack) for name, agent in with_theirs(called).items()}
+
+
+async def _other(runtime: Runtime, agent: Agent[Any, Any], given: Given, stack: AsyncExitStack) -> OtherAgent:
+    deps = given.deps
+    if agent.deps is not None:
+        deps = agent.deps(given.context)
+        if inspect.isawaitable(deps):
+            deps = await deps
+    check_deps(agent, deps, f"turn {given.turn_id}")
+    now = runtime.clock.now() / 1_000_000
+    belt = await toolbelt(agent, await runtime.store.rules(agent.name), now, runtime.surroundings, stack)
+    models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
+    await runtime.pricing.ready(models)
+    told = agent.instructions
+    if not isinstance(told, str):
+        around = RunContext(
+            deps,
+            context=given.context,
+            principal=given.principal,
+            agent=agent.name,
+            thread=given.thread,
+            turn_id=given.turn_id,
+        )
+        said = told(around)
+        told = await said if inspect.isawaitable(said) else said
+    config = as_child(config_of(agent, belt, told)).changed(context_window=window_of(models[0]))
+    ref = await runtime.store.put_blob(config.model_dump_json().encode(), "application/json")
+    return OtherAgent(config, ref, agent.output_schema, models, belt.tools, agent.hooks, deps)

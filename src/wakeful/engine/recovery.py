@@ -1,0 +1,205 @@
+"""Taking up a turn that was begun before: what a crash left open is settled, and only that.
+
+Recovery decides nothing anew. It says that the turn goes on (`turn.resumed`), closes or repeats what was open by the
+effect class of its own intent, and leaves the rest to the loop. It needs the store and the caller's code, nothing else.
+"""
+
+from typing import assert_never
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import (
+    ModelResponseReattached,
+    PermissionEvaluated,
+    SandboxApplied,
+    ToolDispatched,
+    ToolFailed,
+    TurnResumed,
+)
+from wakeful.contracts.tools import ToolError
+from wakeful.decisions.levels import Call, Level
+from wakeful.decisions.recovery import (
+    CloseUnknown,
+    LoseAttempt,
+    ProbeStep,
+    Reattach,
+    Rerun,
+    ResumeCause,
+    Settlement,
+    resume_cause,
+    settle,
+    unknown_among,
+)
+from wakeful.engine.calls import Repeat
+from wakeful.engine.model_attempt import lost_in_crash
+from wakeful.engine.steps import Steps
+from wakeful.engine.turn_work import TurnWork
+from wakeful.gate.large_content import arguments_of
+from wakeful.gate.outcomes import CallRecord, failed, unknown_error
+from wakeful.gate.passage import idempotency_key
+from wakeful.views.approval_record import expired
+
+
+def missing_tools(work: TurnWork) -> list[str]:
+    """Tools without which what is open cannot be settled."""
+    calls = [work.state.calls[each.call_id] for each in _settlements(work) if isinstance(each, Rerun | ProbeStep)]
+    return sorted({call.part.name for call in calls if call.part.name not in work.tools_of(call.level)})
+
+
+async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
+    """The facts that take the turn up again. Every tool they need is there (`missing_tools`)."""
+    state = work.state
+    settlements = _settlements(work)
+    facts = [resumed(work)]
+    for call in state.all_open_calls():
+        if call.part.arguments_ref is not None:
+            known = steps.requests_of(call.level).arguments
+            known[call.call_id] = await arguments_of(call.part, work.store.get_blob)
+    for settlement in settlements:
+        match settlement:
+            case LoseAttempt():
+                facts.append(_lost_attempt(work, state.level(settlement.level)))
+            case Reattach():
+                facts.append(_taken_up_again(work, steps, state.level(settlement.level), settlement.response_id))
+            case Rerun() | ProbeStep():
+                facts.append(_again(work, steps, state.calls[settlement.call_id], isinstance(settlement, ProbeStep)))
+            case CloseUnknown():
+                call = state.calls[settlement.call_id]
+                facts.append(work.fact(_closed(work, call, settlement.why), call.step, call.call_id, call.level))
+            case _:
+                assert_never(settlement)
+    now = work.clock.now()
+    facts.extend(
+        work.fact(expired(call.pending), call.step, call.call_id, call.level)  # nobody saw its time run out
+        for call in state.waiting.values()
+        if call.is_waiting and call.pending is not None and call.pending.expires_at <= now
+    )
+    return facts
+
+
+def given_up(work: TurnWork) -> list[Fact]:
+    """The facts that take a turn up only to end it: what is open is closed, and none of its code is needed."""
+    facts = [resumed(work)]
+    for settlement in _settlements(work):
+        if isinstance(settlement, LoseAttempt | Reattach):
+            facts.append(_lost_attempt(work, work.state.level(settlement.level)))
+        else:
+            call = work.state.calls[settlement.call_id]
+            why = settlement.why if isinstance(settlement, CloseUnknown) else "interrupted"
+            closed = _closed(work, call, why) if call.effect != "pure" else _not_again(work, call)
+            facts.append(work.fact(closed, call.step, call.call_id, call.level))
+    return facts
+
+
+def _not_again(work: TurnWork, call: Call) -> ToolFailed:
+    """It changed nothing, whether it happened or not."""
+    told = f"The process ended while {call.part.name} ran, and it is not run again."
+    return failed(
+        _record(work, call),
+        ToolError(kind="cancelled", message=told),
+        now=work.now(),
+        status="interrupted",
+        category="canceled",
+        effects="none",
+        abort_reason="runtime_shutdown",
+    )
+
+
+def closed_beforehand(work: TurnWork) -> list[Fact]:
+    """The facts that close what nobody can find out about, and leave the rest of the turn to who takes it up."""
+    closed = [
+        work.fact(_closed(work, call, each.why), call.step, call.call_id, call.level)
+        for each in unknown_among(_settlements(work))
+        for call in (work.state.calls[each.call_id],)
+    ]
+    return [resumed(work, "closing"), *closed] if closed else []
+
+
+def resumed(work: TurnWork, cause: ResumeCause | None = None) -> Fact:
+    """The turn goes on: why, and who ran it before."""
+    before = "late" if _is_from_late_owner(work) else work.claim.taken_from
+    return work.fact(TurnResumed(cause=cause or resume_cause(work.state), taken_from=before))
+
+
+def _settlements(work: TurnWork) -> list[Settlement]:
+    return settle(work.state, from_late_owner=_is_from_late_owner(work))
+
+
+def _is_from_late_owner(work: TurnWork) -> bool:
+    """Was the turn last run by an owner that lives and was only late? Whoever resumed it since then settled that."""
+    upto = work.claim.late_upto
+    return upto > 0 and not any(
+        entry.seq > upto and isinstance(entry.fact.event, TurnResumed) for entry in work.known()
+    )
+
+
+def _lost_attempt(work: TurnWork, level: Level) -> Fact:
+    asked = level.asked
+    assert asked is not None
+    words = "the process ended before the answer was stored"
+    return work.fact(lost_in_crash(asked.model_ref, asked.candidate, asked.attempt, words), asked.step, None, level)
+
+
+def _taken_up_again(work: TurnWork, steps: Steps, level: Level, response_id: str) -> Fact:
+    """An answer that the provider has, or is making, is asked for by its id, unless today's model cannot do that."""
+    asked = level.asked
+    assert asked is not None
+    if not steps.requests_of(level).will_reattach(asked):
+        return _lost_attempt(work, level)
+    event = ModelResponseReattached(
+        model_ref=asked.model_ref, candidate=asked.candidate, attempt=asked.attempt, response_id=response_id
+    )
+    return work.fact(event, asked.step, None, level)
+
+
+def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
+    attempt = call.dispatches + 1
+    mediator = steps.mediator_of(call.level)
+    arguments = steps.arguments_of(call) or {}
+    dispatch = mediator.again(
+        call,
+        arguments,
+        attempt=attempt,
+        record=_record(work, call),
+        key=call.idempotency_key or idempotency_key(work.row.turn_id, call.call_id),
+    )
+    assert dispatch is not None, "missing_tools was asked before"
+    may_begin = mediator.still_approved(call, arguments)
+    steps.calls.repeats[call.call_id] = Repeat(dispatch, probe_first, may_begin=may_begin)
+    return work.fact(ToolDispatched(attempt=attempt, cause="recovery"), call.step, call.call_id, call.level)
+
+
+def _closed(work: TurnWork, call: Call, why: str) -> ToolFailed:
+    name = call.part.name
+    told = (
+        f"The process ended {call.dispatches} times while {name} ran, so it is not tried again."
+        if why == "crash_loop"
+        else f"The process that ran {name} was stopped or hung, and may still finish it."
+        if why == "late_owner"
+        else f"The process ended while {name} ran."
+    )
+    error = unknown_error(name, told)
+    if why == "late_owner":
+        error = error.model_copy(update={"details": {"reason": "late_owner"}})
+    if why == "crash_loop":
+        error = error.model_copy(update={"details": {"reason": "crash_loop", "dispatches": call.dispatches}})
+    return failed(
+        _record(work, call),
+        error,
+        now=work.now(),
+        status="interrupted",
+        category="execution_failed",
+        effects="unknown",
+        abort_reason="runtime_shutdown",
+    )
+
+
+def _record(work: TurnWork, call: Call) -> CallRecord:
+    record = CallRecord(call.call_id, call.part.name, (call.started_at or work.clock.now()) / 1_000_000)
+    for entry in work.known():
+        if entry.fact.call_id != call.call_id:
+            continue
+        if isinstance(entry.fact.event, PermissionEvaluated):
+            record.permission_ref = entry.event_id
+        elif isinstance(entry.fact.event, SandboxApplied):
+            record.sandbox_ref = entry.event_id
+    return record

@@ -1,0 +1,163 @@
+"""A model's reply made fit to be stored: whatever a provider hands over, the log can hold it.
+
+Every call has an id of its own, unique in the turn. Text that UTF-8 cannot hold is mended; arguments that JSON cannot
+hold are not a JSON object, and that one call is told so. What cannot be mended is no reply: the attempt is lost.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from wakeful.contracts.content import Text, Thinking
+from wakeful.contracts.conversation import AssistantItem, CallPart
+from wakeful.contracts.envelope import MAX_PAYLOAD_BYTES
+from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.events import AssistantRecorded
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.tools.results import clean
+
+MAX_NAME_CHARS = 128
+MAX_ID_CHARS = 256
+
+
+def fit(item: AssistantItem, step: int, used: set[str], tools: Sequence[ToolDeclaration] = ()) -> AssistantItem:
+    """The reply with storable words and exact pairing. `used` are the call ids the conversation has seen.
+
+    A call may name a tool of the request by the last part of its name, as people do, where only one tool has it.
+    """
+    if tools and not all(_is_declared(call.name, tools) for call in item.calls):
+        item = item.model_copy(update={"parts": tuple(_with_whole_name(part, tools) for part in item.parts)})
+    if not all(map(_is_plain, item.parts)):
+        item = item.model_copy(update={"parts": tuple(_mended(part) for part in item.parts)})
+    return _with_unique_calls(item, step, used)
+
+
+def _is_declared(name: str, tools: Sequence[ToolDeclaration]) -> bool:
+    return any(tool.name == name for tool in tools)
+
+
+def _with_whole_name(part: Any, tools: Sequence[ToolDeclaration]) -> Any:
+    if not isinstance(part, CallPart) or _is_declared(part.name, tools):
+        return part
+    meant = [tool.name for tool in tools if tool.name.rpartition("/")[2] == part.name]
+    return part.model_copy(update={"name": meant[0]}) if len(meant) == 1 else part
+
+
+def check_size(recorded: AssistantRecorded) -> None:
+    """Raises ModelFailure for a reply that no log can hold, however much of it stands behind references."""
+    plain = all(
+        isinstance(part, Text) or (isinstance(part, CallPart) and not part.opaque) for part in recorded.item.parts
+    )
+    if plain and len(recorded.calls) < 32:
+        return
+    try:
+        size = len(recorded.model_dump_json().encode())
+    except ValueError as error:
+        raise ModelFailure(f"the reply is not JSON: {error}", kind="invalid_response", stage="decode") from None
+    if size > MAX_PAYLOAD_BYTES:
+        many = f"the reply has {len(recorded.calls)} calls and needs {size:,} bytes; {MAX_PAYLOAD_BYTES:,} can be kept"
+        raise ModelFailure(many, kind="invalid_response", stage="decode")
+
+
+def _is_plain(part: Any) -> bool:
+    """True for what surely needs no mending: looked at for every reply, so it looks at little."""
+    if isinstance(part, Text):
+        return part.text.isascii()
+    if isinstance(part, CallPart):
+        return (
+            not part.opaque
+            and part.raw_arguments is None
+            and len(part.name) <= MAX_NAME_CHARS
+            and len(part.call_id) <= MAX_ID_CHARS
+            and part.name.isascii()
+            and part.call_id.isascii()
+            and (not part.arguments or _are_plain(part.arguments))
+        )
+    return False
+
+
+def _are_plain(arguments: dict[str, Any]) -> bool:
+    for key, value in arguments.items():
+        kind = type(value)
+        if not key.isascii() or not (kind is int or value is None or kind is bool or (kind is str and value.isascii())):
+            return False
+    return True
+
+
+def _mended(part: Any) -> Any:
+    if isinstance(part, Text):
+        return part.model_copy(update={"text": clean(part.text)})
+    if isinstance(part, Thinking):
+        return part.model_copy(update={"text": clean(part.text)})
+    if not isinstance(part, CallPart):
+        return part
+    arguments, raw = _json_object(part)
+    name = clean(part.name)
+    return part.model_copy(
+        update={
+            "name": name if len(name) <= MAX_NAME_CHARS else f"{name[: MAX_NAME_CHARS - 1]}…",
+            # An id that cannot be kept is as good as none: `_with_unique_calls` gives one of ours.
+            "call_id": part.call_id if _is_storable_id(part.call_id) else "",
+            "arguments": arguments,
+            "raw_arguments": clean(raw) if raw is not None else None,
+        }
+    )
+
+
+def _is_storable_id(call_id: str) -> bool:
+    return len(call_id) <= MAX_ID_CHARS and call_id == clean(call_id)
+
+
+def _json_object(part: CallPart) -> tuple[dict[str, Any] | None, str | None]:
+    """The arguments, or what the model wrote when JSON has no place for them (NaN, endless nesting)."""
+    if part.arguments is None:
+        return None, part.raw_arguments
+    try:
+        mended = _mended_json(part.arguments)
+        json.dumps(mended, allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        return None, repr(part.arguments)[:MAX_PAYLOAD_BYTES]
+    return mended, part.raw_arguments
+
+
+def _mended_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else clean(value)
+    if isinstance(value, dict):
+        return {_mended_json(key): _mended_json(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mended_json(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not JSON")
+    return value
+
+
+def _with_unique_calls(item: AssistantItem, step: int, used: set[str]) -> AssistantItem:
+    """A call without an id, or with one that this turn has seen, gets one of ours: pairing stays exact."""
+    calls = item.calls
+    if not calls:
+        return item
+    ids = {call.call_id for call in calls}
+    if len(ids) == len(calls) and "" not in ids and used.isdisjoint(ids):
+        used.update(call.call_id for call in calls)  # in their order
+        return item
+    parts: list[Any] = []
+    position = 0
+    for part in item.parts:
+        if isinstance(part, CallPart):
+            position += 1
+            if not part.call_id or part.call_id in used:
+                part = part.model_copy(update={"call_id": _free(f"tool-call-{step}-{position}", used, ids)})
+            used.add(part.call_id)
+        parts.append(part)
+    return item.model_copy(update={"parts": tuple(parts)})
+
+
+def _free(name: str, used: set[str], beside: set[str]) -> str:
+    """A name that no call has. Levels of a tree number their rounds alike: the count of what was used tells them apart,
+    so that a name stays short and is found at once, however many there are."""
+    free, number = name, len(used)
+    while free in used or free in beside:
+        free, number = f"{name}-{number}", number + 1
+    return free

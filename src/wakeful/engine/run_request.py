@@ -1,0 +1,117 @@
+"""What somebody asks of the runtime, and what it is carried out with."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from wakeful.contracts.approvals import Approval
+from wakeful.contracts.authority import Authority
+from wakeful.contracts.budgets import Budget, LimitOverrides, Limits
+from wakeful.contracts.content import Prompt
+from wakeful.contracts.events import StopRule
+from wakeful.contracts.policies import PolicyContext
+from wakeful.contracts.tools import Principal
+from wakeful.contracts.workflows import WorkflowRun
+from wakeful.decisions.routing import Source
+from wakeful.decisions.secret_values import SecretValues, keys_only
+from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
+from wakeful.engine.agent import Agent
+from wakeful.engine.watchers import Watcher
+from wakeful.gate.locks import LockTable
+from wakeful.gate.turn_gate import Consult, ConsultUnfit
+from wakeful.ports import Clock, Ids, Model, Pricing, Store
+from wakeful.settings.model_rules import ModelRules
+from wakeful.tools.hooks import Hook
+from wakeful.tools.source import Surroundings
+
+if TYPE_CHECKING:
+    from wakeful.engine.workflow_registry import WorkflowRegistry
+
+ResolveModel: TypeAlias = Callable[[str | Model], Model]
+
+
+@dataclass(slots=True, frozen=True)
+class Runtime:
+    """What turns are run with, whoever asks."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    jitter: Callable[[], float]
+    resolve_model: ResolveModel
+    pricing: Pricing
+    locks: LockTable
+    surroundings: Surroundings
+    hooks: tuple[Hook, ...]
+    """Asked about every call of every agent."""
+    linger: Callable[[Coroutine[Any, Any, None]], None]
+    """Keeps the store open for work that outlives its turn (a thread that has yet to answer)."""
+    limit_overrides: LimitOverrides
+    """What the owner says instead of the numbers of a budget's profile."""
+    model_rules: ModelRules
+    """Which models the owner lets agents ask."""
+    owner_windows: OwnerWindows = NO_WINDOWS
+    """What the owner lets everybody, or single principals, spend over time."""
+
+    def keys(self) -> SecretValues:
+        """The runtime's own keys: nothing that is written down or shown may hold one."""
+        return keys_only(self.surroundings.secrets() | {self.store.secret.hex()})
+
+
+@dataclass(slots=True)
+class RunRequest:
+    """What somebody asks for."""
+
+    agent: Agent[Any, Any]
+    prompt: Prompt
+    deps: Any = None
+    context: Mapping[str, Any] = field(default_factory=dict)
+    principal: Principal | None = None
+    thread: str | None = None
+    key: str | None = None
+    supersede: bool = False
+    """Have the open turns of the thread stopped first."""
+    history: Any = None
+    budget: Budget | None = None
+    limits: Limits | None = None
+    """What is left of a budget that several turns share; it goes before any budget."""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """What the turn's memory holds when it begins."""
+    depth: int = 0
+    """Of the turn in its host's own tree."""
+    prompt_is_whole: bool = False
+    """The agent's instructions are the whole prompt: the runtime puts no words of its own before them."""
+    model_from: Source = "agent_config"
+    """Who named the model."""
+    stream: bool = True
+    watcher: Watcher | None = None
+    surface: str = "run_once"
+    authority: Authority = "operator_instruction"
+    """Whose word the prompt is. Nothing public sets it: whoever takes messages in from outside does."""
+    agents: "tuple[Agent[Any, Any], ...]" = ()
+    """Others that the turn may run: those that a workflow's nodes name."""
+    editing: str | None = None
+    """The workflow that is open where this is said: an editor. Its turn may build workflows."""
+    policy_context: PolicyContext = "library"
+    """Where it is said: what an agent without a policy of its own is held to."""
+    registry: "WorkflowRegistry | None" = None
+    """With `editing`: where workflows are saved, and what they may be made of; None: what the agents here have."""
+    workflow: WorkflowRun | None = None
+    """What the turn is to run, when it is no conversation. It is kept with the message."""
+    derived_from: Authority | None = None
+    """The lowest authority in the chain of causes behind it; None: its own."""
+    stop_rule: StopRule = "natural"
+    ask_caller: Callable[[], Awaitable[bool]] | None = None
+    approver: Callable[[Approval], Any] | None = None
+    """Asked about what a person has to decide; without one the turn rests on it."""
+    hooks: tuple[Hook, ...] = ()
+    """Of this run; the runtime's and the agent's are asked before them."""
+    consult: Consult | None = None
+    """Heard about every call, after the hooks."""
+    consult_unfit: ConsultUnfit | None = None
+    collections: tuple[str, ...] | None = None
+    """Which of the agent's collections are searched for the message; None: all of them."""
+    announce_requests: bool = True
+    """Tell the hooks of the process what clients are asked; a caller that keeps requests elsewhere tells its own."""
+    on_turn: Callable[[str, str], None] | None = None
+    """Told the turn's and the agent's id as soon as the turn is safe."""

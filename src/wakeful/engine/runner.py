@@ -1,0 +1,303 @@
+"""The loop of one turn: decide, write down, do.
+
+    take in what is known; settle what a crash left open
+    loop:  fold the outcomes
+           while there is a step to take: fold its facts, note what it starts
+           append it all in one transaction; with a barrier when something not pure starts, and at rest
+           start what may begin; wait for the next outcomes
+
+State may run ahead inside a pass: nothing is done or shown before the commit. When the store refuses to let the turn
+rest because something arrived, the turn is folded again and the same outcomes are taken in anew.
+"""
+
+import asyncio
+from operator import attrgetter
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import AlreadyDecided, RestRefused, StoreProblem, WakefulError
+from wakeful.contracts.events import WarningIssued
+from wakeful.decisions.evolve.facts import evolve
+from wakeful.decisions.state import TurnState
+from wakeful.decisions.turn import decide
+from wakeful.engine.spend_windows import TurnWindows
+from wakeful.engine.state_loader import fold
+from wakeful.engine.steps import Steps
+from wakeful.engine.turn_work import TurnWork
+from wakeful.views.conversation_export import turn_facts
+
+NOT_PERSISTED = "not_persisted"
+"""The warning about facts that the store refused at first."""
+WATCHER_DROPPED = "watcher_dropped"
+"""The warning about somebody who watched and broke: what they would have glimpsed from there on is lost."""
+_NEEDS_BARRIER = attrgetter("needs_barrier")
+
+
+class TurnRunner:
+    """Runs one turn until it rests."""
+
+    def __init__(self, work: TurnWork) -> None:
+        self._work = work
+        self._inbox: list[Fact] = []
+        self._waiter: asyncio.Future[None] | None = None
+        self._look = False
+        """An outsider wrote something: fetch it even when there is nothing to write."""
+        self._spoken = False
+        """It did since the last append: what it wrote is heard before anything new is decided."""
+        self._broken: BaseException | None = None
+        self._unwritten: list[Fact] = []
+        """Outcomes that are taken in and not in the store."""
+        self._answers = 0
+        """How many standing answers, given and taken back, the catalogue on record knows of."""
+        self.steps = Steps(work, self.post)
+        work.on_broken = self._break
+        work.on_look = self._look_again
+        work.on_dropped = self._dropped
+
+    async def run(self, opening: list[Fact]) -> None:
+        """Until the turn is suspended or over. Raises what the store raises; what is on disk stays true."""
+        with self._work.clock.follow():
+            self._work.skip_said = self._work.clock.skipped()
+            await self._run(opening)
+            if self._work.state.phase == "ended" and self._work.on_ended is not None:
+                self._work.on_ended()
+
+    async def _run(self, opening: list[Fact]) -> None:
+        state = self._work.state
+        listener = asyncio.create_task(self._listen())
+        timekeeper = asyncio.create_task(self._keep_time())
+        outcomes = opening
+        self._answers = _answers(state)
+        self.steps.waiting.reopen(state.all_open_calls())
+        self.steps.stop_again()
+        try:
+            while True:
+                outcomes = await self._pass(outcomes)
+                state = self._work.state
+                if state.phase in ("ended", "suspended"):
+                    return
+                if not outcomes and not self._look:
+                    outcomes = await self._next()
+        except BaseException as error:
+            # The caller stopped waiting, or the store refused: a small crash. What runs is told, and what is open is
+            # settled when the turn is taken up again.
+            await self._go_down(error)
+            raise
+        finally:
+            listener.cancel()
+            timekeeper.cancel()
+            self.steps.close()
+
+    async def _pass(self, outcomes: list[Fact]) -> list[Fact]:
+        """One turn of the loop; returns outcomes that have to be taken in at once."""
+        work, steps = self._work, self.steps
+        state = work.state
+        if skipped := work.say_skip():
+            outcomes = [*skipped, *outcomes]
+        self._unwritten = outcomes
+        if self._spoken and outcomes:
+            self._spoken = False
+            heard = await work.store.append(work.claim, [])
+            for other in heard:
+                evolve(state, other.fact)
+            if heard:
+                work.show(heard, [], work.claim.seen + 1)
+        facts = list(outcomes)
+        if work.windows is None:
+            for fact in outcomes:
+                evolve(state, fact)
+        else:
+            facts += await self._with_windows(work.windows, outcomes)
+        starts = steps.repeated(outcomes) if outcomes and steps.expects_outcomes else []
+        while decided := decide(state):
+            before, stop, full = len(facts), state.stop, state.full_window
+            for step in decided:
+                for fact in steps.begin(step, starts, len(facts)):
+                    evolve(state, fact)
+                    facts.append(fact)
+                if state.stop is not stop or state.full_window is not full:
+                    break  # a limit that only this step could see: nothing else begins
+            if len(facts) == before:
+                break  # somebody was asked: the answer will be an outcome
+        if not facts and not self._look:
+            return []
+        self._look = self._spoken = False
+        rest = state.phase in ("ended", "suspended")
+        barrier = rest or any(map(_NEEDS_BARRIER, starts))
+        seen = work.claim.seen
+        try:
+            others = await work.store.append(work.claim, facts, barrier=barrier, rest=rest)
+        except AlreadyDecided as faster:
+            # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
+            self._unwritten = [
+                fact for fact in outcomes if fact.action_id != faster.action_id or not fact.event.outsider
+            ]
+            return await self._anew(self._unwritten)
+        except RestRefused:  # also: somebody else was faster with the rest of a spend window, or with a notice
+            return await self._anew(outcomes)
+        except StoreProblem:
+            if work.claim.seen != seen:
+                self._unwritten = []  # written, and not known to be safe
+            raise
+        self._unwritten = []
+        first = work.claim.seen - len(facts) + 1
+        for other in others:
+            evolve(state, other.fact)
+        if others or facts:
+            work.show(others, facts, first)
+            if steps.calls.unwritten:
+                steps.calls.written(facts)
+            if steps.attention.unwritten:
+                for requests in tuple(steps.attention.unwritten):
+                    requests.written(facts)
+        for start in starts:
+            if start.needs_barrier:
+                await work.store.hold(work.claim)
+            start.begin(first + start.fact_index)
+        if state.to_call_off:
+            steps.call_off()
+        if _answers(state) != self._answers:
+            self._answers = _answers(state)
+            # Somebody gave a standing answer or took one back: what the turn's tools are is on record again before
+            # anything follows.
+            self._inbox.extend(await work.recatalog() if work.recatalog is not None else ())
+        # What others wrote may change what is to be done next: decide again before waiting.
+        if others:
+            self._look = bool(decide(state)) or self._look
+        return self._take()
+
+    async def _with_windows(self, windows: TurnWindows, outcomes: list[Fact]) -> list[Fact]:
+        """Take the outcomes in, seeing what they mean for spend windows; returns what is to be said about those."""
+        state = self._work.state
+        await windows.look([level.asked for level in (state, *state.levels.values()) if level.asked is not None])
+        for fact in outcomes:
+            level = state if fact.level is None else state.levels.get(fact.level)
+            windows.settle(level.asked if level is not None else None, fact)
+            evolve(state, fact)
+        noticed = [self._work.fact(event) for event in windows.notices()] if outcomes else []
+        for fact in noticed:
+            evolve(state, fact)
+        return noticed
+
+    async def _anew(self, outcomes: list[Fact]) -> list[Fact]:
+        """Nothing was written: these outcomes are taken in again, on top of what the turn had not seen.
+
+        So is what came meanwhile: a call that left the gate must not be taken up a second time.
+        """
+        await self._fold_again()
+        self._look = True  # what was not seen may be all there is to do
+        return [*outcomes, *self._take()]
+
+    async def _fold_again(self) -> None:
+        work = self._work
+        recorded = await work.store.read(
+            work.row.agent_id, after=work.row.window_from - 1, thread_id=work.row.thread_id
+        )
+        folded = await fold(work.store, work.row, recorded)
+        # Configurations that are not in the log yet belong to the outcomes that are taken in again.
+        folded.state.configs = {**folded.state.configs, **work.state.configs}
+        work.state = folded.state
+        work.claim.seen = max(work.claim.seen, folded.last_seq)
+        missed = [entry for entry in turn_facts(recorded, work.row.turn_id) if entry.seq > work.known.last_seq]
+        work.known.add(missed)
+        work.tell(missed)
+
+    async def _go_down(self, error: BaseException) -> None:
+        work, steps = self._work, self.steps
+        await steps.leave_gate()
+        await asyncio.gather(*(requests.shut_down() for requests in steps.every_request))
+        await steps.calls.shut_down()
+        finished = self._take()
+        if isinstance(error, StoreProblem):
+            await self._tell_lost(error, finished)
+        elif finished:
+            # Outcomes that came in while stopping are as good as any: a finished effect must not be forgotten.
+            await asyncio.shield(work.store.append(work.claim, finished, barrier=True))
+
+    async def _tell_lost(self, error: StoreProblem, finished: list[Fact]) -> None:
+        """Something could not be written. If the store takes anything now, that is a fact, and so is what was lost."""
+        work = self._work
+        lost = [*self._unwritten, *finished]
+        try:
+            row = await work.store.turn(work.row.turn_id)
+            if row is not None and row.state in ("admitted", "running"):
+                told = work.fact(WarningIssued(code=NOT_PERSISTED, message=_unwritten_words(error, self._unwritten)))
+                await asyncio.shield(work.store.append(work.claim, [*lost, told], barrier=True))
+        except WakefulError as again:  # whoever waits is told by what stopped the run, and of this with it
+            kinds = ", ".join(fact.event.kind for fact in lost) or "nothing else"
+            error.add_note(f"lost with it: {kinds}; that could not be written down either: {again.message}")
+
+    # --- outcomes ---------------------------------------------------------------------------------------------------
+
+    def post(self, facts: list[Fact]) -> None:
+        """Take an outcome from whoever carried a step out."""
+        self._inbox.extend(facts)
+        self._wake()
+
+    def _break(self, error: BaseException) -> None:
+        """Work on the side broke (the store is full, the caller's own code raised): the run cannot go on."""
+        self._broken = self._broken or error
+        self._wake()
+
+    def _dropped(self, error: Exception) -> None:
+        words = f"whoever watched the turn raised {type(error).__name__} and is shown nothing more: {error}"
+        safe = self._work.gate.keys().hide_keys(words)[:2000]
+        self.post([self._work.fact(WarningIssued(code=WATCHER_DROPPED, message=safe))])
+
+    def _look_again(self) -> None:
+        self._look = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _take(self) -> list[Fact]:
+        taken, self._inbox = self._inbox, []
+        return taken
+
+    async def _next(self) -> list[Fact]:
+        if not self._inbox and not self._look:
+            # What was started stands before us in the loop's queue. Something quick is over when our turn comes:
+            # taking it in then saves the tick that being woken would take.
+            await asyncio.sleep(0)
+        while not self._inbox and not self._look:
+            if self._broken is not None:
+                raise self._broken
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        return self._take()
+
+    async def _listen(self) -> None:
+        """Outsiders (a cancel, a person's word) write past the owner: look whenever one did."""
+        watch = self._work.store.watch(
+            self._work.claim.agent_id, thread_id=self._work.claim.thread_id, feed="outsiders"
+        )
+        try:
+            while True:
+                await watch.wait()
+                self._spoken = True
+                self._look_again()
+        finally:
+            watch.close()
+
+    async def _keep_time(self) -> None:
+        """The deadline also bounds what is under way: its fact arrives even when nothing else does."""
+        work = self._work
+        while (seconds := work.state.limits.seconds) is not None:
+            left = seconds - work.active_seconds()
+            if left <= 0:
+                break
+            await work.clock.sleep(left)
+        state = work.state
+        lets_finish = state.stop is None or (state.stop.interrupt_id is not None and not state.stop.is_overdue)
+        if seconds is not None and lets_finish and state.phase not in ("ended", "suspended"):
+            self.post([work.out_of_time(seconds)])
+
+
+def _unwritten_words(error: StoreProblem, unwritten: list[Fact]) -> str:
+    kinds = ", ".join(dict.fromkeys(fact.event.kind for fact in unwritten)) or "something"
+    return f"{kinds} could not be written, and the turn was left: {error.message}"[:2000]
+
+
+def _answers(state: TurnState) -> int:
+    return len(state.standing_rules) + len(state.revoked_rules)  # neither ever gets fewer

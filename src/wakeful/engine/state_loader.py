@@ -1,0 +1,293 @@
+"""From the log to a state: what a turn knows when it is taken up, here or anywhere else.
+
+The conversation begins at the turn's window (the first event it rests on) and holds the thread's earlier turns. Turns
+of a thread never overlap, so they are folded one after another, each handing its conversation to the next.
+
+Once a summary stands in the place of the thread's beginning, nobody has to read that beginning again: the window of
+later turns begins with the oldest turn of which something is shown word for word. Until the fold comes to the summary,
+what lies before is there by its length alone (`UNREAD`), so that places and counts in the facts hold.
+
+A thread without a summary is not read from its beginning either: every few turns its conversation is put into pages
+(`thread.checkpointed`), and the fold of later turns begins with those.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeVar
+
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.conversation import ITEM, AssistantItem, ToolItem, UserItem
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.errors import StoreDamaged, TurnUnreadable
+from wakeful.contracts.events import (
+    AssistantRecorded,
+    CompactionCompleted,
+    HistoryImported,
+    MessageAdmitted,
+    SubagentStarted,
+    ThreadCheckpointed,
+    TurnConfigChanged,
+    TurnStarted,
+)
+from wakeful.contracts.events.context import WindowStart
+from wakeful.decisions.evolve.facts import evolve
+from wakeful.decisions.state import TurnState, after
+from wakeful.decisions.thread_pages import CallIds, ConversationPage, PageMark, next_page, restored, sealed_with
+from wakeful.engine.turn_facts import call_ids_of, note_limit
+from wakeful.ports import Store, TurnRow
+
+ReadT = TypeVar("ReadT")
+UNREAD = UserItem(parts=(), origin="runtime")
+"""An item that is not read any more: a summary will take its place before anybody looks at it."""
+
+
+@dataclass(slots=True)
+class Thread:
+    """A conversation as its turns have left it: what the thread's next turn begins with."""
+
+    state: TurnState
+    """Of the newest turn."""
+    call_ids: CallIds = field(default_factory=CallIds)
+    """Every call id the conversation has seen."""
+    config: TurnConfig | None = None
+    """Of the newest turn that began."""
+    limits: list[Recorded] = field(default_factory=list)
+    """What providers said lately about their limits."""
+    facts: int = 0
+    """How many facts were folded, beside what stands in pages."""
+    sealed: PageMark | None = None
+    """How far it stands in pages."""
+
+
+class Folded(NamedTuple):
+    """A turn as the log knows it."""
+
+    state: TurnState
+    started: TurnStarted | None
+    last_seq: int
+    """The newest event that was read."""
+    thread: Thread
+    """The conversation, as it was before this turn but for its call ids."""
+
+
+async def load_config(store: Store, digest: str) -> TurnConfig:
+    return await loaded(store, digest, TurnConfig.model_validate_json)
+
+
+async def loaded(store: Store, digest: str, read: Callable[[bytes], ReadT]) -> ReadT:
+    """What a turn rests on beside the log. Raises TurnUnreadable when it is gone, not when the store fails just now."""
+    try:
+        return read(await store.get_blob(digest))
+    except StoreDamaged as gone:
+        raise TurnUnreadable(gone.message, gone.hint) from gone
+    except ValueError as strange:
+        words = str(strange).splitlines()[0]
+        raise TurnUnreadable(f"blob {digest} is not what a turn can be read from: {words}") from strange
+
+
+async def hydrated(store: Store, fact: Fact) -> Fact:
+    """A fact with what it brings along from a blob."""
+    event = fact.event
+    if isinstance(event, HistoryImported) and event.items_ref is not None:
+        items = await loaded(store, event.items_ref.digest, _items)
+        return replace(fact, event=event.model_copy(update={"items": items}))
+    return fact
+
+
+def _items(data: bytes) -> tuple[UserItem | AssistantItem | ToolItem, ...]:
+    return tuple(ITEM.validate_python(item) for item in json.loads(data))
+
+
+def turn_after_turn(recorded: Iterable[Recorded]) -> list[Recorded]:
+    """A thread's facts, each turn's together. The next message may be admitted while a turn still runs; in the
+    conversation it comes after that turn's end all the same. A turn that began before the window is no part of it."""
+    turns: dict[str, list[Recorded]] = {}
+    for entry in recorded:
+        turn_id = entry.fact.turn_id
+        if turn_id in turns:
+            turns[turn_id].append(entry)
+        elif turn_id is not None and isinstance(entry.fact.event, MessageAdmitted):
+            turns[turn_id] = [entry]
+    return [entry for entries in turns.values() for entry in entries]
+
+
+def start_of_window(row: TurnRow, recorded: Sequence[Recorded]) -> int:
+    """The first event that a turn which has not begun rests on, given what its predecessor rested on."""
+    firsts: dict[str | None, int] = {}
+    for entry in recorded:
+        if isinstance(entry.fact.event, MessageAdmitted):
+            firsts.setdefault(entry.fact.turn_id, entry.seq)
+    earlier = (entry for entry in recorded if entry.fact.turn_id != row.turn_id)
+    starts = [firsts[turn] for entry in earlier if (turn := _begins_reading(entry)) in firsts]
+    return max(starts, default=recorded[0].seq if recorded else row.first_seq)
+
+
+def _begins_reading(entry: Recorded) -> str | None:
+    """The turn with which later turns begin to read, where a fact names one."""
+    if isinstance(entry.fact.event, ThreadCheckpointed):
+        return entry.fact.turn_id
+    window = _window(entry)
+    return window.from_turn if window is not None else None
+
+
+def predecessor(row: TurnRow, thread: Sequence[TurnRow]) -> TurnRow | None:
+    """The turn of the thread before this one that has begun."""
+    earlier = [turn for turn in thread if turn.first_seq < row.first_seq and turn.turn_index]
+    return max(earlier, key=lambda turn: turn.first_seq, default=None)
+
+
+async def begun_thread(store: Store, recorded: Sequence[Recorded], *, lost: bool = False) -> Thread:
+    """What a thread's fold begins with: nothing, the pages that its first turn names, or so many items as lie before
+    the window. Raises TurnUnreadable when a page is gone; with `lost` its items are taken as unread."""
+    first = recorded[0].fact.turn_id if recorded else None
+    windows = (window for entry in recorded if (window := _window(entry)) is not None)
+    unread = next((window.items for window in windows if window.from_turn == first), 0)
+    for entry in recorded:
+        if entry.fact.turn_id != first:
+            break
+        event = entry.fact.event
+        if isinstance(event, ThreadCheckpointed):
+            try:
+                return await _from_pages(store, event.conversation_ref.digest)
+            except TurnUnreadable:
+                if not lost:
+                    raise
+            unread = event.items
+            break
+    return Thread(TurnState(items=[UNREAD] * unread))
+
+
+async def _from_pages(store: Store, newest: str) -> Thread:
+    pages: list[ConversationPage] = []
+    digest: str | None = newest
+    while digest is not None:
+        page = await loaded(store, digest, ConversationPage.model_validate_json)
+        pages.append(page)
+        digest = page.before
+    state, call_ids = restored(pages[::-1])
+    return Thread(state, call_ids, sealed=sealed_with(newest, state, call_ids))
+
+
+def page_bytes(thread: Thread) -> bytes:
+    """The next page of a thread, as it is kept."""
+    state = after(thread.state, {})
+    return next_page(state, thread.call_ids, thread.sealed).model_dump_json(exclude_none=True).encode()
+
+
+async def seal(store: Store, thread: Thread) -> ThreadCheckpointed:
+    """Put the conversation into pages, as far as it is not."""
+    ref = await store.put_blob(page_bytes(thread), "application/json")
+    mark_sealed(thread, ref.digest)
+    return ThreadCheckpointed(conversation_ref=ref, items=len(thread.state.items))
+
+
+def mark_sealed(thread: Thread, page: str) -> None:
+    """The conversation stands in pages, up to here."""
+    thread.sealed = sealed_with(page, thread.state, thread.call_ids)
+    thread.facts = 0
+
+
+def _window(entry: Recorded) -> WindowStart | None:
+    event = entry.fact.event
+    return event.window if isinstance(event, CompactionCompleted) else None
+
+
+class ThreadFolder:
+    """Folds a thread's facts, each turn's after the turn before it. `before` is shown each with the state before."""
+
+    def __init__(
+        self,
+        store: Store,
+        row: TurnRow,
+        thread: Thread,
+        before: Callable[[Recorded, TurnState], None] | None = None,
+        *,
+        lost: bool = False,
+    ) -> None:
+        self.thread = thread
+        self._store = store
+        self._row = row
+        self._before = before
+        self._lost = lost
+        self.configs: dict[str, TurnConfig] = dict(thread.state.configs)
+        self._states: dict[str, TurnState] = {}
+        self._started: TurnStarted | None = None
+
+    async def take(self, ordered: Sequence[Recorded]) -> None:
+        """Take in facts in the order of `turn_after_turn`."""
+        row, states, thread = self._row, self._states, self.thread
+        call_ids = thread.call_ids
+        for entry in ordered:
+            fact = entry.fact
+            assert fact.turn_id is not None
+            state = states.get(fact.turn_id)
+            if state is None:
+                if row.turn_id in states:
+                    continue  # a later turn of the thread: no part of what this one knew
+                state = states[fact.turn_id] = after(thread.state, self.configs)
+                if fact.turn_id != row.turn_id:
+                    thread.state = state
+            event = fact.event
+            if isinstance(event, TurnStarted | TurnConfigChanged):
+                # Of earlier turns, too: what their tools do is what the conversation has seen. Most share one.
+                await self.learn(event.config_ref.digest)
+                if fact.turn_id != row.turn_id:
+                    thread.config = self.configs[event.config_ref.digest]
+                elif isinstance(event, TurnStarted):
+                    self._started = event
+            elif isinstance(event, SubagentStarted) and event.config_ref is not None:
+                await self.learn(event.config_ref.digest)
+            elif isinstance(event, AssistantRecorded):
+                call_ids.update(call_ids_of(event))  # of rounds that a summary stands for, too
+            elif isinstance(event, HistoryImported):
+                fact = await self._whole(fact)
+                assert isinstance(fact.event, HistoryImported)
+                call_ids.update(call_ids_of(fact.event))
+            if fact.turn_id != row.turn_id:
+                thread.facts += 1
+                note_limit(thread.limits, entry)
+            if self._before is not None:
+                self._before(entry, state)
+            evolve(state, fact)
+
+    def folded(self, last_seq: int) -> Folded:
+        state = self._states.get(self._row.turn_id, self.thread.state)
+        return Folded(state, self._started, last_seq, self.thread)
+
+    async def learn(self, digest: str) -> None:
+        if digest in self.configs:
+            return
+        try:
+            self.configs[digest] = await load_config(self._store, digest)
+        except TurnUnreadable:
+            if not self._lost:
+                raise
+            self.configs[digest] = TurnConfig(agent_name=self._row.agent_name, model_ref="")
+
+    async def _whole(self, fact: Fact) -> Fact:
+        try:
+            return await hydrated(self._store, fact)
+        except TurnUnreadable:
+            if not self._lost:
+                raise
+            return fact
+
+
+async def fold(
+    store: Store,
+    row: TurnRow,
+    recorded: Sequence[Recorded],
+    before: Callable[[Recorded, TurnState], None] | None = None,
+    *,
+    lost: bool = False,
+) -> Folded:
+    """Fold a thread's events up to and including this turn's. `before` is shown each of them with the state before.
+
+    Raises TurnUnreadable when something that the events refer to is gone. With `lost` it is done without: enough to
+    show a turn or to end it, and never to run it.
+    """
+    ordered = turn_after_turn(recorded)
+    folding = ThreadFolder(store, row, await begun_thread(store, ordered, lost=lost), before, lost=lost)
+    await folding.take(ordered)
+    return folding.folded(recorded[-1].seq if recorded else 0)

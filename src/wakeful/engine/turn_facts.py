@@ -1,0 +1,94 @@
+"""A turn's stored facts, for its result: in memory while they are few, read back from the log when they are many.
+
+A long turn must not keep every fact it ever wrote alive: it would cost memory, and the garbage collector would walk
+over all of them again and again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.events import (
+    AssistantRecorded,
+    HistoryImported,
+    ModelCompleted,
+    QuotaBlocked,
+    QuotaLow,
+    RateLimitHit,
+)
+
+KEPT = 1_000
+"""A turn with more facts than this keeps none of them."""
+MOST_LIMITS = 100
+"""How many facts about limits of providers a thread keeps."""
+_LIMITS = (RateLimitHit, QuotaBlocked, QuotaLow)
+
+
+def note_limit(limits: list[Recorded], entry: Recorded) -> None:
+    """Keep what is needed to know which limits of providers still hold."""
+    event = entry.fact.event
+    if isinstance(event, _LIMITS) or (limits and isinstance(event, ModelCompleted)):
+        limits.append(entry)
+        del limits[:-MOST_LIMITS]
+
+
+def call_ids_of(event: AssistantRecorded | HistoryImported) -> Iterator[str]:
+    """The ids of calls that a fact brings into the conversation."""
+    items: Iterable[UserItem | AssistantItem | ToolItem]
+    if isinstance(event, AssistantRecorded):
+        yield from (asked.call_id for asked in event.calls)
+        items = event.continuation
+    else:
+        items = event.items
+    for item in items:
+        if isinstance(item, AssistantItem):
+            yield from (part.call_id for part in item.calls)
+
+
+class KnownFacts:
+    """What is known of a turn's facts in this process."""
+
+    def __init__(self, agent_id: str, recorded: Sequence[Recorded], read: Callable[[], list[Recorded]]) -> None:
+        self._agent_id = agent_id
+        self._facts: list[Fact] | None = []
+        self._seqs: list[int] = []
+        """Where each of the facts stands. An object for the pair would be one more for each fact of every open turn."""
+        self._read = read
+        self.count = 0
+        self.limits: list[Recorded] = []
+        """What providers said about their limits."""
+        self.last_seq = 0
+        self.call_ids: list[str] = []
+        """Of calls that were recorded since the turn was taken up, in the order of the log."""
+        self.add(recorded)
+        self.call_ids.clear()
+
+    def add(self, recorded: Sequence[Recorded]) -> None:
+        """Facts that are stored now, wherever they stand."""
+        self._keep([entry.fact for entry in recorded], [entry.seq for entry in recorded])
+
+    def add_own(self, facts: Sequence[Fact], first_seq: int) -> None:
+        """Facts of the owner that are stored now, one after the other."""
+        self._keep(facts, range(first_seq, first_seq + len(facts)))
+
+    def _keep(self, facts: Sequence[Fact], seqs: Sequence[int]) -> None:
+        if seqs:
+            self.count += len(seqs)
+            for fact, seq in zip(facts, seqs, strict=True):
+                if isinstance(fact.event, AssistantRecorded):
+                    self.call_ids.extend(call_ids_of(fact.event))
+                elif isinstance(fact.event, _LIMITS) or self.limits:
+                    note_limit(self.limits, Recorded(self._agent_id, seq, fact))
+            self.last_seq = seqs[-1]
+            if self._facts is not None:
+                self._facts.extend(facts)
+                self._seqs.extend(seqs)
+                if len(self._facts) > KEPT:
+                    self._facts = None
+                    self._seqs.clear()
+
+    def __call__(self) -> list[Recorded]:
+        """All of them, in order."""
+        if self._facts is None:
+            return self._read()
+        return [Recorded(self._agent_id, seq, fact) for seq, fact in zip(self._seqs, self._facts, strict=True)]

@@ -1,0 +1,1 @@
+"""Abilities: named operations that hosts, tools and clients dispatch."""

@@ -1,0 +1,1 @@
+"""Pending actions: what a host stages for a decision, and what became of it."""

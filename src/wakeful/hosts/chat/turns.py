@@ -1,0 +1,164 @@
+"""The one entrance of chat messages: every message that `chat_routing` sends to the chat path is run here.
+
+A thread belongs to whoever began it. Its turns run one after the other: a new message waits for the one before, and
+only one that says so (`supersede`) has it stopped first. What the client sends chooses no tools: the belt follows from
+the context, from what the server has, and from the policy. Somebody waits for the answer: the budget is `interactive`.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wakeful.contracts.budgets import Budget
+from wakeful.contracts.content import Prompt
+from wakeful.contracts.errors import NotBuiltYet, NotEntitled
+from wakeful.contracts.events import MessageAdmitted
+from wakeful.contracts.tools import Principal
+from wakeful.decisions.policy.patterns import any_named
+from wakeful.engine.agent import Agent
+from wakeful.engine.prepare.tools import stated_policy
+from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.workflow_registry import WorkflowRegistry, editor_tools
+from wakeful.hosts.chat.client_bridge import ClientBridge
+from wakeful.hosts.chat.client_manifest import ClientManifest
+from wakeful.hosts.chat.toolbelt import chat_context_of, compose_toolbelt
+from wakeful.hosts.run_access import known_as
+from wakeful.service.commands.turns import continue_turn, run_turn
+from wakeful.service.run_result import RunResult
+from wakeful.service.watch import SendMessage, WireSender
+from wakeful.tools.function import Tool
+from wakeful.tools.runtime_tools import AnsweredHere
+
+_log = logging.getLogger("wakeful.chat")
+
+
+async def run_chat_agent(
+    runtime: Runtime,
+    agent: Agent[Any, Any],
+    *,
+    thread_id: str,
+    user_id: str,
+    provider: str,
+    model: str,
+    chat_context: Mapping[str, Any] | None,
+    registry: WorkflowRegistry | None,
+    content: Prompt,
+    collections: Sequence[str],
+    memory_enabled: bool,
+    request_seq: int,
+    send_message: SendMessage,
+    supersede: bool = False,
+    bridge: ClientBridge | None = None,
+    agents: tuple[Agent[Any, Any], ...] = (),
+) -> RunResult[Any]:
+    """Answer a message of a thread, and send what happens as it happens.
+
+    `user_id` is who the connection was authenticated as. `registry` is what the server can do and `chat_context` where
+    the user is: neither is guessed from the other. `collections` are searched wherever the user is; an empty list means
+    none. `bridge` leads to the client's own tools, which an editor may use; while the client runs one it is waited for.
+    Raises InvalidValue for a context that cannot be read and NotEntitled for a thread of somebody else, before anything
+    is stored.
+    """
+    if memory_enabled:
+        raise NotBuiltYet("memory_enabled=True", "give False")
+    context = chat_context_of(chat_context)
+    speaker = known_as("user", user_id)
+    await check_owner(runtime, agent.name, thread_id, speaker)
+    speaking = await with_belt(agent, chat_context, registry, bridge, send_message)
+    async with WireSender(send_message, keys=tuple(runtime.surroundings.secrets())) as sender:
+        request = RunRequest(
+            speaking.changed(model=f"{provider}:{model}", fallbacks=()),
+            content,
+            context={"request_seq": request_seq},
+            principal=Principal(id=speaker),
+            thread=thread_id,
+            supersede=supersede,
+            budget=chat_budget(agent),
+            watcher=sender,
+            on_turn=sender.begun,
+            model_from="user",
+            collections=tuple(collections),
+            policy_context=context.kind,
+            editing=context.workflow_id if registry is not None else None,
+            registry=registry,
+            agents=agents,
+        )
+        return await until_it_rests(runtime, request, await run_turn(runtime, request), bridge, sender)
+
+
+async def until_it_rests(
+    runtime: Runtime, request: RunRequest, result: RunResult[Any], bridge: ClientBridge | None, sender: WireSender
+) -> RunResult[Any]:
+    """Go on with a turn for as long as it rests on nothing but what the client at the other end answers."""
+    while bridge is not None and result.runtime_tools and await bridge.answered(result):
+        result = await continue_turn(runtime, result.turn_id, request)
+    sender.facts(result.facts())  # whatever somebody else did with the turn: a cancel that ended it at rest
+    return result
+
+
+def chat_budget(agent: Agent[Any, Any]) -> Budget:
+    """What a turn may use while somebody waits for it; the agent's own budget, where it has one."""
+    return agent.budget or Budget(profile="interactive")
+
+
+async def check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: str | None) -> None:
+    """A thread is its first speaker's. One that nobody began is anybody's to begin. Raises NotEntitled."""
+    for entry in await runtime.store.read(agent_id, thread_id=thread_id, limit=1):
+        event = entry.fact.event
+        owner = event.principal if isinstance(event, MessageAdmitted) else None
+        if owner != user_id:
+            raise NotEntitled(
+                f"the thread {thread_id!r} of agent {agent_id!r} does not belong to {user_id!r}",
+                "begin a thread of your own: give another thread_id",
+            )
+
+
+async def with_belt(
+    agent: Agent[Any, Any],
+    chat_context: Mapping[str, Any] | None,
+    registry: WorkflowRegistry | None,
+    bridge: ClientBridge | None,
+    send_message: object,
+) -> Agent[Any, Any]:
+    """The agent with the tools that this context unlocks. Sources are asked later; the same policy holds for theirs."""
+    kind = chat_context_of(chat_context).kind
+    built_here = editor_tools(kind, registry)
+    candidates: tuple[Tool[Any], ...] = (*agent.tools, *map(AnsweredHere, built_here))
+    belt = compose_toolbelt(
+        chat_context=chat_context,
+        registry=registry,
+        providers=candidates,
+        memory_enabled=False,
+        client_tools_manifest=await _proxies(candidates, registry, bridge) if built_here else (),
+        tool_bridge=bridge,
+        send_message=send_message,
+        policy=stated_policy(agent, kind).tools,
+        declared=lambda tool: tool.declaration,
+    )
+    return agent.changed(tools=(*belt, *agent.given_sources), hitl_tools=_still_asked(agent, candidates, belt))
+
+
+def _still_asked(agent: Agent[Any, Any], candidates: Sequence[Tool[Any]], belt: Sequence[Tool[Any]]) -> tuple[str, ...]:
+    """What needs a person, without what names nothing but tools that the context left out."""
+    offered = {tool.name for tool in belt}
+    locked = [tool.name for tool in candidates if tool.name not in offered]
+
+    def is_locked(pattern: str) -> bool:
+        is_there = any(any_named((pattern,), name) for name in offered)
+        return not is_there and any(any_named((pattern,), name) for name in locked)
+
+    return tuple(pattern for pattern in agent.hitl_tools if not is_locked(pattern))
+
+
+async def _proxies(
+    candidates: Sequence[Tool[Any]], registry: WorkflowRegistry | None, bridge: ClientBridge | None
+) -> Sequence[Tool[Any]]:
+    """What the client says it can do, as tools. It takes no name of a tool that is there."""
+    if bridge is None:
+        return ()
+    nodes = registry.list_node_types() if registry is not None else ()
+    taken = [*(tool.name for tool in candidates), *(node.ref for node in nodes)]
+    manifest = ClientManifest(bridge.manifest, server_tools=taken, timeout=bridge.timeout)
+    for warning in manifest.warnings:
+        _log.warning(warning)
+    return (await manifest.offer()).tools

@@ -1,0 +1,1 @@
+"""Tool declarations as hosts write them."""

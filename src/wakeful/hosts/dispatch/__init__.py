@@ -1,0 +1,1 @@
+"""Dispatch: work handed to an executor, and the records of its runs."""

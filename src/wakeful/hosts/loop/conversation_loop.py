@@ -1,0 +1,89 @@
+"""`ConversationLoop`: what hosts call."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from wakeful.bootstrap import opened_store, own_price, runtime
+from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.transcript import Message, check_pairing, normalise_all
+from wakeful.hosts.loop.conversation_result import ConversationResult
+from wakeful.hosts.loop.host_gate import MEDIATOR_SECONDS
+from wakeful.hosts.loop.options import read_options
+from wakeful.hosts.loop.run import OneRun
+from wakeful.hosts.ports import ToolExecutor, TurnRunner
+from wakeful.ports import Clock, Ids, Store
+from wakeful.service.hooks import HookRegistry
+from wakeful.service.hooks import hooks as default_hooks
+
+
+class ConversationLoop:
+    """Runs conversations. Without a store each run has a log of its own in memory, gone when the run is over.
+
+    A run that names its `run_id` and its session is run once: by this object, and by everybody who shares its store.
+    `mediator_timeout` is how many seconds a `pre_tool_mediator` has; one that takes longer has denied.
+    `private_audit` hears of every call that an executor carried out what audits need and nobody else may see.
+    `price` says what the host's turn runner costs, in dollars for a million tokens, like a price in `wakeful.toml`:
+    `{"input": "3", "output": "15"}`. An owner who limits what is spent over time lets no model run that has none.
+    `executor_targets` are executors by name: a tool whose `runtime.executor_target` names one goes there, nowhere else.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store | str | None = None,
+        hooks: HookRegistry = default_hooks,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        executor_targets: Mapping[str, ToolExecutor] | None = None,
+        mediator_timeout: float = MEDIATOR_SECONDS,
+        private_audit: Callable[[dict[str, Any]], Any] | None = None,
+        price: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._store = store
+        self._hooks = hooks
+        self._clock = clock
+        self._ids = ids
+        self._claimed: set[str] = set()
+        self._mediator_seconds = mediator_timeout
+        self._private_audit = private_audit
+        self._price = own_price(price, "ConversationLoop: price") if price is not None else None
+        self._targets = dict(executor_targets or {})
+        for name, executor in self._targets.items():
+            if not callable(getattr(executor, "execute", None)):
+                raise InvalidConfig(f"the executor target {name!r} is a {type(executor).__name__} without execute()")
+
+    async def run(
+        self,
+        messages: Iterable[Message | Mapping[str, Any]],
+        turn_runner: TurnRunner | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> ConversationResult:
+        """One run. Raises for a mistake in what was passed; whatever happens afterwards is in the result.
+
+        `turn_runner(messages, context)` gets the transcript as envelopes and returns an object: `content`,
+        `tool_calls`, `usage` and so on, or a whole conversation result when it runs its own tools. The option
+        `provider_turn_adapter` may stand in its place.
+        """
+        chosen = read_options(options)
+        if (turn_runner is None) == (chosen.provider_turn_adapter is None):
+            raise InvalidConfig(
+                "a run has a turn runner or the option 'provider_turn_adapter'",
+                f"{'give one of them' if turn_runner is None else 'leave one of them out'}",
+            )
+        given = normalise_all(messages)
+        check_pairing(given)
+        self._hooks.load()
+        async with opened_store(self._store) as store:
+            around = runtime(store, clock=self._clock, ids=self._ids)
+            return await OneRun(
+                around,
+                self._hooks,
+                chosen,
+                given,
+                turn_runner,
+                self._claimed,
+                self._targets,
+                self._mediator_seconds,
+                self._private_audit,
+                self._price,
+            ).carry_out()

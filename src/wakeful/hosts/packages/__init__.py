@@ -1,0 +1,1 @@
+"""Packages and bundles: agents and workflows that come from elsewhere, and runs of them."""

@@ -1,0 +1,1 @@
+"""Calls that a client answers: their lifecycle, and where they are kept."""

@@ -1,0 +1,180 @@
+"""An agent from what its turn wrote down, with code that the caller supplies.
+
+The store names an agent's model, instructions, settings and tools, and never imports any of them. What only a program
+can give (a tool's function, a model object, an output type) has to be supplied, or the turn stays as it is.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.errors import AgentMissing, KeyMissing, ToolMissing, WakefulError
+from wakeful.contracts.model_settings import ModelSettings, checked_settings
+from wakeful.contracts.policies import GatePolicy
+from wakeful.contracts.workflows import AGENT_CALL
+from wakeful.decisions.prompt import own_instructions
+from wakeful.decisions.workflows.children import agent_names
+from wakeful.engine.agent import Agent
+from wakeful.engine.agent_checks import tools_of_the_runtime
+from wakeful.engine.agent_data import find_tool
+from wakeful.engine.run_request import Runtime
+from wakeful.engine.state_loader import fold
+from wakeful.ports import Store, TurnRow
+from wakeful.tools.client import ClientTool
+from wakeful.tools.function import Tool
+from wakeful.tools.local.names import Profile
+from wakeful.tools.person import ask_person
+
+UNCHANGED = "nothing was changed; "
+AGENT = "AGENT"
+
+
+class ToolsNotSupplied(ToolMissing):
+    """Tools that a turn was begun with and for which no code was given; `names` are theirs."""
+
+    def __init__(self, who: str, names: Sequence[str]) -> None:
+        super().__init__(
+            f"{who} uses {', '.join(names)}, and the code was not supplied",
+            UNCHANGED + "name it with --tools module:name",
+        )
+        self.names = tuple(names)
+
+
+class NeverBegan(AgentMissing):
+    """A turn that wrote down nothing of its agent."""
+
+
+async def rebuilt_agent(
+    runtime: Runtime,
+    row: TurnRow,
+    tools: Sequence[Tool[Any]],
+    model: str | None = None,
+    *,
+    workspace: Path | None = None,
+    profile: str | None = None,
+) -> Agent[Any, Any]:
+    """The agent of a turn. Raises ToolMissing or AgentMissing, naming what only the caller can supply."""
+    who = f"turn {row.turn_id} of agent {row.agent_name!r}"
+    recorded = await runtime.store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
+    config = (await fold(runtime.store, row, recorded)).state.config
+    if config is None:
+        if model is None:
+            raise NeverBegan(
+                f"{who} was admitted and never began, so how it is configured was not stored",
+                UNCHANGED + "say it again: --agent FILE, --tools module:AGENT, or --model provider:model",
+            )
+        return Agent(row.agent_name, model, tools=tools, workspace=workspace, profile=cast(Profile | None, profile))
+    if config.output_schema is not None:
+        raise AgentMissing(
+            f"{who} has to answer with a type that only your program knows",
+            UNCHANGED + "resume it from your program, or name the agent with --tools module:AGENT",
+        )
+    return Agent(
+        row.agent_name,
+        model or _reference(runtime, who, config),
+        own_instructions(config),
+        _tools(who, config, tools),
+        settings=config.model_settings.updated(_about_models(config)),
+        fallbacks=config.fallbacks if model is None else (),
+        profile=cast(Profile, profile or config.profile),
+        workspace=workspace or config.workspace,
+        sandbox=config.sandbox,
+        policy=_policy(config),
+        injected_tool_args=config.injected_tool_args,
+        emit_mcp_progress=config.emit_mcp_progress,
+        planning_enabled=config.planning_enabled,
+        planning_model=config.planning_model,
+        planning_instructions=config.planning_instructions,
+        budget_awareness=config.budget_awareness,
+        allow_parallel_subagents=config.allow_parallel_subagents,
+        max_parallel_subagents=config.max_parallel_subagents,
+        subtasks=config.subtasks,
+        collections=config.collections,
+        compaction=config.compaction,
+        spend_windows=config.spend_windows,
+    )
+
+
+def _about_models(config: TurnConfig) -> ModelSettings:
+    """What was said about which models may be asked stands apart from what is sent to them."""
+    said = {"require": list(config.require), "accept_gap": list(config.accept_gap)}
+    return checked_settings("the turn", {name: value for name, value in said.items() if value})
+
+
+def _policy(config: TurnConfig) -> GatePolicy | None:
+    """What the owner said when the turn began. Standing answers are read from the store each time, not from here."""
+    if config.policy == GatePolicy():
+        return None  # written before turns wrote their policy down
+    own = tuple(rule for rule in config.policy.rules if rule.origin != "always")
+    return config.policy.model_copy(update={"rules": own})
+
+
+async def code_needed(store: Store, row: TurnRow, resolve_model: Callable[[str], object]) -> list[str]:
+    """What whoever resumes a turn has to bring the code of: some tools, or the whole agent (`AGENT`)."""
+    recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
+    config = (await fold(store, row, recorded)).state.config
+    if config is None:
+        return []
+    whole = config.output_schema is not None or not _are_made_from_names(config, resolve_model)
+    return [AGENT] if whole else _wanted(config)
+
+
+def _are_made_from_names(config: TurnConfig, resolve_model: Callable[[str], object]) -> bool:
+    """Can its models be had without the program? A key that is missing is another matter."""
+    for ref in (config.model_ref, *config.fallbacks):
+        try:
+            resolve_model(ref)
+        except KeyMissing:
+            continue
+        except WakefulError:
+            return False
+    return True
+
+
+def _reference(runtime: Runtime, who: str, config: TurnConfig) -> str:
+    refs = (config.model_ref, *config.fallbacks)
+    for ref in refs:
+        try:
+            runtime.resolve_model(ref)
+        except WakefulError as error:
+            if isinstance(error, KeyMissing) and len(refs) > 1:
+                continue  # it is left out with that reason, unless none has its key: then preparing says so
+            raise AgentMissing(
+                f"{who} was begun with the model {ref!r}, which cannot be made from its name here: {error.message}",
+                UNCHANGED + "resume it from your program, or pass --model",
+            ) from error
+    return config.model_ref
+
+
+def _tools(who: str, config: TurnConfig, supplied: Sequence[Tool[Any]]) -> list[Tool[Any]]:
+    found = {name: find_tool(name, supplied) for name in _wanted(config)}
+    missing = [name for name, tool in found.items() if tool is None]
+    if missing:
+        raise ToolsNotSupplied(who, missing)
+    # Nobody's code is needed for what is answered elsewhere: its declaration is all there is to it.
+    asks: list[Tool[Any]] = [ask_person] if config.tool(ask_person.name) is not None else []
+    asks += [
+        find_tool(declared.name, supplied) or ClientTool(declared)
+        for declared in config.tools
+        if declared.answered_by == "client"
+    ]
+    return [*asks, *(tool for tool in found.values() if tool is not None)]
+
+
+def _wanted(config: TurnConfig) -> list[str]:
+    given = tools_of_the_runtime(subtasks=config.subtasks, allow_parallel_subagents=config.allow_parallel_subagents)
+    agents = agent_names(config.workflow.graph) if config.workflow is not None else ()
+    built_in = {*_built_in(config.profile), ask_person.name, *given, *(AGENT_CALL + name for name in agents)}
+    return [
+        declared.name for declared in config.tools if declared.name not in built_in and declared.answered_by != "client"
+    ]
+
+
+def _built_in(profile: str) -> frozenset[str]:
+    """What comes with the workspace: nobody has to supply it."""
+    if profile == "chat":
+        return frozenset()
+    from wakeful.tools.local.profiles import PROFILES  # an agent without a workspace has no use for them
+
+    return frozenset(PROFILES[cast(Profile, profile)])

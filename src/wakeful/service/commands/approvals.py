@@ -1,0 +1,379 @@
+"""Approvals and questions: listed, shown, decided once, by anybody entitled, from any process on the same store.
+
+A decision is appended like any outsider's fact, with a barrier. The store compares and sets in one transaction: whoever
+comes second changes nothing and is told who decided. Deciding needs none of the tool's code.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from shlex import quote
+from typing import Any
+
+from pydantic import ValidationError
+
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.approvals import RUNTIME, Always, Answer, Approval, Approve, Decided, Edit, Reject
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import AlreadyDecided, ApprovalNotFound, InvalidValue, NotEntitled
+from wakeful.contracts.events import (
+    ActionRequired,
+    ActionResolved,
+    AnyEvent,
+    ApprovalRuleAdded,
+    ApprovalRuleRevoked,
+    AssistantRecorded,
+    PermissionEvaluated,
+    TurnConfigChanged,
+    TurnStarted,
+)
+from wakeful.contracts.jsonable import NotJson, plain
+from wakeful.contracts.policies import Rule
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.decisions.injected_fields import split
+from wakeful.decisions.redaction import REDACTED
+from wakeful.decisions.secret_shapes import hide_shapes
+from wakeful.engine.run_request import Runtime
+from wakeful.engine.state_loader import load_config
+from wakeful.gate import argument_validation
+from wakeful.gate.approval_binding import bind
+from wakeful.gate.large_content import INLINE_BYTES, arguments_of
+from wakeful.ports import ActionRow, RuleRow, Store
+from wakeful.views.approval_record import approval
+
+OPERATOR = "operator"
+KINDS = ("approval", "question")
+"""What is decided here; calls of clients and what hosts keep are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a decision."""
+
+    approval: Approval
+    duplicate: bool = False
+    """It had been decided before; this is what was decided then."""
+    rule_id: str | None = None
+
+
+async def approvals(runtime: Runtime, *, pending_only: bool = True, turn_id: str | None = None) -> list[Approval]:
+    """Every approval and question, oldest first. What is past its time is decided as such on the way."""
+    rows = await runtime.store.actions(pending_only=pending_only, turn_id=turn_id)
+    records = [await _record(runtime.store, await _expired(runtime, row)) for row in rows if row.kind in KINDS]
+    return [record for record in records if record.status == "pending" or not pending_only]
+
+
+async def show(runtime: Runtime, approval_id: str) -> Approval:
+    """One record. Raises ApprovalNotFound, with near names."""
+    return await _record(runtime.store, await _expired(runtime, await _find(runtime.store, approval_id)))
+
+
+async def decide(runtime: Runtime, approval_id: str, decided: Decided, *, by: str = OPERATOR) -> Outcome:
+    """Decide once. Raises ApprovalNotFound, NotEntitled, or InvalidValue when the decision does not fit."""
+    store = runtime.store
+    row = await _expired(runtime, await _find(store, approval_id))
+    if row.status != "pending":
+        return Outcome(await _record(store, row), duplicate=True)
+    asked = await _asked(store, row)
+    _check_entitled(asked, by)
+    events = await _resolution(runtime, row, asked, decided, by)
+    facts = [_fact(runtime, row, event) for event in events]
+    try:
+        await store.admit(row.agent_id, facts)
+    except AlreadyDecided:
+        row = await store.action(row.action_id) or row
+        return Outcome(await _record(store, row), duplicate=True)
+    row = await store.action(row.action_id) or row
+    rule = next((event.rule_id for event in events if isinstance(event, ApprovalRuleAdded)), None)
+    return Outcome(await _record(store, row), rule_id=rule)
+
+
+async def edited_arguments(
+    runtime: Runtime, approval_id: str, whole: Mapping[str, Any] | None, changed: Mapping[str, str]
+) -> dict[str, Any]:
+    """New arguments for a call: `whole` in the place of what the model wrote, then single fields as they were typed.
+
+    What is left as `[redacted]` stays what it was: whoever edits need not know a secret to leave it alone.
+    """
+    store = runtime.store
+    row = await _find(store, approval_id)
+    config = await _config(store, row)
+    written = await _written(store, row)
+    real = split(written, config.injected_tool_args).executable
+    declaration = config.tool(row.tool_name)
+    properties = declaration.input_schema.get("properties", {}) if declaration is not None else {}
+    arguments = kept_secrets(dict(whole), real) if whole is not None else dict(real)
+    for name, text in changed.items():
+        arguments[name] = _typed(text, properties.get(name))
+    return arguments
+
+
+def kept_secrets(given: Any, real: Any) -> Any:
+    """`given` with the real value wherever it says `[redacted]`, alone or inside a text that is otherwise the same."""
+    if given == REDACTED:
+        return real if real is not None else given
+    if isinstance(given, str) and isinstance(real, str) and given == hide_shapes(real):
+        return real
+    if isinstance(given, dict):
+        known = real if isinstance(real, dict) else {}
+        return {name: kept_secrets(value, known.get(name)) for name, value in given.items()}
+    if isinstance(given, list):
+        known_items = real if isinstance(real, list) and len(real) == len(given) else [None] * len(given)
+        return [kept_secrets(value, known_item) for value, known_item in zip(given, known_items, strict=True)]
+    return given
+
+
+def _typed(text: str, schema: Any) -> Any:
+    """What was typed for a field: a text where the schema wants one, else JSON when it is JSON."""
+    if isinstance(schema, dict) and schema.get("type") == "string":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+async def rules(runtime: Runtime, agent_name: str | None = None) -> list[RuleRow]:
+    """Rules that were added with `always`, revoked ones included."""
+    return await runtime.store.rules(agent_name)
+
+
+async def revoke_rule(runtime: Runtime, rule_id: str, *, by: str = OPERATOR) -> RuleRow:
+    """Take a rule back: no call is let through by it any more, in turns that are open no less than in new ones.
+
+    Raises ApprovalNotFound.
+    """
+    known = await runtime.store.rules()
+    meant = [row for row in known if row.rule_id == rule_id] or [
+        row for row in known if len(rule_id) >= 4 and row.rule_id.startswith(rule_id)
+    ]
+    row = meant[0] if len(meant) == 1 else None
+    if row is None:
+        near = [row.rule_id for row in meant[:5]] or get_close_matches(
+            rule_id, [row.rule_id for row in known], n=3, cutoff=0.4
+        )
+        hint = (
+            f"did you mean {' or '.join(near)}?"
+            if near
+            else f"those there are: wakeful approvals rules --store {quote(runtime.store.location)}"
+        )
+        raise ApprovalNotFound(f"there is no rule {rule_id!r} in {runtime.store.location}", hint)
+    if row.revoked_at is None:
+        event, now = ApprovalRuleRevoked(rule_id=row.rule_id, revoked_by=by), runtime.clock.now()
+        await runtime.store.admit(row.agent_id, [Fact(event, now)])
+        for turn in await runtime.store.turns(open_only=True):
+            if turn.agent_name == row.agent_name:  # whoever works on it has the rule in hand
+                await runtime.store.admit(turn.agent_id, [Fact(event, now, turn.thread_id, turn.turn_id)])
+    return next(each for each in await runtime.store.rules() if each.rule_id == row.rule_id)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+async def _find(store: Store, approval_id: str) -> ActionRow:
+    row = await store.action(approval_id)
+    if row is not None and row.kind in KINDS:
+        return row
+    names = [row.action_id for row in await store.actions() if row.kind in KINDS]
+    matches = [name for name in names if name.startswith(approval_id)] if len(approval_id) >= 4 else []
+    if len(matches) == 1:
+        found = await store.action(matches[0])
+        assert found is not None
+        return found
+    near = matches[:5] or get_close_matches(approval_id, names, n=3, cutoff=0.5)
+    here = f"--store {quote(store.location)}"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"what waits for a decision: wakeful approvals {here}"
+    raise ApprovalNotFound(f"there is no approval {approval_id!r} in {store.location}", hint)
+
+
+async def _record(store: Store, row: ActionRow) -> Approval:
+    asked = await _asked(store, row)
+    said: ActionResolved | None = None
+    if row.resolved_seq is not None:
+        (resolved,) = await store.read(row.agent_id, after=row.resolved_seq - 1, limit=1)
+        assert isinstance(resolved.fact.event, ActionResolved)
+        said = resolved.fact.event
+    return approval(row, row.call_id, asked, said, requested_at=row.requested_at, decided_at=row.decided_at)
+
+
+async def _asked(store: Store, row: ActionRow) -> ActionRequired:
+    (required,) = await store.read(row.agent_id, after=row.required_seq - 1, limit=1)
+    assert isinstance(required.fact.event, ActionRequired)
+    return required.fact.event
+
+
+async def _expired(runtime: Runtime, row: ActionRow) -> ActionRow:
+    """A record past its time is decided by whoever looks first."""
+    if row.status != "pending" or row.expires_at > runtime.clock.now():
+        return row
+    event = ActionResolved(
+        action_id=row.action_id,
+        tool_name=row.tool_name,
+        status="timed_out",
+        decision="expire",
+        resolver=RUNTIME,
+        reason="nobody decided in time",
+    )
+    try:
+        await runtime.store.admit(row.agent_id, [_fact(runtime, row, event)])
+    except AlreadyDecided:
+        pass
+    return await runtime.store.action(row.action_id) or row
+
+
+# --- deciding --------------------------------------------------------------------------------------------------------
+
+
+def _check_entitled(asked: ActionRequired, by: str) -> None:
+    if asked.approvers and by not in asked.approvers:
+        raise NotEntitled(
+            f"{by!r} may not decide about {asked.action_id}: it is for {', '.join(asked.approvers)}",
+            "nothing was changed; let one of them decide, and say who with --as NAME",
+        )
+
+
+async def _resolution(
+    runtime: Runtime, row: ActionRow, asked: ActionRequired, decided: Decided, by: str
+) -> list[AnyEvent]:
+    fields: dict[str, Any] = {"action_id": row.action_id, "tool_name": row.tool_name, "resolver": by}
+    if not isinstance(decided.note, str):
+        raise InvalidValue("invalid_decision", "note", f"a note is a text, not {decided.note!r}")
+    if decided.note:
+        fields["reason"] = decided.note
+    match decided:
+        case Reject():
+            return [ActionResolved(status="rejected", decision="reject", **fields)]
+        case Answer():
+            _check_answer(asked, decided)
+            content = await _answer(runtime.store, _plain("answer", decided.content))
+            return [ActionResolved(status="approved", decision="answer", **content, **fields)]
+        case _ if asked.action_type == "question":
+            raise InvalidValue(
+                "invalid_decision",
+                "decision",
+                f"{row.action_id} is a question: it can be answered or rejected",
+                f"wakeful approvals answer {row.action_id} TEXT",
+            )
+        case Approve():
+            return [ActionResolved(status="approved", decision="approve", **fields)]
+        case Edit():
+            declaration = await _declaration(runtime.store, row)
+            arguments = _checked(declaration, _plain("arguments", decided.arguments))
+            binding = bind(runtime.store.secret, declaration, arguments, None)
+            edited = ActionResolved(status="approved", decision="edit", arguments=arguments, binding=binding, **fields)
+            return [edited]
+        case Always():
+            rule_id = runtime.ids.new("rule")
+            rule = _rule(asked, decided, rule_id, by, runtime.clock.now() / 1_000_000)
+            added = ApprovalRuleAdded(
+                rule_id=rule_id, agent_name=row.agent_name, rule=rule, added_by=by, action_id=row.action_id
+            )
+            return [added, ActionResolved(status="approved", decision="always", rule_id=rule_id, rule=rule, **fields)]
+
+
+def _plain(field: str, value: Any) -> Any:
+    """A value as JSON data. Raises InvalidValue."""
+    try:
+        return plain(value)
+    except NotJson as error:
+        raise InvalidValue("invalid_decision", field, str(error), "give JSON data") from None
+
+
+async def _answer(store: Store, content: Any) -> dict[str, Any]:
+    """The answer where the event has it: by itself, or behind a reference when it is large."""
+    encoded = json.dumps(content).encode()
+    if len(encoded) <= INLINE_BYTES:
+        return {"answer": content}
+    return {"answer_ref": await store.put_blob(encoded, "application/json")}
+
+
+def _check_answer(asked: ActionRequired, answer: Answer) -> None:
+    if asked.choices and answer.content not in asked.choices:
+        raise InvalidValue(
+            "invalid_decision",
+            "answer",
+            f"{answer.content!r} is none of the choices",
+            f"give one of: {', '.join(asked.choices)}",
+        )
+
+
+def _checked(declaration: ToolDeclaration, arguments: dict[str, Any]) -> dict[str, Any]:
+    violations = argument_validation.compile(declaration.input_schema).check(arguments)
+    if violations:
+        words = "; ".join(f"{each.path or 'arguments'}: {each.message}" for each in violations[:3])
+        raise InvalidValue("invalid_decision", "arguments", words, f"they have to fit the schema of {declaration.name}")
+    return arguments
+
+
+def _rule(asked: ActionRequired, always: Always, rule_id: str, by: str, now: float) -> dict[str, Any]:
+    """A standing answer, as a permission rule."""
+    rule: dict[str, Any] = {
+        "id": rule_id,
+        "origin": "always",
+        "decision": "allow",
+        "decided_by": by,
+        "match": always.match if always.scope == "pattern" and always.match else asked.tool_name,
+        "reason": always.note or f"{by} said always",
+    }
+    if always.scope == "call":
+        rule["call_hash"] = asked.binding
+    if always.scope == "pattern" and always.arguments:
+        rule["arguments"] = dict(always.arguments)
+    if always.for_seconds is not None:
+        rule["expires"] = _end(always.for_seconds, now)
+    try:
+        Rule.model_validate(rule)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "rule"
+        raise InvalidValue("invalid_decision", where, f"{where}: {first['msg']}", "nothing was decided") from None
+    return rule
+
+
+def _end(seconds: Any, now: float) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+        raise InvalidValue("invalid_decision", "for_seconds", f"for_seconds={seconds!r}", "give a positive number")
+    return now + seconds
+
+
+async def _config(store: Store, row: ActionRow) -> TurnConfig:
+    """The turn's newest configuration. A call that waits belongs to a turn that began, so there is one."""
+    events = [recorded.fact.event for recorded in await store.read(row.agent_id, turn_id=row.turn_id)]
+    digests = [event.config_ref.digest for event in events if isinstance(event, TurnStarted | TurnConfigChanged)]
+    return await load_config(store, digests[-1])
+
+
+async def _written(store: Store, row: ActionRow) -> dict[str, Any]:
+    """The arguments that were asked about: as the model wrote them, or whoever put others in their place."""
+    written: dict[str, Any] = {}
+    for recorded in await store.read(row.agent_id, turn_id=row.turn_id):
+        event = recorded.fact.event
+        if isinstance(event, AssistantRecorded):
+            for part in event.item.calls:
+                if part.call_id == row.call_id:
+                    written = await arguments_of(part, store.get_blob) or {}
+        elif recorded.fact.call_id != row.call_id:
+            continue
+        elif isinstance(event, PermissionEvaluated):
+            written = next((said.arguments for said in event.said[::-1] if said.arguments is not None), written)
+        elif isinstance(event, ActionResolved) and event.arguments is not None:
+            written = event.arguments
+    return written
+
+
+async def _declaration(store: Store, row: ActionRow) -> ToolDeclaration:
+    """The tool as the turn's newest configuration declares it."""
+    declaration = (await _config(store, row)).tool(row.tool_name)
+    if declaration is None:
+        raise InvalidValue(
+            "invalid_decision", "decision", f"{row.tool_name} is not there any more", "it can still be rejected"
+        )
+    return declaration
+
+
+def _fact(runtime: Runtime, row: ActionRow, event: AnyEvent) -> Fact:
+    if isinstance(event, ApprovalRuleAdded):
+        return Fact(event, runtime.clock.now())
+    return Fact(event, runtime.clock.now(), row.thread_id, row.turn_id, row.step, row.call_id, row.action_id)

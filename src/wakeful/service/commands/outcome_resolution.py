@@ -1,0 +1,71 @@
+"""Outcomes that nobody knew, and the word of a person who found out.
+
+The word is appended like any outsider's fact, with a barrier, whether or not the turn is over. Said once: whoever comes
+second is told what was said.
+"""
+
+from difflib import get_close_matches
+from shlex import quote
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import CallNotFound
+from wakeful.contracts.events import UnknownResolved
+from wakeful.engine.run_request import Runtime
+from wakeful.ports import Store, UnknownRow
+from wakeful.service.queries.turns import turn_events
+
+LOOKED_THROUGH = 1_000
+"""How many of the newest turns are looked through for a call that is closed already."""
+
+
+async def resolve_unknown(runtime: Runtime, call: str, *, happened: bool, result: str = "") -> UnknownRow:
+    """Close a call, named by its id or as `TURN/CALL`. Raises CallNotFound, saying what there is."""
+    store = runtime.store
+    row = await _find(store, call)
+    event = UnknownResolved(
+        call_id=row.call_id,
+        tool_name=row.tool,
+        happened=happened,
+        result=result,
+        source="operator",
+        resolved_by="operator",
+    )
+    fact = Fact(event, runtime.clock.now(), row.thread_id, row.turn_id, row.step, row.call_id)
+    await store.admit(row.agent_id, [fact])
+    return row
+
+
+async def _find(store: Store, call: str) -> UnknownRow:
+    turn_id, _, call_id = call.rpartition("/")
+    here = f"--store {quote(store.location)}"
+    rows = await store.unknown()
+    found = [row for row in rows if row.call_id == call_id and turn_id in ("", row.turn_id)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        choices = "\n".join(f"  {row.turn_id}/{row.call_id}  {row.tool}" for row in found)
+        raise CallNotFound(
+            f"{len(found)} turns have an unknown call {call_id!r}; say which one:\n{choices}",
+            f"for example: wakeful resolve {found[0].turn_id}/{call_id} --did-not-happen {here}",
+        )
+    said = await _said_before(store, turn_id, call_id)
+    if said is not None:
+        what = f"it happened: {said.result}" if said.happened else "it did not happen"
+        raise CallNotFound(
+            f"the outcome of call {call_id} ({said.tool_name}) is known already: {what} (by {said.resolved_by})",
+            "nothing was changed",
+        )
+    names = [name for row in rows for name in (row.call_id, f"{row.turn_id}/{row.call_id}")]
+    near = get_close_matches(call, names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"the calls that wait for a word: wakeful unknown {here}"
+    raise CallNotFound(f"there is no call {call!r} with an unknown outcome in {store.location}", hint)
+
+
+async def _said_before(store: Store, turn_id: str, call_id: str) -> UnknownResolved | None:
+    rows = [await store.turn(turn_id)] if turn_id else await store.turns(limit=LOOKED_THROUGH)
+    for row in rows:
+        for recorded in await turn_events(store, row) if row is not None else ():
+            event = recorded.fact.event
+            if isinstance(event, UnknownResolved) and event.call_id == call_id:
+                return event
+    return None

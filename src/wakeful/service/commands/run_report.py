@@ -1,0 +1,121 @@
+"""From a turn at rest to the result its caller gets."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wakeful.contracts.conversation import AssistantItem
+from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.events import ActionRequired, RuntimeToolRequested, TurnFailed
+from wakeful.contracts.runtime_tools import RuntimeToolRequest
+from wakeful.decisions.state import TurnState
+from wakeful.engine.agent import Agent
+from wakeful.engine.output_type import AnswerRejected as DoesNotFit
+from wakeful.gate.large_content import arguments_of, resolve
+from wakeful.ports import Store, TurnRow
+from wakeful.service.run_result import RunResult, RunStatus, UnknownOutcome
+from wakeful.views.approval_record import approval_of
+from wakeful.views.client_requests import request_view
+
+
+async def report(
+    store: Store,
+    row: TurnRow,
+    state: TurnState,
+    facts: Callable[[], Sequence[Recorded]],
+    agent: Agent[Any, Any] | None,
+) -> RunResult[Any]:
+    """The result. Without the agent's code, a structured answer is plain JSON data."""
+    terminal = state.terminal
+    suspended = state.suspended_for
+    status: RunStatus = terminal.status if terminal is not None else "incomplete"
+    if suspended is not None and suspended.reason in ("approval_required", "runtime_tool_pending"):
+        status = suspended.reason
+    message = terminal.message if isinstance(terminal, TurnFailed) else ""
+    reason: str = terminal.stop_reason if terminal is not None else "suspended"
+    if suspended is not None and terminal is None:
+        message, reason = f"it waits for {', '.join(suspended.waiting_for)}", suspended.reason
+        if suspended.reason == "budget_window":
+            reason = "cost"
+            message = (
+                f"there is no money left in {', '.join(suspended.waiting_for)}; nothing is lost, and it goes on then"
+            )
+        if suspended.reason == "paused":
+            message = "somebody paused it: it goes on when it is resumed"
+    waiting = [
+        approval_of(row, call, call.pending)
+        for call in state.all_open_calls()
+        if call.is_waiting and call.pending is not None and isinstance(call.pending.asked, ActionRequired)
+    ]
+    items = list(state.items)
+    for place in state.measure.of(items).referring:
+        items[place] = await resolve(items[place], store.get_blob)
+    last_text = _whole(state, items)
+    return RunResult(
+        turn_id=row.turn_id,
+        agent=row.agent_name,
+        agent_id=row.agent_id,
+        thread=row.thread_id,
+        status=status,
+        stop_reason=reason,
+        retryable=terminal.retryable if terminal is not None else False,
+        final_content=last_text,
+        output=_output(state, agent, last_text) if status == "completed" else None,
+        usage=state.usage,
+        model_calls=state.ledger.model_calls,
+        tool_calls=state.ledger.tool_calls,
+        turn_count=state.step,
+        duration_ms=terminal.duration_ms if terminal is not None else state.active_ms(),
+        message=message,
+        unknown=await _unknown(store, row) if state.unknown else (),
+        approvals=[record for record in waiting if record.kind == "approval"],
+        questions=[record for record in waiting if record.kind == "question"],
+        runtime_tools=await _requests(store, row, state),
+        cost_usd=float(state.cost) if state.tree_answered and state.priced == state.tree_answered else None,
+        failure_artifact=terminal.failure_artifact if isinstance(terminal, TurnFailed) else None,
+        items=items,
+        facts=facts,
+        config=state.config,
+        location=store.location if store.location != ":memory:" else "",
+    )
+
+
+async def _requests(store: Store, row: TurnRow, state: TurnState) -> list[RuntimeToolRequest]:
+    """What clients have to run, with the real parameters."""
+    injected = tuple(state.config.injected_tool_args) if state.config is not None else ()
+    found = []
+    for call in state.all_open_calls():
+        asked = call.pending.asked if call.pending is not None and call.is_waiting else None
+        if isinstance(asked, RuntimeToolRequested):
+            written = await arguments_of(call.part, store.get_blob) or {}
+            found.append(request_view(row, call.step, call.call_id, asked, written, injected))
+    return found
+
+
+def _whole(state: TurnState, items: Sequence[Any]) -> str:
+    """The last text. Of a reply that is too long for the log, the state has the beginning alone."""
+    for stored, whole in zip(reversed(state.items), reversed(items), strict=True):
+        if isinstance(stored, AssistantItem) and stored.text == state.last_text:
+            return str(whole.text)
+    return state.last_text
+
+
+def _output(state: TurnState, agent: Agent[Any, Any] | None, last_text: str) -> Any:
+    text = last_text if state.final_text == state.last_text else state.final_text
+    if not state.structured:
+        # A type that wants more than words was not the agent's when the turn ran.
+        return agent.parse_output(text) if agent is not None and agent.output_schema is None else text
+    if agent is not None and agent.output_schema is not None:
+        try:
+            return agent.parse_output(text)
+        except DoesNotFit:
+            pass  # the type has changed since: what was accepted then is still the answer
+    return state.answer_value.value if state.answer_value is not None else text
+
+
+async def _unknown(store: Store, row: TurnRow) -> list[UnknownOutcome]:
+    """The turn's calls whose outcome is still open, oldest first."""
+    return [
+        UnknownOutcome(call_id=open_.call_id, tool=open_.tool, arguments=open_.arguments, reason=open_.reason)
+        for open_ in await store.unknown()
+        if open_.turn_id == row.turn_id
+    ]

@@ -1,0 +1,131 @@
+"""Money over time, for whoever asks: what is spent in which window, more for one, and whether a turn still waits.
+
+Grants are facts, in a stream of their own: a window belongs to no single agent.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from wakeful.contracts.amounts import checked_money
+from wakeful.contracts.budgets import Money, SpendWindow
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.events import BudgetGranted, LimitChanged, SessionStarted, TurnInterruptRequested, TurnResumed
+from wakeful.contracts.spending import (
+    RUNTIME,
+    Period,
+    SpendRow,
+    WindowPassed,
+    WindowRef,
+    nanodollars,
+    principal_scope,
+)
+from wakeful.decisions.spend_windows import OwnerWindows, has_room, scope_words, window_at
+from wakeful.engine.agent import Agent
+from wakeful.engine.run_request import Runtime
+from wakeful.ports import TurnRow
+from wakeful.service.commands.steering import is_paused
+
+STREAM = "budget-grants"
+"""The agent whose stream grants are in."""
+OPERATOR = "operator"
+SOON = 20
+"""Seconds that whoever runs a turn waits for its spend window to turn; what takes longer is left to a later resume."""
+
+
+async def spending(runtime: Runtime) -> list[SpendRow]:
+    """Every window that is under way, also those of the owner's file in which nothing was spent yet."""
+    now, owner = runtime.clock.now(), runtime.owner_windows
+    rows = {row.key: row for row in await runtime.store.spending(after=now) if row.began <= now}
+    for window in _of_the_owner(owner, now):
+        row = rows.get(window.key)
+        limit = nanodollars(window.usd)  # what holds for the next request
+        rows[window.key] = row._replace(limit=limit) if row is not None else SpendRow(*window.key, window.turns, limit)
+    return sorted(rows.values(), key=lambda row: (row.scope, row.turns))
+
+
+async def grant(
+    runtime: Runtime, scope: str, usd: Money, period: Period | None = None, *, by: str = OPERATOR, reason: str = ""
+) -> SpendRow:
+    """Allow more in the window that is under way. Without a period: of the scope's only one. Raises InvalidConfig."""
+    amount = checked_money("grant: usd", usd)
+    if amount is None or nanodollars(amount) == 0:
+        raise InvalidConfig(f"a grant of {usd!r} dollars", "give an amount above 0: --usd 5")
+    now, zone = runtime.clock.now(), runtime.owner_windows.zone
+    known = [row for row in await spending(runtime) if row.scope == scope]
+    if period is None:
+        if len(known) != 1:
+            there = ", ".join(row.period for row in known) or "none that was used"
+            raise InvalidConfig(
+                f"{scope_words(scope)} has several windows, or none yet ({there})", "say which: --window day"
+            )
+        period = known[0].period
+    said = {window.key: window.usd for window in _of_the_owner(runtime.owner_windows, now)}
+    window = window_at(scope, SpendWindow(period, 0), now, zone)
+    window = window.model_copy(update={"usd": said.get(window.key, "0")})
+    granted = BudgetGranted(window=window, usd=amount, granted_by=by, reason=reason)
+    facts = [Fact(granted, now)]
+    if STREAM not in await runtime.store.agents():
+        facts.insert(0, Fact(SessionStarted(agent_name=STREAM, temporary=True), now))
+    await runtime.store.admit(STREAM, facts)
+    return next(row for row in await spending(runtime) if row.key == window.key)
+
+
+async def still_full(runtime: Runtime, agent: Agent[Any, Any], recorded: Sequence[Recorded]) -> bool:
+    """Does a turn that rests on a spend window rest on it still? Then taking it up would change nothing."""
+    passed = _passed(recorded)
+    if passed is None or runtime.clock.now() >= passed.turns:
+        return False
+    window = _today(passed, runtime.owner_windows, agent)
+    if window is None:
+        return False  # nobody limits it any more
+    rows = {row.key: row for row in await runtime.store.spending([passed.scope], after=runtime.clock.now())}
+    return not has_room(window, rows.get(window.key), nanodollars(passed.needed))
+
+
+async def turns_soon(runtime: Runtime, row: TurnRow) -> float | None:
+    """In how many seconds the spend window turns that a turn rests on, when that is soon enough to wait for here.
+
+    None: later, or it rests on something else. Nothing is waited for when somebody asked the turn to stop.
+    """
+    recorded = await runtime.store.read(row.agent_id, turn_id=row.turn_id) if row.state == "suspended" else []
+    passed = _passed(recorded)
+    if passed is None or is_paused(recorded):
+        return None
+    if any(isinstance(entry.fact.event, TurnInterruptRequested) for entry in recorded):
+        return 0.0
+    seconds = (passed.turns - runtime.clock.now()) / 1_000_000
+    return max(0.0, seconds) if seconds <= SOON else None
+
+
+def _passed(recorded: Sequence[Recorded]) -> WindowPassed | None:
+    """The window that the turn rests on."""
+    for entry in reversed(recorded):
+        event = entry.fact.event
+        if isinstance(event, TurnResumed):
+            return None
+        if isinstance(event, LimitChanged) and event.window is not None:
+            return event.window
+    return None
+
+
+def _today(passed: WindowPassed, owner: OwnerWindows, agent: Agent[Any, Any]) -> WindowRef | None:
+    """The same window with the limit that holds now; an agent's own is the agent's to say."""
+    kind, _, name = passed.scope.partition(":")
+    if passed.scope == RUNTIME:
+        said: Sequence[SpendWindow] = owner.runtime
+    elif kind == "principal":
+        said = owner.of_principal(name)
+    elif agent.name == name:
+        said = agent.spend_windows
+    else:
+        return passed
+    found = next((window for window in said if window.period == passed.period), None)
+    return None if found is None else passed.model_copy(update={"usd": found.usd})
+
+
+def _of_the_owner(owner: OwnerWindows, now: int) -> list[WindowRef]:
+    said = [(RUNTIME, window) for window in owner.runtime]
+    for name, windows in (owner.principals or {}).items():
+        said += [(principal_scope(name), window) for window in windows]
+    return [window_at(scope, window, now, owner.zone) for scope, window in said]

@@ -1,0 +1,1 @@
+"""What only reads: turns, events, cost, reports."""

@@ -1,0 +1,82 @@
+"""What the turns of a store cost. The store keeps what the requests of each ended turn come to. Other turns are read
+from the log, and so is one of which only a part is asked for.
+"""
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from itertools import groupby
+from typing import Literal, TypeAlias
+
+from wakeful.contracts.envelope import iso
+from wakeful.contracts.errors import InvalidConfig
+from wakeful.ports import Store, TurnRow
+from wakeful.service.queries.turns import find_turn, turn_events
+from wakeful.views.cost import CallGroup, CostReport, TurnCost, call_groups, cost_report, model_calls
+
+Grouping: TypeAlias = Literal["model", "agent", "day", "depth"]
+
+
+async def costs_of(
+    store: Store,
+    by: Grouping,
+    *,
+    day: Callable[[int], str],
+    since: int | None = None,
+    agent: str | None = None,
+    turn_id: str | None = None,
+) -> CostReport:
+    """Requests to models since a moment (microseconds), in groups. A request counts where and when it was sent.
+
+    `day` names the day of a moment as the reader's calendar has it. Raises TurnNotFound, or InvalidConfig for an agent
+    that has no turn.
+    """
+    turns: list[tuple[TurnRow, TurnCost | None]]
+    turns = [(await find_turn(store, turn_id), None)] if turn_id is not None else await _of_agent(store, agent, since)
+    named: list[tuple[str, CallGroup]] = []
+    counted = 0
+    for row, cost in turns:
+        found = await _named(store, row, cost, by, day, since)
+        counted += bool(found)
+        named += found
+    report = cost_report(named, by, counted)
+    asked = {"since": iso(since) if since is not None else None, "agent": agent, "turn_id": turn_id}
+    return report.model_copy(update=asked)
+
+
+async def _named(
+    store: Store, row: TurnRow, cost: TurnCost | None, by: Grouping, day: Callable[[int], str], since: int | None
+) -> list[tuple[str, CallGroup]]:
+    """The turn's calls in groups, each with its name. From its row where that tells enough, else from its log."""
+    names: dict[Grouping, Callable[[CallGroup], str]] = {
+        "model": lambda group: group.model_ref,
+        "agent": lambda group: row.agent_name,
+        "depth": lambda group: str(group.depth),
+    }
+    if cost is not None and not cost.groups:
+        return []
+    # One day, and all of it asked for.
+    if cost is not None and (since is None or cost.first_at >= since):
+        if by != "day":
+            return [(names[by](group), group) for group in cost.groups]
+        if (date := day(cost.first_at)) == day(cost.last_at):
+            return [(date, group) for group in cost.groups]
+    calls = [call for call in model_calls(await turn_events(store, row)) if since is None or call.at >= since]
+    if by != "day":
+        return [(names[by](group), group) for group in call_groups(calls)]
+    return [(date, group) for date, each in groupby(calls, lambda call: day(call.at)) for group in call_groups(each)]
+
+
+async def _of_agent(store: Store, agent: str | None, since: int | None) -> list[tuple[TurnRow, TurnCost | None]]:
+    """Turns that may have asked a model since then, oldest first."""
+    turns = await store.turn_costs(since=since)
+    if agent is None:
+        return turns
+    found = [(row, cost) for row, cost in turns if row.agent_name == agent]
+    if not found:
+        names = await store.agent_names()
+        if agent in names:
+            return []
+        near = get_close_matches(agent, names, n=3, cutoff=0.5) or names[:5]
+        hint = f"there are: {', '.join(near)}" if near else "nothing has been run in it yet"
+        raise InvalidConfig(f"no agent {agent!r} has a turn in {store.location}", hint)
+    return found

@@ -1,0 +1,148 @@
+"""What an agent is told: of a turn, from its log; of an agent, worked out as a turn would. No model is asked."""
+
+import inspect
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.errors import TurnNotFound
+from wakeful.contracts.events import ContextResolved, TurnConfigChanged, TurnStarted
+from wakeful.contracts.prompts import ExecutionRoots, InstructionSource, LoadedAgentsMd
+from wakeful.decisions.prompt import STABILITY, cut
+from wakeful.decisions.prompt_size import tokens
+from wakeful.decisions.secret_shapes import hide_shapes
+from wakeful.decisions.secret_values import keys_only
+from wakeful.engine.admission import allowed
+from wakeful.engine.agent import Agent
+from wakeful.engine.prepare.prompt import (
+    TurnContext,
+    around,
+    look_around,
+    looks_around,
+    prompt_of,
+    roots_of,
+    workspace_id,
+)
+from wakeful.engine.prepare.tools import Belt, toolbelt
+from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.state_loader import load_config
+from wakeful.guidance import load_guidance
+from wakeful.guidance.guidance_files import AGENTS_MD
+from wakeful.ports import Store, TurnRow
+from wakeful.tools.context import RunContext
+from wakeful.views.prompt_report import PromptReport, ShownBlock
+
+
+async def prompt_of_agent(runtime: Runtime, agent: Agent[Any, Any]) -> PromptReport:
+    """What the agent would be told now."""
+    keys = keys_only(runtime.surroundings.secrets())
+    found = look_around(agent, keys.hide_keys) if looks_around(agent) else TurnContext(roots_of(agent))
+    async with AsyncExitStack() as stack:
+        now = runtime.clock.now() / 1_000_000
+        surroundings = around(runtime.surroundings, found)
+        belt = await toolbelt(agent, await runtime.store.rules(agent.name), now, surroundings, stack)
+        policy = _execution_policy(agent, belt)
+    offered = [tool.name for tool in belt.offered]
+    limits = allowed(runtime, RunRequest(agent, ""))
+    prompt = prompt_of(agent, found, None, await _instructions(agent), offered, limits.depth)
+    config = TurnConfig(
+        agent_name=agent.name, model_ref="", instructions=prompt.text, prompt_blocks=prompt.blocks, skills=found.skills
+    )
+    return PromptReport(
+        agent=agent.name,
+        **_folders(found.roots),
+        execution_policy=policy,
+        loaded_agents_md=found.guidance.sources,
+        skills=found.skills,
+        left_out=tuple(f"{each.ref}: {each.reason}" for each in found.omissions),
+        blocks=_shown(config),
+        system_prompt=hide_shapes(prompt.text),
+    )
+
+
+async def prompt_of_turn(store: Store, row: TurnRow) -> PromptReport:
+    """What a turn was told. Raises TurnNotFound for one that has not begun."""
+    facts = [entry.fact.event for entry in await store.read(row.agent_id, turn_id=row.turn_id)]
+    begun = [event for event in facts if isinstance(event, TurnStarted | TurnConfigChanged)]
+    if not begun:
+        raise TurnNotFound(f"turn {row.turn_id} has not begun, so nothing was told yet", "wakeful resume takes it up")
+    config = await load_config(store, begun[-1].config_ref.digest)
+    context = next((event for event in reversed(facts) if isinstance(event, ContextResolved)), None)
+    digests = {item.ref: item.digest for item in context.instruction_refs} if context is not None else {}
+    agent_home = next((block.source for block in cut(config) if block.kind == "agent_guidance"), None)
+    return PromptReport(
+        agent=row.agent_name,
+        turn_id=row.turn_id,
+        agent_home=str(Path(agent_home).parent) if agent_home is not None else None,
+        workspace_id=workspace_id(config.workspace),
+        workspace_anchor=config.workspace,
+        execution_root=config.workspace,
+        cwd=config.workspace,
+        execution_policy={"profile": config.profile, **({"sandbox": config.sandbox} if config.sandbox else {})},
+        loaded_agents_md=_sources(config, digests),
+        skills=config.skills,
+        left_out=tuple(f"{each.ref}: {each.reason}" for each in context.omissions) if context is not None else (),
+        blocks=_shown(config),
+        system_prompt=hide_shapes(config.instructions),
+    )
+
+
+def loaded_agents_md(agent: Agent[Any, Any]) -> LoadedAgentsMd:
+    """What an agent's summary says of its guidance: where it is from, never what it says."""
+    return load_guidance(roots_of(agent)).sources if looks_around(agent) else LoadedAgentsMd()
+
+
+def _folders(roots: ExecutionRoots) -> dict[str, str | None]:
+    return roots.model_dump(exclude={"user_home"})
+
+
+def _shown(config: TurnConfig) -> tuple[ShownBlock, ...]:
+    return tuple(
+        ShownBlock(
+            kind=block.kind,
+            stability=STABILITY[block.kind],
+            source=block.source,
+            tokens=tokens(len(block.text)),
+            text=hide_shapes(block.text),
+        )
+        for block in cut(config)
+    )
+
+
+def _sources(config: TurnConfig, digests: dict[str, str | None]) -> LoadedAgentsMd:
+    found: dict[str, InstructionSource] = {}
+    for block in config.prompt_blocks:
+        if block.source is not None and block.kind in ("agent_guidance", "workspace_guidance"):
+            scope = "agent" if block.kind == "agent_guidance" else "workspace"
+            found[f"{scope}_source"] = InstructionSource.model_validate(
+                {
+                    "scope": scope,
+                    "kind": "agents_md" if Path(block.source).name == AGENTS_MD else "claude_md",
+                    "path": block.source,
+                    "digest": digests.get(block.source) or block.digest,
+                    "size_bytes": block.length,
+                }
+            )
+    return LoadedAgentsMd(**found)
+
+
+async def _instructions(agent: Agent[Any, Any]) -> str:
+    if isinstance(agent.instructions, str):
+        return agent.instructions
+    if agent.needs_deps:
+        return "[the instructions are made by a function that needs the run's deps]"
+    told = agent.instructions(RunContext(None, agent=agent.name))
+    return await told if inspect.isawaitable(told) else told
+
+
+def _execution_policy(agent: Agent[Any, Any], belt: Belt) -> dict[str, Any]:
+    """What holds for commands, in short."""
+    said: dict[str, Any] = {"profile": agent.profile or "chat", "tools": len(belt.offered)}
+    for name, tool in belt.tools.items():
+        if tool.declaration.permission == "execute":
+            confinement = tool.confinement({})
+            if confinement is not None:
+                held = confinement.model_dump(mode="json", exclude_defaults=True)
+                return {**said, "tool": name, "mode": confinement.mode, "network": confinement.network, **held}
+    return said

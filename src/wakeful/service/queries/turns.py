@@ -1,0 +1,161 @@
+"""Looking into a store: its turns, a turn's events as readers may see them, and the same while the turn goes on."""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from difflib import get_close_matches
+from shlex import quote
+from typing import Any
+
+from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
+from wakeful.contracts.errors import InvalidConfig, TurnNotFound
+from wakeful.contracts.events import (
+    KINDS_BY_NAME,
+    AssistantRecorded,
+    SubagentStarted,
+    TurnConfigChanged,
+    TurnStarted,
+)
+from wakeful.decisions.redaction import redact, redact_event
+from wakeful.decisions.run_secrets import RunSecrets
+from wakeful.engine.state_loader import load_config
+from wakeful.gate.large_content import arguments_of
+from wakeful.ports import Store, TurnRow
+from wakeful.views.latency import turn_latency
+from wakeful.views.turn_record import TurnLatency
+
+LOOK_AGAIN_SECONDS = 1.0
+"""A watch may sleep at most this long before the turn's row is looked at again."""
+NEAR = 200
+"""Among how many of the newest turns a mistyped id is looked for."""
+
+
+async def find_turn(store: Store, turn_id: str | None) -> TurnRow:
+    """A turn by its id, or the newest one. Raises TurnNotFound with what was probably meant."""
+    if turn_id is not None and (row := await store.turn(turn_id)) is not None:
+        return row
+    newest = await store.turns(limit=NEAR)
+    if turn_id is None and newest:
+        return newest[0]
+    if turn_id is None:
+        hint = f'begin one: wakeful run "hello" --store {quote(store.location)}'
+        raise TurnNotFound(f"there is no turn in {store.location} yet", hint)
+    near = get_close_matches(turn_id, [row.turn_id for row in newest], n=3, cutoff=0.6)
+    hint = (
+        f"did you mean {' or '.join(near)}?"
+        if near
+        else f"the turns there are: wakeful events --store {quote(store.location)}"
+    )
+    raise TurnNotFound(f"there is no turn {turn_id} in {store.location}", hint)
+
+
+async def turn_events(store: Store, row: TurnRow) -> list[Recorded]:
+    """All stored facts of a turn."""
+    return await store.read(row.agent_id, turn_id=row.turn_id)
+
+
+async def follow(store: Store, row: TurnRow) -> AsyncIterator[Recorded]:
+    """What is stored, then what is being written, until the turn is over. Works across processes."""
+    watch = store.watch(row.agent_id, thread_id=row.thread_id)
+    seen = row.first_seq - 1
+    try:
+        while True:
+            now = await store.turn(row.turn_id)
+            for recorded in await store.read(row.agent_id, after=seen, turn_id=row.turn_id):
+                seen = recorded.seq
+                yield recorded
+            if now is None or (not now.is_open and seen >= now.last_seq):
+                return
+            await watch.wait(timeout=LOOK_AGAIN_SECONDS)
+    finally:
+        watch.close()
+
+
+def kinds_named(name: str) -> frozenset[str]:
+    """The kinds of event that a kind or an alias stands for. Raises InvalidConfig with near names."""
+    kinds = KINDS_BY_NAME.get(name)
+    if kinds is None:
+        near = get_close_matches(name, KINDS_BY_NAME, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"for example {', '.join(list(KINDS_BY_NAME)[:4])}"
+        raise InvalidConfig(f"no event is called {name!r}", hint)
+    return frozenset(kinds)
+
+
+class EventReader:
+    """Facts to the events that readers outside get. Secrets are hidden unless the reader holds the right to see them.
+
+    By name, by what tools declare, and by value: what the run gave to its tools, and `keys`, the runtime's own.
+    """
+
+    def __init__(self, store: Store, *, reveal: bool = False, keys: Iterable[str] = ()) -> None:
+        self._store = store
+        self._reveal = reveal
+        self._secrets = RunSecrets(keys)
+
+    @property
+    def secrets(self) -> RunSecrets:
+        """What is known to be secret so far."""
+        return self._secrets
+
+    async def learn(self, facts: Iterable[Recorded]) -> None:
+        """Know a turn's secrets before any of it is read; who reads along learns them as they come."""
+        if not self._reveal:
+            for recorded in facts:
+                await self._take(recorded)
+
+    async def read(self, recorded: Recorded) -> RuntimeEvent:
+        """One fact. Feed them in order: a turn's own configuration says what its tools call sensitive."""
+        event = published(recorded, self._store.runtime_id)
+        if self._reveal:
+            return event
+        await self._take(recorded)
+        return redact_event(event, self._secrets.declarations, self._secrets)
+
+    def hide(self, value: Any) -> Any:
+        """A copy of JSON data without what was learned to be secret."""
+        return self._secrets.hide_in(redact(value))
+
+    async def _take(self, recorded: Recorded) -> None:
+        fact, secrets = recorded.fact.event, self._secrets
+        if isinstance(fact, TurnStarted | TurnConfigChanged):
+            config = await load_config(self._store, fact.config_ref.digest)
+            secrets.declarations = {tool.name: tool for tool in config.tools}
+        elif isinstance(fact, SubagentStarted) and fact.config_ref is not None:  # another agent, with tools of its own
+            config = await load_config(self._store, fact.config_ref.digest)
+            secrets.declarations = {**{tool.name: tool for tool in config.tools}, **secrets.declarations}
+        elif isinstance(fact, AssistantRecorded):
+            for part in fact.item.calls:
+                if part.arguments_ref is not None:  # they are too long to stand in the fact
+                    arguments = await arguments_of(part, self._store.get_blob)
+                    secrets.given(arguments or {}, secrets.declarations.get(part.name))
+        secrets.take(recorded.fact)
+
+
+async def latency_of(store: Store, row: TurnRow) -> TurnLatency:
+    """Where a turn's time went, from the durations its facts carry."""
+    return turn_latency(row.turn_id, await turn_events(store, row))
+
+
+def wire(event: RuntimeEvent) -> dict[str, object]:
+    """An event as JSON data, in the form the published schema describes."""
+    return event.model_dump(mode="json", exclude_none=True)
+
+
+async def newest_turns(store: Store, limit: int) -> Sequence[TurnRow]:
+    """The newest turns first."""
+    return await store.turns(limit=limit)
+
+
+CUT_OFF = "cut off"
+"""A turn whose process is gone: it goes on when somebody takes it up."""
+
+
+async def shown_states(store: Store, rows: Sequence[TurnRow]) -> list[str]:
+    """The states of turns for people: one that runs in no process any more is cut off."""
+    running = {(row.agent_id, row.thread_id) for row in rows if row.state == "running"}
+    held = {thread for thread in running if await store.is_held(*thread)}
+    is_cut_off = [row.state == "running" and (row.agent_id, row.thread_id) not in held for row in rows]
+    return [CUT_OFF if cut_off else row.state for cut_off, row in zip(is_cut_off, rows, strict=True)]
+
+
+async def open_turns(store: Store) -> list[TurnRow]:
+    """Turns that are not over, in the order they were asked for."""
+    return sorted(await store.turns(open_only=True), key=lambda row: row.created_at)

@@ -1,0 +1,1 @@
+"""Workflows run as durable turns."""

@@ -1,0 +1,452 @@
+"""Reading a database: everything that can be asked of a store without changing it.
+
+`SqliteReader` by itself is a store on a file system that cannot be written, or that its user may not write: it refuses
+whatever would change something. `SqliteStore` is the same and writes.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+import apsw
+
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.errors import StoreProblem, StoreReadOnly
+from wakeful.contracts.models import AgentTokenUsageSummary
+from wakeful.contracts.spending import SpendRow
+from wakeful.ports import (
+    ActionRow,
+    Admitted,
+    Claim,
+    Damage,
+    Feed,
+    RuleRow,
+    TaintRow,
+    TurnRow,
+    UnknownRow,
+    Watch,
+    WorkflowRow,
+)
+from wakeful.store.encoding import StoredFact
+from wakeful.store.leases import TTL, Elapsed, elapsed
+from wakeful.store.sqlite.anchor import Seals, read_anchor
+from wakeful.store.sqlite.anchor_checks import all_damage, check_recent, refuse_missing
+from wakeful.store.sqlite.blobs import Blobs
+from wakeful.store.sqlite.claims import Claims
+from wakeful.store.sqlite.connection import UNREADABLE, Statements, connect_for_reading, locked, not_text, translated
+from wakeful.store.sqlite.forks import refuse_inherited
+from wakeful.store.sqlite.log import Log
+from wakeful.store.sqlite.owners import Living
+from wakeful.store.sqlite.spending import Windows
+from wakeful.store.sqlite.streams import PIECE, Span
+from wakeful.store.sqlite.task_runs import SqliteImportedAgents, SqliteTaskRuns
+from wakeful.store.sqlite.views import Views
+from wakeful.store.sqlite.workflows import Workflows
+from wakeful.store.sqlite.writer import PATIENCE
+from wakeful.store.watches import Wake, Watches
+from wakeful.views.cost import TurnCost
+
+TICK = 1.0
+"""How often other processes' commits are looked for, and leases are looked at."""
+T = TypeVar("T")
+_SEQ = attrgetter("seq")
+
+
+class SqliteReader:
+    """A `Store` in one file that only reads. Made by `SqliteReader.open`, and used on the loop that opened it."""
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        location: str,
+        path: Path,
+        living: Living,
+        *,
+        again: Callable[[], apsw.Connection],
+        ttl: float = TTL,
+        clock: Elapsed = elapsed,
+        patience: float = PATIENCE,
+        key: bytes | None = None,
+        scratch: Sequence[TemporaryDirectory[str]] = (),
+    ) -> None:
+        self.location = location
+        self._path = path
+        self._connection = connection
+        self._again = again
+        """Another connection to the same database, for another thread."""
+        self._patience = patience
+        self._scratch = scratch
+        sql = self._sql = Statements(connection)
+        self._views = Views(sql)
+        self._log = Log(sql, path, self._views)
+        self._claims = Claims(sql, living, ttl, clock)
+        self._workflows = Workflows(sql)
+        self._windows = Windows(sql)
+        self._blobs = Blobs(sql, path, self._read, self._put_row)
+        self.task_runs = SqliteTaskRuns(sql, self._read, self._written)
+        self.imported_agents = SqliteImportedAgents(sql, self._read, self._written)
+        self._watches = Watches()
+        self._heads: dict[str, int] = {}
+        """The end of each stream that is followed, when it was last looked at."""
+        self._ticker: asyncio.Task[None] | None = None
+        self._data_version = connection.pragma("data_version")
+        self._unusable: Callable[[], StoreProblem] | None = None
+        """Why it cannot be used any more: it was closed, or this is a forked child."""
+        self.runtime_id, self.secret = identity(connection)
+        self._seals = Seals(key, self.runtime_id)
+
+    @classmethod
+    async def open(cls, path: str | Path, *, key: bytes | None = None, patience: float = PATIENCE) -> "SqliteReader":
+        """Open a database that may not be written. What has to be changed to be read is changed in a private copy."""
+        location, path = str(path), absolute(path)
+        scratch: list[TemporaryDirectory[str]] = []
+        try:
+            refuse_inherited(path)
+            anchored = read_anchor(path)
+            refuse_missing(path, anchored)
+            again = await retried(lambda: connect_for_reading(path, partial(_private, scratch)), path, patience)
+            connection = again()
+            try:
+                check_recent(Statements(connection), path, anchored)
+                return cls(connection, location, path, Living(path), again=again, key=key, scratch=scratch)
+            except BaseException:
+                connection.close()
+                raise
+        except BaseException as error:
+            for folder in scratch:
+                folder.cleanup()
+            if isinstance(error, UNREADABLE):
+                raise translated(error, path) from error
+            raise
+
+    async def read(
+        self,
+        agent_id: str,
+        *,
+        after: int = 0,
+        thread_id: str | None = None,
+        turn_id: str | None = None,
+        limit: int | None = None,
+    ) -> list[Recorded]:
+        streams = self._log.streams
+        found: list[Recorded] = []
+        if thread_id is None and turn_id is None:
+            span = await self._read(lambda: streams.whole(agent_id), agent_id)
+            return await self._recorded(span, after, limit) if span is not None else found
+        for turn in await self._read(lambda: self._turns_among(agent_id, thread_id, turn_id, after), agent_id):
+            if not turn.is_open and turn.last_seq <= after:
+                continue
+            if limit is not None and len(found) >= limit and found[limit - 1].seq < turn.first_seq:
+                break
+            span = await self._read(lambda turn=turn: streams.of_turn(agent_id, turn), agent_id)  # type: ignore[misc]
+            found += await self._recorded(span, after, limit) if span is not None else ()
+            found.sort(key=_SEQ)
+        return found[:limit]
+
+    def _turns_among(self, agent_id: str, thread_id: str | None, turn_id: str | None, after: int) -> list[TurnRow]:
+        """The turns whose facts are asked for, oldest first."""
+        if turn_id is None:
+            return self._views.turns_of_thread(agent_id, thread_id or "", after=after)
+        row = self._views.turn(turn_id)
+        return [row] if row is not None and thread_id in (None, row.thread_id) else []
+
+    async def _recorded(self, span: Span, after: int, limit: int | None) -> list[Recorded]:
+        streams = self._log.streams
+        found: list[Recorded] = []
+        while after < span.upto and (limit is None or len(found) < limit):
+            count = PIECE if limit is None else min(PIECE, limit)
+
+            def piece(at: int = after, count: int = count) -> tuple[list[StoredFact], int]:
+                return streams.piece(span, at, count)
+
+            entries, after = await self._read(piece, span.agent_id)
+            found += [streams.recorded(span.agent_id, entry) for entry in entries]
+            if after < span.upto:
+                await asyncio.sleep(0)
+        return found[:limit]
+
+    async def turn(self, turn_id: str) -> TurnRow | None:
+        return await self._read(lambda: self._views.turn(turn_id))
+
+    async def turn_of_key(self, key: str) -> TurnRow | None:
+        return await self._read(lambda: self._views.turn_of_key(key))
+
+    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
+        return await self._read(lambda: self._views.turns(open_only, limit))
+
+    async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
+        return await self._read(lambda: self._views.turn_costs(since))
+
+    async def agent_names(self) -> list[str]:
+        return await self._read(self._views.agent_names)
+
+    async def is_held(self, agent_id: str, thread_id: str) -> bool:
+        return await self._read(lambda: self._claims.is_held(agent_id, thread_id))
+
+    async def turns_of_thread(
+        self, agent_id: str, thread_id: str, *, open_only: bool = False, last: int | None = None
+    ) -> list[TurnRow]:
+        return await self._read(
+            lambda: self._views.turns_of_thread(agent_id, thread_id, open_only=open_only, last=last), agent_id
+        )
+
+    async def agents(self) -> list[str]:
+        return [agent_id for _, agent_id in await self._read(self._log.streams.agents)]
+
+    async def unknown(self) -> list[UnknownRow]:
+        return await self._read(self._views.unknown)
+
+    async def action(self, action_id: str) -> ActionRow | None:
+        return await self._read(lambda: self._views.action(action_id))
+
+    async def actions(self, *, pending_only: bool = False, turn_id: str | None = None) -> list[ActionRow]:
+        return await self._read(lambda: self._views.actions(pending_only, turn_id))
+
+    async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
+        return await self._read(lambda: self._views.rules(agent_name))
+
+    async def tainted_files(
+        self, place: str, *, digest: str = "", below: bool = False, limit: int | None = None
+    ) -> list[TaintRow]:
+        return await self._read(lambda: self._views.tainted(place, digest, below, limit))
+
+    async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
+        return await self._read(lambda: self._windows.after(after, scopes))
+
+    async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
+        return await self._read(lambda: self._views.usage(agent_id), agent_id)
+
+    async def workflow(self, workflow_id: str, revision: int | None = None) -> WorkflowRow | None:
+        return await self._read(lambda: self._workflows.one(workflow_id, revision))
+
+    async def workflows(self) -> list[WorkflowRow]:
+        return await self._read(self._workflows.newest)
+
+    async def get_blob(self, digest: str) -> bytes:
+        self._check_open()
+        return await self._blobs.get(digest)
+
+    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
+        path, again = self._path, self._again
+
+        def read() -> list[Recorded]:
+            try:
+                connection = again()
+                try:
+                    sql = Statements(connection)
+                    return Log(sql, path, Views(sql)).events_of(agent_id, turn_id)
+                finally:
+                    connection.close()
+            except UNREADABLE as error:
+                raise translated(error, path, agent_id) from error
+
+        return read
+
+    def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:
+        self._check_open()
+        self._heads.setdefault(agent_id, self._head(agent_id))
+        watch = self._watches.open(agent_id, thread_id, feed)
+        self._tick()
+        return watch
+
+    async def verify(self) -> list[Damage]:
+        self._check_open()
+        return await asyncio.to_thread(_verify, self._again, self._path, self._seals)
+
+    # --- writing, which `SqliteStore` does ----------------------------------------------------------------------
+
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+        raise self._refusal()
+
+    async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
+        raise self._refusal()
+
+    async def give_up(self, turn_id: str, reservation: str) -> None:
+        raise self._refusal()
+
+    async def release(self, claim: Claim) -> None:
+        raise self._refusal()
+
+    async def hold(self, claim: Claim) -> None:
+        raise self._refusal()
+
+    async def append(
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+    ) -> list[Recorded]:
+        raise self._refusal()
+
+    async def sync(self) -> None:
+        raise self._refusal()
+
+    async def save_workflow(
+        self,
+        name: str,
+        graph: str,
+        *,
+        new_id: str,
+        created_at: int,
+        workflow_id: str | None = None,
+        key: str | None = None,
+    ) -> WorkflowRow:
+        raise self._refusal()
+
+    async def delete_workflow(self, workflow_id: str) -> bool:
+        raise self._refusal()
+
+    async def put_blob(self, data: bytes, media_type: str) -> BlobRef:
+        raise self._refusal()
+
+    async def rebuild_views(self) -> None:
+        raise self._refusal()
+
+    async def _written(self, work: Callable[[], T]) -> T:
+        """A transaction that survives a power cut when this returns."""
+        raise self._refusal()
+
+    def _put_row(self, work: Callable[[], None]) -> "asyncio.Future[None]":
+        raise self._refusal()
+
+    async def _renew(self) -> None:
+        """Leases that are half used; a reader has none."""
+
+    def _refusal(self) -> StoreReadOnly:
+        return StoreReadOnly(
+            f"{self._path} is open for reading only: the file system or its permissions allow no writing",
+            "Make the file and its folder writable, or copy the store to a place that is.",
+        )
+
+    async def close(self) -> None:
+        if self._unusable is not None:
+            return
+        self._unusable = self._closed
+        await self._stop_watching()
+        self._connection.close()
+        for folder in self._scratch:
+            folder.cleanup()
+
+    async def _stop_watching(self) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()
+            await asyncio.wait([self._ticker])
+
+    def _closed(self) -> StoreProblem:
+        return StoreProblem(f"the store {self._path} was closed", "Open it again.")
+
+    async def _read(self, look: Callable[[], T], agent_id: str = "") -> T:
+        self._check_open()
+        return await retried(look, self._path, self._patience, agent_id)
+
+    def _check_open(self) -> None:
+        if self._unusable is not None:
+            raise self._unusable()
+
+    def _tick(self) -> None:
+        if self._ticker is None or self._ticker.done():
+            self._ticker = asyncio.get_running_loop().create_task(self._keep_watch())
+
+    def _look(self) -> None:
+        """What other processes did to what is followed here; an owner that died tells nobody."""
+        for thread in self._watches.threads():
+            if not self._claims.is_held(*thread):
+                self._watches.wake(Wake(*thread, "lease"))
+        version = self._connection.pragma("data_version")
+        if version == self._data_version:
+            return
+        self._data_version = version
+        before, self._heads = self._heads, {agent_id: self._head(agent_id) for agent_id in self._watches.agents()}
+        for agent_id, head in self._heads.items():
+            if head != before.get(agent_id):
+                self._watches.wake(Wake(agent_id, None, "outsiders"))
+
+    def _head(self, agent_id: str) -> int:
+        try:
+            place = self._log.streams.place(agent_id)
+        except apsw.Error:  # whoever reads the stream is told
+            return -1
+        return 0 if place is None else place.seq
+
+    async def _keep_watch(self) -> None:
+        """While somebody watches or owns: see what other processes wrote, renew what is half used."""
+        while self._watches or self._claims:
+            await asyncio.sleep(TICK)
+            try:
+                self._look()
+                await self._renew()
+            except (StoreProblem, apsw.Error):
+                pass  # tried again in a second; what needs the lease asks for itself
+
+
+def absolute(path: str | Path) -> Path:
+    """The same place, whatever folder the process goes to."""
+    return Path(path).absolute()
+
+
+def identity(connection: apsw.Connection) -> tuple[str, bytes]:
+    """The installation a database belongs to, and its secret."""
+    known = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('runtime_id', 'secret')"))
+    return str(known["runtime_id"]), bytes.fromhex(str(known["secret"]))
+
+
+def _verify(again: Callable[[], apsw.Connection], path: Path, seals: Seals) -> list[Damage]:
+    """On a connection of its own: this reads everything."""
+    try:
+        connection = again()
+        try:
+            sql = Statements(connection)
+            log = Log(sql, path, Views(sql))
+            found = [Damage("", 0, what) for what in _integrity(sql) if what != "ok"]
+            found += [damage for _, agent_id in log.streams.agents() if (damage := log.damage(agent_id))]
+            return found + _of_anchor(sql, path, seals)
+        finally:
+            connection.close()
+    except UNREADABLE as error:
+        raise translated(error, path) from error
+
+
+def _integrity(sql: Statements) -> list[str]:
+    try:
+        return [str(what) for (what,) in sql.all("PRAGMA integrity_check")]
+    except apsw.CorruptError as error:  # too broken to be checked to the end
+        return [str(error)]
+
+
+def _of_anchor(sql: Statements, path: Path, seals: Seals) -> list[Damage]:
+    try:
+        return all_damage(sql, path, seals)
+    except apsw.CorruptError:  # what cannot be read is said already
+        return []
+
+
+def _private(made: list[TemporaryDirectory[str]]) -> Path:
+    """A folder for a copy, the same when it is asked for again."""
+    if not made:
+        try:
+            made.append(TemporaryDirectory(prefix="wakeful-"))
+        except OSError as error:
+            raise StoreReadOnly(
+                f"the store can only be read from a copy, and there is no temporary folder for it: {error}",
+                "Set TMPDIR to a folder that can be written.",
+            ) from error
+    return Path(made[0].name)
+
+
+async def retried(look: Callable[[], T], path: Path, patience: float, agent_id: str = "") -> T:
+    """Try again, without blocking, while the database is locked elsewhere."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + patience
+    while True:
+        try:
+            return look()
+        except UnicodeEncodeError as error:
+            raise not_text(error) from None
+        except apsw.BusyError:
+            if loop.time() > deadline:
+                raise locked(path) from None
+            await asyncio.sleep(0.01)
+        except UNREADABLE as error:
+            raise translated(error, path, agent_id) from error

@@ -1,0 +1,65 @@
+"""The rows, made again from the log: on a thread and a connection of its own, so that the loop goes on meanwhile.
+
+The log is read without a lock. Then, in one transaction, what was appended since is added and all rows are replaced.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from wakeful.contracts.spending import WindowKey
+from wakeful.store.rows import Book, changes
+from wakeful.store.spending import Move
+from wakeful.store.sqlite.connection import UNREADABLE, Statements, translated
+from wakeful.store.sqlite.spending import Windows
+from wakeful.store.sqlite.streams import Span, Streams
+from wakeful.store.sqlite.views import Views
+
+
+def rebuild(again: Callable[[], apsw.Connection], path: Path, patience: float) -> None:
+    """Replace all rows. Raises StoreDamaged, and then nothing was changed."""
+    try:
+        connection = again()
+        try:
+            connection.set_busy_timeout(int(patience * 1000))
+            sql = Statements(connection)
+            log = _Books(Streams(sql, path))
+            log.read_on()
+            sql.do("BEGIN IMMEDIATE")
+            try:
+                log.read_on()
+                Views(sql).rewrite(log.books)
+                Windows(sql).rewrite(log.windows, {agent: book.holds for agent, book in log.books.items()})
+                sql.do("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    sql.do("ROLLBACK")
+                raise
+        finally:
+            connection.close()
+    except UNREADABLE as error:
+        raise translated(error, path) from error
+
+
+class _Books:
+    """The rows of every agent, as far as its log was read."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+        self._read: dict[int, int] = {}
+        self.books: dict[int, Book] = {}
+        self.windows: dict[WindowKey, Move] = {}
+
+    def read_on(self) -> None:
+        """What is new in the log."""
+        for agent, agent_id in self._streams.agents():
+            book = self.books.setdefault(agent, Book(agent_id, self.windows))
+            place = self._streams.place(agent_id)
+            at = self._read.get(agent, 0)
+            while place is not None and at < place.seq:
+                entries, at = self._streams.piece(Span(agent, agent_id, place.seq), at)
+                for entry in entries:
+                    fact = self._streams.recorded(agent_id, entry).fact
+                    book.record([fact], changes([fact], entry.head.writer, entry.seq - 1, book))
+            self._read[agent] = at

@@ -1,0 +1,221 @@
+"""The rows of the log: found, read piece by piece and checked against the chain.
+
+An agent's stream is one row an append (`appends`). What a store of version 6 or before has written comes first, one row
+a fact (`events`), and is only read. The facts of a turn are found by its number and those of a thread by its turns:
+nobody reads what belongs to others. A piece keeps no cursor open for the next one.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.errors import StoreDamaged
+from wakeful.ports import TurnRow
+from wakeful.store import chain
+from wakeful.store.encoding import NO_ROW, StoredFact, count_facts, decode, link_row, read_row
+from wakeful.store.single_facts import link_single, read_single
+from wakeful.store.sqlite.connection import Statements
+
+SHIFT = 40
+"""A row's number: that of its agent, shifted by this, and the sequence of its first fact."""
+PIECE = 200
+"""At most so many rows at a time."""
+# A piece may begin within a row: that row is read, too.
+_NEXT = """
+    SELECT id, header, body, hash FROM appends
+    WHERE id >= coalesce((SELECT max(id) FROM appends WHERE id > ? AND id <= ?), ?) AND id <= ? ORDER BY id LIMIT ?
+"""
+_OF_TURN = """
+    SELECT a.id, a.header, a.body, a.hash,
+           (SELECT b.hash FROM appends b WHERE b.id > ? AND b.id < a.id ORDER BY b.id DESC LIMIT 1)
+    FROM appends a
+    WHERE a.turn = ? AND a.id >= coalesce((SELECT max(id) FROM appends WHERE turn = ? AND id <= ?), 0) AND a.id <= ?
+    ORDER BY a.id LIMIT ?
+"""
+_BEFORE = "SELECT hash FROM appends WHERE id > ? AND id < ? ORDER BY id DESC LIMIT 1"
+_SINGLE = "SELECT id, header, body, hash FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
+
+
+class Place(NamedTuple):
+    """An agent's number in this database and the head of its stream."""
+
+    agent: int
+    seq: int
+    hash: bytes
+
+
+class Span(NamedTuple):
+    """What is to be read: an agent's stream up to an event, or what belongs to one turn in it."""
+
+    agent: int
+    agent_id: str
+    upto: int
+    turn_id: str | None = None
+    first_seq: int = 1
+
+
+class Streams:
+    """The rows of one database."""
+
+    def __init__(self, sql: Statements, path: Path) -> None:
+        self._sql = sql
+        self._path = path
+        self._single: dict[int, int] = {}
+        """How many single facts an agent's stream begins with. They do not become more."""
+
+    def place(self, agent_id: str) -> Place | None:
+        found = self._sql.one("SELECT id, seq, hash FROM agents WHERE agent_id = ?", (agent_id,))
+        return None if found is None else Place(*found)
+
+    def agents(self) -> list[tuple[int, str]]:
+        return [(number, agent_id) for number, agent_id in self._sql.all("SELECT id, agent_id FROM agents ORDER BY id")]
+
+    def whole(self, agent_id: str) -> Span | None:
+        """All there is of an agent."""
+        place = self.place(agent_id)
+        return None if place is None else Span(place.agent, agent_id, place.seq)
+
+    def of_turn(self, agent_id: str, turn: TurnRow) -> Span | None:
+        """All there is of a turn."""
+        place = self.place(agent_id)
+        if place is None or turn.agent_id != agent_id:
+            return None
+        upto = place.seq if turn.is_open else turn.last_seq
+        return Span(place.agent, agent_id, upto, turn.turn_id, turn.first_seq)
+
+    def piece(self, span: Span, after: int, count: int = PIECE) -> tuple[list[StoredFact], int]:
+        """The span's next facts after an event, checked, and the event up to which they reach."""
+        single = self._singles(span.agent)
+        after = max(after, span.first_seq - 1)
+        if after < single:
+            return self._single_facts(span, after, min(single, span.upto), count)
+        if span.turn_id is not None:
+            return self._of_turn(span, after, count)
+        base = span.agent << SHIFT
+        first = base | after + 1
+        rows = self._sql.all(_NEXT, (base, first, first, base | span.upto, count))
+        if not rows:
+            raise self._damaged(span.agent_id, after + 1, "is missing")
+        found: list[StoredFact] = []
+        seq = rows[0][0] - base
+        previous = self._hash_before(span, seq)
+        for number, header, body, digest in rows:
+            if number != base | seq:
+                raise self._damaged(span.agent_id, seq, "is missing")
+            entries = self._checked(span.agent_id, seq, header, body, digest, previous)
+            found += entries
+            previous = digest
+            seq = entries[-1].seq + 1
+        return [entry for entry in found if after < entry.seq <= span.upto], seq - 1
+
+    def entries(self, span: Span) -> Iterator[StoredFact]:
+        """All facts of the span, for who need not leave the loop to others meanwhile."""
+        at = 0
+        while at < span.upto:
+            found, at = self.piece(span, at)
+            yield from found
+
+    def hash_at_end(self, agent: int, seq: int) -> bytes | None:
+        """The hash of the row that ends with this event; None when there is no such row."""
+        if seq <= self._singles(agent):
+            single = self._sql.one("SELECT hash FROM events WHERE id = ?", (agent << SHIFT | seq,))
+            return None if single is None else bytes(single[0])
+        if self._sql.one("SELECT 1 FROM sqlite_schema WHERE name = 'appends'") is None:
+            return None  # looked at before it was brought up to date
+        sql = "SELECT id, header, hash FROM appends WHERE id > ? AND id <= ? ORDER BY id DESC LIMIT 1"
+        found = self._sql.one(sql, (agent << SHIFT, agent << SHIFT | seq))
+        if found is None:
+            return None
+        number, header, digest = found
+        try:
+            ends = number - (agent << SHIFT) + count_facts(header) - 1
+        except NO_ROW:
+            ends = seq  # it is there, and whoever reads it is told that it is damaged
+        return bytes(digest) if ends == seq else None
+
+    def is_past(self, agent: int, seq: int) -> bool:
+        """Are there rows after the head of the stream?"""
+        beyond = (agent << SHIFT | seq, agent + 1 << SHIFT)
+        return any(
+            self._sql.one(f"SELECT 1 FROM {table} WHERE id > ? AND id < ? LIMIT 1", beyond)
+            for table in ("events", "appends")
+        )
+
+    def recorded(self, agent_id: str, entry: StoredFact) -> Recorded:
+        try:
+            return Recorded(agent_id, entry.seq, decode(entry.head, entry.payload))
+        except ValueError as error:
+            what = f"does not fit its kind, {entry.head.kind}: {error}"
+            raise self._damaged(agent_id, entry.seq, what) from error
+
+    def _of_turn(self, span: Span, after: int, count: int) -> tuple[list[StoredFact], int]:
+        base = span.agent << SHIFT
+        turn = base | span.first_seq
+        rows = self._sql.all(_OF_TURN, (base, turn, turn, base | after + 1, base | span.upto, count))
+        found: list[StoredFact] = []
+        for number, header, body, digest, before in rows:
+            seq = number - base
+            previous = bytes(before) if before is not None else self._hash_before(span, seq)
+            found += self._checked(span.agent_id, seq, header, body, digest, previous)
+        reached = found[-1].seq if len(rows) == count else span.upto
+        return [entry for entry in found if after < entry.seq <= span.upto], reached
+
+    def _single_facts(self, span: Span, after: int, upto: int, count: int) -> tuple[list[StoredFact], int]:
+        base = span.agent << SHIFT
+        rows: list[tuple[Any, ...]] = self._sql.all(_SINGLE, (base | after, base | upto, count))
+        found: list[StoredFact] = []
+        previous = self._hash_before(span, after + 1)
+        seq = after
+        for number, header, body, digest in rows:
+            seq += 1
+            if number != base | seq:
+                raise self._damaged(span.agent_id, seq, "is missing")
+            if link_single(previous, header, body) != digest:
+                raise self._damaged(span.agent_id, seq, "is not what was written")
+            previous = digest
+            entry = read_single(seq, header, body)
+            if span.turn_id is None or entry.head.turn_id == span.turn_id:
+                found.append(entry)
+        if not rows and after < upto:
+            raise self._damaged(span.agent_id, after + 1, "is missing")
+        return found, max(seq, after)
+
+    def _checked(
+        self, agent_id: str, seq: int, header: bytes, body: bytes, digest: bytes, previous: bytes
+    ) -> list[StoredFact]:
+        try:
+            entries = read_row(seq, header, body)
+            if entries and link_row(previous, header, body, entries) == digest:
+                return entries
+        except NO_ROW:
+            pass
+        raise self._damaged(agent_id, seq, "is not what was written")
+
+    def _hash_before(self, span: Span, seq: int) -> bytes:
+        """What the row that begins with this event is chained to."""
+        if seq == 1:
+            return chain.origin(span.agent_id)
+        base = span.agent << SHIFT
+        if seq - 1 <= self._singles(span.agent):
+            found = self._sql.one("SELECT hash FROM events WHERE id = ?", (base | seq - 1,))
+        else:
+            found = self._sql.one(_BEFORE, (base, base | seq))
+        if found is None:
+            raise self._damaged(span.agent_id, seq - 1, "is missing")
+        return bytes(found[0])
+
+    def _singles(self, agent: int) -> int:
+        if (known := self._single.get(agent)) is None:
+            sql = "SELECT max(id) FROM events WHERE id > ? AND id < ?"
+            ((newest,),) = self._sql.all(sql, (agent << SHIFT, agent + 1 << SHIFT))
+            known = self._single[agent] = 0 if newest is None else newest - (agent << SHIFT)
+        return known
+
+    def _damaged(self, agent_id: str, seq: int, what: str) -> StoreDamaged:
+        return StoreDamaged(
+            f"event {seq} of agent {agent_id} in {self._path} {what}",
+            "Other agents are not affected. Restore the database from a backup to get this one back.",
+            agent_id=agent_id,
+            sequence=seq,
+        )

@@ -1,0 +1,101 @@
+"""Waking those who follow an agent's stream or wait for a thread: each for its own feed, and for nothing else.
+
+Commits of this process wake at once. Those of other processes arrive by `sqlite.doorbell`, or are found by looking.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from wakeful.contracts.envelope import Fact
+from wakeful.ports import Feed, Watch
+
+
+class Wake(NamedTuple):
+    """Something that was committed: facts of the owner (`all`), facts of outsiders, or a lease that was let go."""
+
+    agent_id: str
+    thread_id: str | None
+    """None: of the agent as a whole, or of several threads."""
+    feed: Feed
+
+    @staticmethod
+    def outsiders(agent_id: str, facts: Iterable[Fact]) -> "Wake":
+        threads = {fact.thread_id for fact in facts}
+        return Wake(agent_id, threads.pop() if len(threads) == 1 else None, "outsiders")
+
+
+class Watches:
+    """The open watches of one store."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, set[_Watch]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def open(self, agent_id: str, thread_id: str | None = None, feed: Feed = "all") -> Watch:
+        watch = _Watch(self, agent_id, thread_id, feed)
+        self._open.setdefault(agent_id, set()).add(watch)
+        return watch
+
+    def forget(self, watch: "_Watch") -> None:
+        watches = self._open.get(watch.agent_id, set())
+        watches.discard(watch)
+        if not watches:
+            self._open.pop(watch.agent_id, None)
+
+    def agents(self) -> list[str]:
+        """Agents that are followed."""
+        return list(self._open)
+
+    def threads(self) -> set[tuple[str, str]]:
+        """Threads that somebody waits for."""
+        return {
+            (watch.agent_id, watch.thread_id)
+            for watches in self._open.values()
+            for watch in watches
+            if watch.feed == "lease" and watch.thread_id is not None
+        }
+
+    def wake(self, wake: Wake) -> None:
+        """This was committed, here or elsewhere."""
+        for watch in self._open.get(wake.agent_id, ()):
+            if watch.is_for(wake):
+                watch.wake()
+
+    def wake_all(self) -> None:
+        """Nothing will be committed any more."""
+        for watches in self._open.values():
+            for watch in watches:
+                watch.wake()
+
+
+class _Watch:
+    def __init__(self, watches: Watches, agent_id: str, thread_id: str | None, feed: Feed) -> None:
+        self.agent_id = agent_id
+        self.thread_id = thread_id
+        self.feed = feed
+        self._watches = watches
+        self._woken = asyncio.Event()
+
+    def is_for(self, wake: Wake) -> bool:
+        if self.thread_id is not None and wake.thread_id is not None and self.thread_id != wake.thread_id:
+            return False
+        return self.feed == wake.feed or (self.feed == "all" and wake.feed == "outsiders")
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    async def wait(self, timeout: float | None = None) -> None:
+        """Until something was committed since the last `wait` began to return, or the time is over."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._woken.wait()
+        except TimeoutError:
+            return
+        self._woken.clear()
+
+    def close(self) -> None:
+        self._watches.forget(self)
+        self._woken.set()

@@ -1,0 +1,104 @@
+"""`wakeful why`, `replay`, `debug latency`: why a call ended as it did, whether every
+decision comes out the same, where time went.
+"""
+
+from typing import Annotated
+
+import typer
+
+from wakeful.service.operations import EXPLAIN, REPLAY, SHOW_LATENCY, CallName, TurnName
+from wakeful.service.queries.replay import ReplayReport
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument
+from wakeful.surfaces.cli.outcomes import FAILED
+from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
+from wakeful.surfaces.cli.shown_values import arguments_text, columns, duration, json_text, moment, one_line, out, plain
+
+
+def why(
+    call: Annotated[str, typer.Argument(metavar="CALL", help="The call's id, or TURN/CALL.")],
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Tell a call's way through the gate: verdicts with reasons, rules, hooks, approval, sandbox, outcome."""
+    told = ask(EXPLAIN, CallName(call), store_to_read(store))
+    if json:
+        out(json_text(told.model_dump(mode="json"), indent=2))
+        return
+    out(f"{plain(told.tool)}({arguments_text(told.arguments, 200)})")
+    out(f"  call {plain(told.call_id)} of agent {plain(told.agent)}, turn {told.turn_id}")
+    out(f"  {told.verdict}, {told.outcome or 'not over yet'}")
+    out("")
+    for step in told.steps:
+        by = f"{plain(step.by)}: " if step.by else ""
+        out(f"  {moment(step.at)}  {step.kind:<10}{by}{one_line(step.words, 400)}")
+        for rule in step.rules:
+            text = f": {one_line(rule.text, 300)}" if rule.text else ""
+            out(f"  {'':<21}{'rule':<10}{plain(rule.ref)}{text}")
+        if step.traceback:
+            out("")
+            for line in step.traceback.splitlines():
+                out(f"    {plain(line)}")
+
+
+def replay(turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Decide a stored turn again, from its facts alone, and compare with what was recorded.
+
+    Needs neither the model nor the tools. Ends with 1 at the first decision that comes out differently.
+    """
+    place = store_to_read(store)
+    report = ask(REPLAY, TurnName(turn), place)
+    if json:
+        out(json_text(report.to_dict(), indent=2))
+    else:
+        _tell_replay(report, place)
+    if not report.identical:
+        raise typer.Exit(FAILED)
+
+
+def _tell_replay(report: ReplayReport, place: StoreAddress) -> None:
+    still = " (unfinished)" if report.turn.is_open else ""
+    out(f"turn {report.turn.turn_id} of agent {report.turn.agent_name}, {report.turn.state}{still}")
+    if report.checked:
+        out(columns([(kind, str(count)) for kind, count in report.checked.items()], ("DECISION", "SAME")))
+    total = sum(report.checked.values())
+    if report.divergence is None:
+        out(f"identical: {total} decisions from {report.events} events, each as it was recorded")
+        return
+    first = report.divergence
+    out(f"DIFFERENT after {total} decisions, at event {first.event_id} ({first.kind}):")
+    out(f"  recorded:    {one_line(first.recorded, 400)}")
+    out(f"  recomputed:  {one_line(first.recomputed, 400)}")
+    out(f"the event: wakeful events {report.turn.turn_id} --as facts{place.flag}")
+
+
+INSIDE = "  "
+"""What happened in a child stands to the right."""
+
+
+def latency(turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Say where a turn's time went: assembling requests, waiting for models, inside tools."""
+    report = ask(SHOW_LATENCY, TurnName(turn), store_to_read(store))
+    if json:
+        out(json_text(report.model_dump(mode="json"), indent=2))
+        return
+    whole = f"{duration(report.turn_ms)}, of which {duration(report.active_ms or 0)} at work" if report.turn_ms else "-"
+    out(f"turn {report.turn_id}: {whole}")
+    if report.queue_wait_ms is not None:
+        out(f"  queue     {duration(report.queue_wait_ms)}, before it was taken up")
+    out(f"  context   {duration(report.context_build_ms)}")
+    out(f"  models    {duration(report.provider_ms)}")
+    out(f"  tools     {duration(report.tools_ms)}")
+    if report.cleanup_ms is not None:
+        out(f"  cleanup   {duration(report.cleanup_ms)}")
+    rows = []
+    for each in report.rounds:
+        lost = f"{each.lost_attempts} lost, {duration(each.lost_ms)}" if each.lost_attempts else ""
+        rows.append(
+            (str(each.step), "model", INSIDE * each.depth + each.model_ref, duration(each.provider_round_ms), lost)
+        )
+    rows += [
+        (str(t.step), "tool", INSIDE * t.depth + t.tool, duration(t.execution_ms), "" if t.succeeded else "failed")
+        for t in report.tools
+    ]
+    if rows:
+        out(["", *columns(sorted(rows, key=lambda row: int(row[0])), ("STEP", "WHAT", "NAME", "TOOK", ""))])

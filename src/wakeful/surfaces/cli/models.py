@@ -1,0 +1,140 @@
+"""`wakeful models list`, `show`, `test`: which providers and models there are, what is missing to use
+them, what they cost.
+"""
+
+import asyncio
+from difflib import get_close_matches
+from typing import Annotated
+
+import typer
+
+from wakeful.bootstrap import model_catalogue, model_page, try_model
+from wakeful.contracts.catalogue import Catalogue, ListPrice, ModelPage, ModelState
+from wakeful.surfaces.cli.model_words import can, key_words, million, probe_lines, retry_words, tokens
+from wakeful.surfaces.cli.options import JsonOption, ModelArgument, TimeoutOption
+from wakeful.surfaces.cli.outcomes import FAILED
+from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.shown_values import columns, json_text, out, plain
+
+UNKNOWN = "?"
+
+
+def listed(
+    provider: Annotated[
+        str | None, typer.Option("--provider", metavar="NAME", help="Only this provider and its models.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List providers, where their keys are found, and the models that are described here.
+
+    A model that is not listed can be used all the same: it gets a safe profile, and its price is unknown.
+    """
+    found = model_catalogue()
+    if provider is not None:
+        found = _only(found, provider)
+    if json:
+        out(json_text(found.model_dump(mode="json"), indent=2))
+    else:
+        _tell_catalogue(found)
+
+
+def _only(found: Catalogue, provider: str) -> Catalogue:
+    names = [each.name for each in found.providers]
+    if provider not in names:
+        near = get_close_matches(provider.partition(":")[0], names, n=2, cutoff=0.5)
+        meant = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
+        raise WrongRequest(f"there is no provider {provider!r}", meant)
+    return found.model_copy(
+        update={
+            "providers": tuple(each for each in found.providers if each.name == provider),
+            "models": tuple(each for each in found.models if each.provider == provider),
+        }
+    )
+
+
+def _tell_catalogue(found: Catalogue) -> None:
+    rows = [(each.name, key_words(each), each.endpoint or each.note) for each in found.providers]
+    out(columns(rows, ("PROVIDER", "KEY", "ENDPOINT")))
+    if found.models:
+        out("")
+        titles = ("MODEL", "WINDOW", "OUTPUT", "IN $/M", "OUT $/M", "CACHED $/M", "CAN")
+        out(columns([_row(each) for each in found.models], titles))
+        out("")
+        day = f" of {found.prices_as_of}" if found.prices_as_of else ""
+        out(f"prices       US dollars for a million tokens, by {found.price_list}{day}; {UNKNOWN} is unknown")
+    listed = {each.provider for each in found.models}
+    others = [each.name for each in found.providers if each.name not in listed and each.endpoint]
+    if others:
+        out(f"any model    {', '.join(others)}: whatever the server has, as in {others[0]}:NAME")
+    out(f"settings     {plain(found.settings_file)}, [providers.NAME]")
+
+
+def _row(model: ModelState) -> tuple[str, ...]:
+    price, able = model.price, model.capabilities
+    return (
+        model.ref,
+        tokens(able.context_window) if able else UNKNOWN,
+        tokens(able.max_output) if able else UNKNOWN,
+        million(price.input) if price else UNKNOWN,
+        million(price.output) if price else UNKNOWN,
+        million(price.cached_input or price.input) if price else UNKNOWN,
+        can(able) if able else "",
+    )
+
+
+def show(model: ModelArgument, json: JsonOption = False) -> None:
+    """Show where a model is asked, with which key, what it can do and what it costs. Nothing is sent anywhere."""
+    page = model_page(model)
+    if json:
+        out(json_text(page.model_dump(mode="json"), indent=2))
+    else:
+        _tell_model(page)
+
+
+def _tell_model(page: ModelPage) -> None:
+    model, provider = page.model, page.provider
+    out(f"model        {plain(model.ref)}")
+    note = f" ({plain(provider.note)})" if provider.note and provider.key != "missing" else ""
+    out(f"provider     {provider.name}: {provider.status}{note}")
+    if provider.endpoint:
+        version = f", version {plain(provider.api_version)}" if provider.api_version else ""
+        out(f"endpoint     {plain(provider.endpoint)} ({plain(provider.endpoint_source)})")
+        out(f"transport    {plain(provider.transport)}{version}")
+    out(f"key          {key_words(provider)}")
+    out(f"retry        {retry_words(provider.retry)}")
+    able = model.capabilities
+    if able is not None:
+        undeclared = "" if model.declared else " (not described here, so this is a safe guess)"
+        out(f"can          {can(able)}{undeclared}")
+        out(f"window       {tokens(able.context_window)} tokens, answers of {tokens(able.max_output)} at most")
+        out(f"sampling     {plain(', '.join(able.sampling)) or 'takes no sampling parameters'}")
+        out(f"prompt       {plain(', '.join(able.prompt))}")
+    out(f"price        {_price(model.price)}")
+    if page.near:
+        out(f"near         {', '.join(plain(ref) for ref in page.near)}")
+    out(f"next         wakeful models test {plain(model.ref)}")
+
+
+def _price(price: ListPrice | None) -> str:
+    if price is None:
+        return "unknown"
+    parts = [f"{million(price.input)} in", f"{million(price.output)} out"]
+    parts += [f"{million(price.cached_input)} cached"] if price.cached_input is not None else []
+    parts += [f"{million(price.cache_write)} to write the cache"] if price.cache_write is not None else []
+    long = ""
+    if price.long_from is not None and price.long_input is not None and price.long_output is not None:
+        higher = f"{million(price.long_input)} in, {million(price.long_output)} out"
+        long = f"; above {tokens(price.long_from)} tokens in: {higher}"
+    day = f" of {price.as_of}" if price.as_of else ""
+    return f"{', '.join(parts)}: {price.currency} for a million tokens, by {plain(price.price_list)}{day}{long}"
+
+
+def test(model: ModelArgument, timeout: TimeoutOption = None, json: JsonOption = False) -> None:
+    """Ask a model for one word, once, and tell what came back, how long it took and what it cost.
+
+    Ends with 0 when it answered, 1 when it did not, 2 when it could not even be asked (no key, no such provider).
+    """
+    probe = asyncio.run(try_model(model, timeout=timeout))
+    out(json_text(probe.model_dump(mode="json"), indent=2) if json else probe_lines(probe))
+    if not probe.ok:
+        raise typer.Exit(FAILED)

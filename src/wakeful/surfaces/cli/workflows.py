@@ -1,0 +1,155 @@
+"""`wakeful workflow list`, `show`, `delete`, `validate`, `save`: graphs, and what is saved of them."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wakeful.bootstrap import opened_store, runtime
+from wakeful.contracts.errors import InvalidWorkflow
+from wakeful.contracts.workflows import GraphProblem, SavedWorkflow, WorkflowGraph
+from wakeful.service import as_lines, as_mermaid, read_graph, workflow_registry
+from wakeful.service.operations import DELETE_WORKFLOW, LIST_WORKFLOWS, SHOW_WORKFLOW, NoRequest, WorkflowName
+from wakeful.surfaces.cli.code_loader import code_options
+from wakeful.surfaces.cli.options import (
+    AgentOption,
+    GraphFileArgument,
+    JsonOption,
+    ProfileOption,
+    StoreOption,
+    ToolsOption,
+    WorkflowArgument,
+    WorkspaceOption,
+)
+from wakeful.surfaces.cli.places import ask, store_to_read, store_to_write
+from wakeful.surfaces.cli.problems import WrongRequest, unreadable
+from wakeful.surfaces.cli.shown_values import columns, json_text, moment, one_line, out, plain
+from wakeful.surfaces.cli.workflow_code import WorkflowCode, with_imported, workflow_code
+
+SAVES_ONE = "wakeful workflow save FILE"
+
+
+def listed(json: JsonOption = False, store: StoreOption = None) -> None:
+    """List the workflows that are saved, each with its newest revision."""
+    place = store_to_read(store, SAVES_ONE)
+    saved = ask(LIST_WORKFLOWS, NoRequest(), place)
+    if json:
+        out(json_text([each.model_dump(mode="json") for each in saved], indent=2))
+    elif not saved:
+        out("no workflow is saved here")
+        out(f"save one: wakeful workflow save FILE{place.flag}")
+    else:
+        cells = [
+            (
+                each.name,
+                each.workflow_id,
+                str(each.revision),
+                moment(each.created_at),
+                f"{len(each.graph.nodes)} nodes",
+                one_line(each.graph.description, 80),
+            )
+            for each in saved
+        ]
+        out(columns(cells, ("NAME", "ID", "REVISION", "SAVED", "SIZE", "WHAT")))
+
+
+def show(
+    name: WorkflowArgument,
+    revision: Annotated[int | None, typer.Option("--revision", min=1, help="Left out: the newest.")] = None,
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid flowchart.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="The graph as JSON, as it can be saved again.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Show a workflow: its nodes in the order they may run, and where each takes its inputs from."""
+    if json and mermaid:
+        raise WrongRequest("--json and --mermaid are two forms of the same thing", "leave one of them out")
+    saved = ask(SHOW_WORKFLOW, WorkflowName(name, revision), store_to_read(store, SAVES_ONE))
+    if json:
+        out(json_text(saved.graph.as_json(), indent=2))
+    elif mermaid:
+        out(plain(as_mermaid(saved.graph)).rstrip("\n"))
+    else:
+        out(f"{plain(saved.name)}  {saved.workflow_id}  revision {saved.revision}, saved {moment(saved.created_at)}")
+        if saved.graph.description:
+            out(plain(saved.graph.description))
+        out(["", *(plain(line) for line in as_lines(saved.graph))])
+
+
+def delete(name: WorkflowArgument, store: StoreOption = None) -> None:
+    """Forget a workflow with all its revisions. What runs has its own copy and goes on."""
+    saved = ask(DELETE_WORKFLOW, WorkflowName(name), store_to_read(store, SAVES_ONE))
+    many = "1 revision" if saved.revision == 1 else f"{saved.revision} revisions"
+    out(f"{plain(saved.name)} ({saved.workflow_id}) is deleted, with {many}")
+
+
+def validate(
+    file: GraphFileArgument,
+    tools: ToolsOption = None,
+    agent: AgentOption = None,
+    workspace: WorkspaceOption = None,
+    profile: ProfileOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Say everything that is wrong with a graph, by code and path. Nothing is run or kept.
+
+    Tools of nodes come from --tools and the built-in ones, agents from --tools and --agent.
+    """
+    code = workflow_code(tools, agent, workspace, profile)
+    graph = read_graph(_text(file))
+    problems = asyncio.run(_problems(graph, code)) if isinstance(graph, WorkflowGraph) else graph
+    if json:
+        told = [each.model_dump(mode="json") for each in problems]
+        out(json_text({"valid": not problems, "problems": told}, indent=2))
+        if problems:
+            raise typer.Exit(WrongRequest.exit_code)
+    elif problems:
+        raise InvalidWorkflow(f"{file} is not a workflow that could run", problems)
+    else:
+        assert isinstance(graph, WorkflowGraph)
+        out(f"{plain(graph.name)} is valid: {len(graph.nodes)} nodes, {len(graph.edges)} edges")
+
+
+def save(
+    file: GraphFileArgument,
+    tools: ToolsOption = None,
+    agent: AgentOption = None,
+    workspace: WorkspaceOption = None,
+    profile: ProfileOption = None,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Keep a graph: a new workflow, or the next revision of the one with its id or name. An invalid one is not kept."""
+    code = workflow_code(tools, agent, workspace, profile)
+    graph = read_graph(_text(file))
+    if not isinstance(graph, WorkflowGraph):
+        raise InvalidWorkflow(f"{file} is not a workflow", graph)
+    place = store_to_write(store)
+    saved = asyncio.run(_save(graph, code, place.path))
+    if json:
+        out(json_text(saved.reference.model_dump(mode="json"), indent=2))
+    else:
+        out(f"{plain(saved.name)} is saved as {saved.workflow_id}, revision {saved.revision}")
+        out(f"look at it: wakeful workflow show {saved.workflow_id}{place.flag}")
+        out(f"run it: wakeful workflow run {saved.workflow_id}{place.flag}{code_options(tools, agent)}")
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except OSError as error:
+        raise unreadable(file, error, "name a JSON file") from None
+    except UnicodeDecodeError:
+        raise WrongRequest(f"{file} is no text", "name a JSON file, in UTF-8") from None
+
+
+async def _problems(graph: WorkflowGraph, code: WorkflowCode) -> tuple[GraphProblem, ...]:
+    async with opened_store(None) as opened:
+        return (await workflow_registry(runtime(opened), code.agent, code.agents)).problems(graph)
+
+
+async def _save(graph: WorkflowGraph, code: WorkflowCode, path: str) -> SavedWorkflow:
+    async with opened_store(path) as opened:
+        system = runtime(opened)
+        code = await with_imported(system, code)
+        return await (await workflow_registry(system, code.agent, code.agents)).keep(graph)

@@ -1,0 +1,23 @@
+"""What the library's functions stand on, in one place: loaded by the first of them that is called.
+
+A program that only defines agents and tools, or imports them, does not pay for the machinery that runs them.
+"""
+
+from wakeful.bootstrap import opened_store, runtime
+from wakeful.service.commands.client_requests import time_out_late_requests
+from wakeful.service.commands.interruption import cancel_turn, interrupt_turn
+from wakeful.service.commands.steering import interject, pause_turn
+from wakeful.service.commands.turns import recall, resume_turn, run_turn
+
+__all__ = [
+    "cancel_turn",
+    "interject",
+    "interrupt_turn",
+    "opened_store",
+    "pause_turn",
+    "recall",
+    "resume_turn",
+    "run_turn",
+    "runtime",
+    "time_out_late_requests",
+]

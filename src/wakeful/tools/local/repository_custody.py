@@ -1,0 +1,309 @@
+"""Repositories in the care of the runtime while a command runs: what git would run stays as it was, history stays.
+
+Before a command every repository below the folders it may write is looked at, and the owner's are copied
+(`repository_copy`). After it:
+
+1. a git directory that is gone or has holes is put back;
+2. hooks, settings and what leads git elsewhere are as they were; what git runs because of them, too, unless it came
+   from a remote, as with `git switch`;
+3. objects that are gone or damaged are put back, and so are entries of logs;
+4. what a branch or a tag named and nothing names any more is kept below `refs/wakeful/kept`;
+5. in repositories that the command made, hooks are taken away and settings that are not harmless left out.
+
+It holds at every level of confinement. Mounts of the sandbox come before it, where there are any: they refuse at once
+what is only undone here. Ordinary work (`add`, `commit`, `switch`, `rebase`, `stash`, `clone`) passes without a word.
+"""
+
+import contextlib
+import hashlib
+import os
+import stat
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from wakeful.sandbox.confinement import Sandbox
+from wakeful.sandbox.places import is_below
+from wakeful.sandbox.repositories import Census, Repository, run_by_git, walk_files
+from wakeful.settings.home import home
+from wakeful.tools.local import repository_history
+from wakeful.tools.local.git_settings import harmless, only_follows_branches
+from wakeful.tools.local.held_files import (
+    HeldContent,
+    contents_of,
+    first_link,
+    held_areas,
+    is_plain_work_tree,
+    text_of,
+    write_again,
+)
+from wakeful.tools.local.repository_copy import RepositoryCopy
+from wakeful.tools.local.repository_history import Note
+from wakeful.tools.local.repository_shelf import Shelf, mend_after_kills
+from wakeful.workspaces.git import GitFailed, run_git_sync
+
+
+@dataclass(slots=True)
+class Before:
+    """One repository before a command."""
+
+    repository: Repository
+    areas: tuple[str, ...]
+    """Files and folders that are held."""
+    held: dict[str, HeldContent]
+    tips: dict[str, str]
+    """What its references named; empty for a repository that commands made."""
+    copy: RepositoryCopy | None
+
+
+@dataclass(slots=True)
+class CustodyRecord:
+    """Everything that was there before a command."""
+
+    repositories: dict[str, Before] = field(default_factory=dict)
+    links: frozenset[str] = frozenset()
+    notes: list[Note] = field(default_factory=list)
+    is_whole: bool = True
+    """False where there were too many folders to look through."""
+
+
+def custody_of(sandbox: Sandbox) -> "RepositoryCustody":
+    """For the commands of a sandbox, with copies in the runtime's own home."""
+    return RepositoryCustody(sandbox.write_roots, home() / "repositories", os.environ.get("HOME"))
+
+
+class RepositoryCustody:
+    """Looks after the repositories below some folders. Safe to be used by several commands at a time."""
+
+    def __init__(self, roots: Sequence[str], home: Path, environ_home: str | None = None) -> None:
+        """`home` is a folder of the runtime, out of reach of commands. It is made when there is something to keep."""
+        self._roots = tuple(roots)
+        self._home = home
+        self._environ_home = environ_home
+        self._census = Census()
+        self._copies: dict[str, Shelf] = {}
+        self._of_commands: set[str] = set()
+        self._is_mended = False
+        self._lock = threading.Lock()
+        weakref.finalize(self, _close_all, self._copies)
+
+    def close(self) -> None:
+        """Drop the copies, until the next command. It also happens by itself when nobody uses them any more."""
+        with self._lock:
+            _close_all(self._copies)
+
+    def before(self) -> CustodyRecord:
+        """To be called before a command."""
+        with self._lock:
+            mended = [] if self._is_mended else mend_after_kills(self._home, self._roots)
+            self._is_mended = True
+            found = self._census.find(self._roots)
+            record = CustodyRecord(links=frozenset(found.links), notes=mended, is_whole=found.is_whole)
+            if not found.is_whole:
+                text = "there are too many folders to look through: repositories far down are not looked after"
+                record.notes.append(Note(text, self._roots[0], False))
+            for repository in found.repositories:
+                if repository.git not in record.repositories or repository.link is not None:
+                    record.repositories[_key(repository)] = self._seen(repository, record.notes)
+            return record
+
+    def after(self, record: CustodyRecord) -> list[Note]:
+        """To be called when the command and everything it started has ended."""
+        with self._lock:
+            notes = list(record.notes)
+            for before in record.repositories.values():
+                notes += self._examine(before)
+            found = self._census.find(self._roots)
+            if not found.is_whole and record.is_whole:
+                text = "the command made too many folders to look through: repositories far down are not looked after"
+                notes.append(Note(text, self._roots[0], False))
+            for link in found.links:
+                if link not in record.links:
+                    Path(link).unlink(missing_ok=True)
+                    notes.append(Note(f"{link} was a link to a repository elsewhere; it was removed", link, True))
+            known = {_key(each.repository) for each in record.repositories.values()}
+            gits = {each.git for each in found.repositories}
+            for repository in found.repositories:
+                if _key(repository) not in known:
+                    notes += self._judge_new(repository, gits)
+            for before in record.repositories.values():
+                if before.copy is not None and (shelf := self._copies.get(before.repository.git)):
+                    shelf.at_rest()
+            return notes
+
+    # --- before -------------------------------------------------------------------------------------------------------
+
+    def _seen(self, repository: Repository, notes: list[Note]) -> Before:
+        notes += [note._replace(is_undone=False) for note in _without_pipes(repository.git)]
+        run = run_by_git(repository, self._roots, self._environ_home)
+        areas = tuple(area for area in held_areas(repository, run) if first_link(area, self._roots) is None)
+        held = contents_of(areas)
+        is_inner = repository.link is not None and not is_below(repository.git, self._roots)
+        if repository.git in self._of_commands or is_inner or _is_work_tree_of_another(repository.git):
+            return Before(repository, areas, held, {}, None)
+        shelf = self._copies.get(repository.git)
+        if shelf is None:
+            shelf = self._copies[repository.git] = Shelf(self._home, repository.git)
+        shelf.copy.refresh()
+        if shelf.copy.not_copied:
+            many = f"{shelf.copy.not_copied:,} files of {repository.git} could not be copied: they are not looked after"
+            notes.append(Note(many, repository.git, False))
+            shelf.copy.not_copied = 0
+        tips = repository_history.tips(repository.git)
+        shelf.in_use(tips)
+        return Before(repository, areas, held, tips, shelf.copy)
+
+    # --- after --------------------------------------------------------------------------------------------------------
+
+    def _examine(self, before: Before) -> list[Note]:
+        repository, notes = before.repository, self._unlinked(before)
+        notes += _without_pipes(repository.git)
+        if before.copy is not None:
+            if not Path(repository.folder).is_dir() and repository.folder not in self._roots:
+                return self._removed_with_its_folder(before)
+            notes += repository_history.mended(before.copy)
+        elif not Path(repository.git).exists():
+            return []
+        notes += self._held_again(before)
+        if before.copy is not None:
+            notes += repository_history.kept(before.copy, before.tips)
+        return notes
+
+    def _unlinked(self, before: Before) -> list[Note]:
+        """Where there was none, a link on the way to what is held leads git, and whoever mends it, somewhere else."""
+        notes = []
+        for area in (*before.areas, *before.held, f"{before.repository.git}/HEAD"):
+            while is_below(area, self._roots) and (link := first_link(area, self._roots)) is not None:
+                Path(link).unlink()
+                text = f"the command put a link at {link}, on the way to what git obeys or runs; it was removed"
+                notes.append(Note(text, link, is_undone=True))
+        return notes
+
+    def _held_again(self, before: Before) -> list[Note]:
+        notes = []
+        now = contents_of(before.areas)
+        for path in sorted(before.held.keys() | now.keys()):
+            was, found = before.held.get(path), now.get(path)
+            if was is not None and not was.is_whole:
+                continue  # more than is held for one repository
+            if was == found or self._is_allowed(before.repository, path, was, found):
+                continue
+            write_again(path, was)
+            how = "made" if was is None else "changed" if found is not None else "removed"
+            notes.append(
+                Note(f"the command {how} {path}, which git obeys or runs; it is as it was before", path, is_undone=True)
+            )
+        return notes
+
+    def _is_allowed(
+        self, repository: Repository, path: str, was: HeldContent | None, found: HeldContent | None
+    ) -> bool:
+        name = os.path.relpath(path, repository.git)
+        if found is not None and not found.is_whole:
+            return False
+        if name.startswith("worktrees/"):
+            return found is None or (was is None and is_plain_work_tree(repository.git, path, found))
+        if name == "config" and was is not None and found is not None and not found.is_link:
+            return only_follows_branches(text_of(was), text_of(found))
+        if not is_below(path, [repository.git]):
+            return found is None or (path != repository.link and self._came_from_a_remote(repository, path, found))
+        return False
+
+    def _came_from_a_remote(self, repository: Repository, path: str, found: HeldContent) -> bool:
+        if found.is_link or not is_below(path, [repository.folder]):
+            return False
+        blob = hashlib.sha1(b"blob %d\0" % len(found.data) + found.data, usedforsecurity=False).hexdigest()
+        asked = ["log", "-1", "--format=%H", "--remotes", f"--find-object={blob}", "--"]
+        try:
+            return bool(
+                run_git_sync([*asked, os.path.relpath(path, repository.folder)], repository.folder).text.strip()
+            )
+        except GitFailed:
+            return False
+
+    def _removed_with_its_folder(self, before: Before) -> list[Note]:
+        """A folder is removed as any other, with what can be had again. What exists nowhere else is kept."""
+        assert before.copy is not None
+        shelf = self._copies.pop(before.repository.git)
+        if not repository_history.has_its_own(shelf.files):
+            shelf.drop()
+            return []
+        kept = shelf.keep(self._home / "kept")
+        text = (
+            f"the repository in {before.repository.folder} was removed with its folder; its history is kept in {kept}"
+        )
+        return [Note(text, before.repository.folder, False)]
+
+    def _judge_new(self, repository: Repository, gits: set[str]) -> list[Note]:
+        """A repository that the command made may stay, without whatever would make git run something."""
+        self._of_commands.add(repository.git)
+        if not is_below(repository.git, self._roots):
+            assert repository.link is not None
+            Path(repository.link).unlink(missing_ok=True)
+            text = f"{repository.link} led git to {repository.git}, outside the workspace; it was removed"
+            return [Note(text, repository.link, True)]
+        notes = _without_pipes(repository.git)
+        for path, content in contents_of(held_areas(repository, ())).items():
+            name = os.path.relpath(path, repository.git)
+            if path == repository.link:
+                continue
+            if not content.is_whole:
+                write_again(path, None)
+                notes.append(
+                    Note(f"{path} in a new repository is too large to be looked at; it was removed", path, True)
+                )
+                continue
+            if name.startswith("hooks/") and path.endswith(".sample") and not content.is_link:
+                continue
+            if name == "commondir" and not content.is_link:
+                target = os.path.realpath(os.path.join(repository.git, text_of(content).strip()))
+                if target in gits or is_plain_work_tree(
+                    os.path.dirname(os.path.dirname(repository.git)), path, content
+                ):
+                    continue
+            if name.startswith("worktrees/") and is_plain_work_tree(repository.git, path, content):
+                continue
+            if name in ("config", "config.worktree") and not content.is_link:
+                filtered = harmless(text_of(content))
+                if not filtered.left_out:
+                    continue
+                write_again(path, HeldContent(filtered.text.encode(errors="surrogateescape"), content.mode, False))
+                told = "; ".join(filtered.left_out)[:200]
+                notes.append(Note(f"settings in {path} that could run something were left out: {told}", path, True))
+                continue
+            write_again(path, None)
+            notes.append(
+                Note(f"{path} was made in a new repository, and git would obey or run it; it was removed", path, True)
+            )
+        return notes
+
+
+def _key(repository: Repository) -> str:
+    return repository.link or repository.git
+
+
+def _close_all(copies: dict[str, Shelf]) -> None:
+    for shelf in list(copies.values()):
+        shelf.drop()
+    copies.clear()
+
+
+def _without_pipes(git: str) -> list[Note]:
+    """Pipes and devices have no place in a git directory: git, and whoever looks after it, would wait for them."""
+    notes = []
+    for name, found in walk_files(git, ("objects",)):
+        path, mode = f"{git}/{name}", found.st_mode
+        if stat.S_ISLNK(mode):
+            with contextlib.suppress(OSError):
+                mode = os.stat(path).st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            os.unlink(path)
+            notes.append(Note(f"{path} was a pipe or a device, or led to one; it was removed", path, True))
+    return notes
+
+
+def _is_work_tree_of_another(git: str) -> bool:
+    """Its history is in another git directory."""
+    return (Path(git) / "commondir").is_file() and Path(git).parent.name == "worktrees"

@@ -1,0 +1,164 @@
+"""The run stream: what somebody who watches one run is shown, in the order of its steps.
+
+It is a view of the log and never a second source of truth. An event that stands for a stored fact carries that fact's
+`event_seq`; `text` that was shown while it came does not, and is void when its attempt is lost.
+"""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, TypeAdapter
+
+from wakeful.contracts.models import FailureKind, TokenUsage
+from wakeful.contracts.tools import ToolResultMetadata
+from wakeful.contracts.values import Value
+
+RunStatus: TypeAlias = Literal["starting", "suspended", "completed", "incomplete", "failed", "cancelled"]
+TERMINAL: frozenset[RunStatus] = frozenset({"completed", "incomplete", "failed", "cancelled"})
+
+
+class _RunEvent(Value):
+    event_seq: int | None = None
+    """Place of the fact in the agent's stream; None for a glimpse and for what only marks an order."""
+    phase: Literal["executor", "planner"] = "executor"
+    """Whose round it is: the planner counts its own from 1, before the executor's first."""
+
+
+class StatusEvent(_RunEvent):
+    """Where the run stands: the first event and the last."""
+
+    type: Literal["status"] = "status"
+    status: RunStatus
+    turn_id: str | None = None
+    stop_reason: str | None = None
+    retryable: bool | None = None
+    message: str = ""
+    waiting_for: tuple[str, ...] = ()
+    """When suspended: what the turn waits for."""
+    usage: TokenUsage | None = None
+    """When it is over: what all its rounds used, children and the planner included; None when nobody reported it."""
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.status in TERMINAL
+
+
+class StepEvent(_RunEvent):
+    """A round of the model and its calls began or is over."""
+
+    type: Literal["step"] = "step"
+    step: int
+    status: Literal["started", "completed"]
+
+
+class TextEvent(_RunEvent):
+    """Words of the model."""
+
+    type: Literal["text"] = "text"
+    step: int
+    attempt: int
+    """Counts the requests of this step from 1, over retries and fallbacks."""
+    text: str
+
+
+class UsageEvent(_RunEvent):
+    """What the round used, as its provider reported it; zeros when it reported nothing."""
+
+    type: Literal["usage"] = "usage"
+    step: int
+    model_ref: str
+    usage: TokenUsage
+
+
+class _OfCall(_RunEvent):
+    """An event of one tool call. `tool` and `call_id` are its names everywhere else."""
+
+    step: int
+    tool_call_id: str
+    tool_name: str
+
+    @property
+    def tool(self) -> str:
+        return self.tool_name
+
+    @property
+    def call_id(self) -> str:
+        return self.tool_call_id
+
+
+class ToolCallEvent(_OfCall):
+    """A call was taken up."""
+
+    type: Literal["tool_call"] = "tool_call"
+    arguments: dict[str, Any] | None = None
+    """Redacted; None when they are behind a reference or the call never started."""
+
+
+class McpProgressEvent(_OfCall):
+    """A note of a running call."""
+
+    type: Literal["mcp_progress"] = "mcp_progress"
+    agent_name: str
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+class ToolResultEvent(_OfCall):
+    """How a call ended. `metadata` is the fact's own, value for value; the flat fields say the same."""
+
+    type: Literal["tool_result"] = "tool_result"
+    success: bool
+    error: str | None
+    duration_ms: float
+    preview: str = ""
+    metadata: ToolResultMetadata
+
+
+class ContextEvent(_RunEvent):
+    """What the model is shown changed: it was chosen anew, or older parts of it are folded into a summary."""
+
+    type: Literal["context"] = "context"
+    change: Literal["resolved", "compaction_started", "compaction_completed", "compaction_failed"]
+    compaction_id: str | None = None
+    tokens_before: int | None = None
+    tokens: int | None = None
+    """How large it is now, as far as it is known."""
+    reason: str = ""
+
+
+class MessageInjectedEvent(_RunEvent):
+    """Somebody said something to the run while it was under way."""
+
+    type: Literal["message_injected"] = "message_injected"
+    message_id: str
+    text: str
+    said_by: str
+
+
+class ErrorEvent(_RunEvent):
+    """An attempt at the model is lost: `text` events of the same step and attempt are void."""
+
+    type: Literal["error"] = "error"
+    step: int
+    attempt: int
+    model_ref: str
+    failure_kind: FailureKind
+    message: str
+    retryable: bool
+    """The round goes on with another attempt or another model."""
+
+
+_AnyRunEvent: TypeAlias = (
+    StatusEvent
+    | StepEvent
+    | TextEvent
+    | UsageEvent
+    | ToolCallEvent
+    | McpProgressEvent
+    | ToolResultEvent
+    | ContextEvent
+    | MessageInjectedEvent
+    | ErrorEvent
+)
+RunEvent: TypeAlias = Annotated[_AnyRunEvent, Field(discriminator="type")]
+RUN_EVENT: TypeAdapter[_AnyRunEvent] = TypeAdapter(RunEvent, config={"defer_build": True})

@@ -1,0 +1,174 @@
+"""A hostile agent plants programs where the runtime might look for them: none of them is started outside a sandbox.
+
+An activated virtual environment in the workspace is the usual way for such a folder to come first on the PATH.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from confined_commands import level, place_outside, said, sandbox, sh
+from hostile_model import command
+from planted import path_without_bubblewrap, plant, run_program
+from wakeful import from_mcp, programs
+from wakeful.sandbox import level_probe
+from wakeful.tools.command_hooks import CommandFailed, CommandHook
+from wakeful.tools.hooks import HookInput
+from wakeful.workspaces.git import run_git_sync
+
+NAMES = ("setsid", "bwrap", "git", "sh", "bash", "python", "python3", "env", "true")
+
+SESSION = """
+import asyncio, json
+from wakeful import Agent, run
+from wakeful.testing import scripted
+steps = json.load(open("steps.json"))
+agent = Agent("hostile", scripted([*steps, "done"], leftover="ignore"), workspace="work")
+result = asyncio.run(run(agent, "go", store="work/runs.db"))
+held = {entry.fact.event.mode for entry in result.facts() if entry.fact.event.kind == "sandbox.applied"}
+print(result.status, held, [call.result or call.error for call in result.calls()])
+"""
+
+
+def on_path(folder: Path) -> str:
+    return f"{folder}:{os.environ['PATH']}"
+
+
+@pytest.mark.parametrize("confined_by", ["bubblewrap", "landlock"])
+def test_a_program_planted_in_the_workspace_is_started_neither_in_this_session_nor_in_the_next(
+    confined_by: str,
+) -> None:
+    level(confined_by)
+    with place_outside() as owner, path_without_bubblewrap() as without:
+        work, mark = owner / "work", owner / "mark"
+        bin_folder = work / ".venv/bin"
+        bin_folder.mkdir(parents=True)
+        planting = "; ".join(
+            f"printf '#!/bin/sh\\ntouch {mark}\\n' > .venv/bin/{name} && chmod +x .venv/bin/{name}" for name in NAMES
+        )
+        calls = [command(planting), command("echo plain"), command("echo in a terminal", tty=True)]
+        steps = [{"calls": [{"name": name, "arguments": arguments}]} for name, arguments in calls]
+        (owner / "steps.json").write_text(json.dumps(steps))
+        path = f"{bin_folder}:{os.environ['PATH'] if confined_by == 'bubblewrap' else without}"
+        for session in ("this", "next"):
+            done = run_program(sys.executable, SESSION, owner, path)
+            assert done.returncode == 0, done.stderr
+            assert f"completed {{'{confined_by}'}}" in done.stdout, (session, done.stdout)
+            assert "plain" in done.stdout, (session, done.stdout, done.stderr)
+            assert "in a terminal" in done.stdout, (session, done.stdout)
+            assert not mark.exists(), session
+        assert sorted(each.name for each in bin_folder.iterdir()) == sorted(NAMES), "they are there"
+        found = shutil.which("setsid", path=path)
+        assert found == str(bin_folder / "setsid"), "a plain search finds what was planted"
+        subprocess.run([found], check=True)
+        assert mark.exists(), "and it would have run"
+
+
+async def test_no_program_of_the_runtime_is_taken_from_a_write_root_or_the_temporary_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    real = level("bubblewrap").program
+    with place_outside() as work:
+        mark = work / "mark"
+        for folder in (work / "bin", tmp_path):
+            for name in ("git", "bwrap", "server", "hook"):
+                plant(folder, name, mark)
+        monkeypatch.setenv("PATH", f"{work / 'bin'}:{tmp_path}:relative:{os.environ['PATH']}")
+        assert programs.find("server") == str(work / "bin/server"), "nobody may write there yet"
+        where = sandbox(work, "bubblewrap")
+        assert programs.find("server") is None
+        assert programs.find("git") == str(Path("/usr/bin/git").resolve())
+        assert [folder for folder in programs.search_path().split(":") if str(work) in folder] == []
+        assert level_probe.bubblewrap().program == real
+        run_git_sync(["--version"], work)
+        source = from_mcp("odd", command=["server"])
+        withheld = (await source.offer()).withheld
+        await source.close()
+        assert f"{work}/bin/server is where an agent may write; name it with its path" in str(withheld)
+        with pytest.raises(CommandFailed, match=r"hook could not be started: .* only where an agent may write"):
+            await CommandHook(("hook",), str(work), lambda: dict(os.environ))(
+                HookInput(point="pre_tool_use", tool="t", arguments={})
+            )
+        assert said(await sh(where, "echo x")) == "x\n"
+        assert not mark.exists()
+
+
+def test_a_link_from_elsewhere_into_a_write_root_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    with place_outside() as folder:
+        work, tools = folder / "work", folder / "tools"
+        program = plant(work, "setsid", folder / "mark")
+        tools.mkdir()
+        (tools / "setsid").symlink_to(program)
+        (folder / "bin").symlink_to(work)
+        monkeypatch.setenv("PATH", f"{tools}:{folder / 'bin'}:{os.environ['PATH']}")
+        assert programs.find("setsid") == str(tools / "setsid"), "as long as no agent may write there"
+        sandbox(work, "not_enforced")
+        assert programs.find("setsid") == str(Path("/usr/bin/setsid").resolve())
+
+
+def test_what_an_owner_configured_may_come_from_the_environment_that_wakeful_runs_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is read-only for agents, and whoever could write it would not need a program there."""
+    with place_outside() as work:
+        (work / ".venv/bin").mkdir(parents=True)
+        for name in ("server", "bwrap"):
+            plant(work / ".venv/bin", name, work / "mark")
+        monkeypatch.setenv("PATH", on_path(work / ".venv/bin"))
+        sandbox(work, "not_enforced")
+        assert programs.find("server", owners=True) is None, "another environment is the agent's to write"
+        monkeypatch.setattr(sys, "prefix", str(work / ".venv"))
+        assert programs.find("server", owners=True) == str(work / ".venv/bin/server")
+        assert programs.find("server") is None
+        assert programs.find_guarded("bwrap").path == level("bubblewrap").program
+
+
+def looser(folder: Path) -> dict[str, Path]:
+    return {"the program": folder / "bin/bwrap", "its folder": folder / "bin", "a folder above": folder}
+
+
+@pytest.mark.parametrize("what", ["the program", "its folder", "a folder above"])
+def test_a_bubblewrap_that_other_users_could_exchange_is_not_used(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    with place_outside() as folder:
+        folder.chmod(0o755)
+        real = Path(level("bubblewrap").program)
+        (folder / "bin").mkdir()
+        shutil.copy2(real, folder / "bin/bwrap")
+        monkeypatch.setenv("PATH", str(folder / "bin"))
+        assert programs.find_guarded("bwrap").path == str(folder / "bin/bwrap"), "as it is, it may be used"
+        place = looser(folder)[what]
+        place.chmod(place.stat().st_mode | 0o002)
+        assert programs.find_guarded("bwrap").path == ""
+        reason = level_probe.bubblewrap().reason
+        assert f"{folder}/bin/bwrap is not used: other users may write {place}" in reason
+        monkeypatch.setenv("PATH", f"{folder / 'bin'}:{real.parent}")
+        assert programs.find_guarded("bwrap").path == str(real), "the next one on the PATH is"
+
+
+@pytest.mark.parametrize("mode", ["bubblewrap", "landlock", "not_enforced"])
+async def test_a_command_in_a_terminal_has_it_for_its_own(tmp_path: Path, mode: str) -> None:
+    ended = await sh(sandbox(tmp_path, mode), "echo to the terminal > /dev/tty && test -t 0 && echo yes", tty=True)
+    assert ended.stdout.data.decode().split() == ["to", "the", "terminal", "yes"]
+
+
+@pytest.mark.parametrize("mode", ["bubblewrap", "landlock"])
+async def test_the_terminal_of_another_program_is_out_of_reach(tmp_path: Path, mode: str) -> None:
+    """A person may be asked there: a command neither writes what they read nor reads what they type."""
+    ours, theirs = os.openpty()
+    try:
+        attempt = f"echo APPROVED > {os.ttyname(theirs)}"
+        ended = await sh(sandbox(tmp_path, mode), attempt)
+        assert ended.exit_status != 0
+        os.set_blocking(ours, False)
+        with pytest.raises(BlockingIOError):
+            os.read(ours, 100)
+        await sh(sandbox(tmp_path, "not_enforced"), attempt)
+        assert b"APPROVED" in os.read(ours, 100), "without a sandbox it is written there"
+    finally:
+        os.close(ours)
+        os.close(theirs)

@@ -1,0 +1,286 @@
+"""What people type, journey by journey, on scripted scenarios. All that can be known of a run is looked at."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from command_line import FAIL, REFUND, SHIP, SHOP
+from pins.terminal import Terminal
+
+ROOT = Path(__file__).resolve().parents[2]
+BANK = '''
+from wakeful import Agent, ask_person, tool
+
+@tool(effect="keyed", approval=lambda call: call.arguments["cents"] > 1_000)
+def pay(order: str, cents: int, password: str = "") -> str:
+    """Pay somebody."""
+    return f"paid {cents}"
+
+@tool(effect="pure")
+def look(order: str) -> str:
+    """Look it up."""
+    return "seen"
+
+@tool(external=True, timeout=3600)
+def pick_file(folder: str) -> str:
+    """Let the person pick a file."""
+'''
+READER = '''
+from wakeful import Agent, tool
+from wakeful.testing import scripted
+
+@tool(effect="pure")
+def read_page(number: str, password: str = "") -> str:
+    """Read a page."""
+    return f"page {number} " + "lorem " * 200
+
+def answer(request):
+    if request.level and "~compaction:" in request.level:
+        return "The pages say lorem."
+    if request.level == "~plan":
+        return "1. read it all"
+    if request.answered < 9:
+        return {"calls": [{"name": "read_page", "arguments": {"number": str(request.answered % 6)}}]}
+    return "I have read it all."
+
+def split(request):
+    if request.level:
+        return "four thousand two hundred"
+    if not request.answered:
+        asked = {"title": "Prices", "instructions": "Look A17 up."}
+        return {"calls": [{"name": "run_subtask", "arguments": asked}]}
+    return "It is 42.00."
+
+reader = Agent("reader", scripted(answer, context_window=4000), "Read.", tools=[read_page], planning_enabled=True)
+splitter = Agent("splitter", scripted(split), "Split.", tools=[read_page], subtasks=True)
+'''
+FILES = {
+    "shop.py": SHOP,
+    "bank.py": BANK,
+    "reader.py": READER,
+    "refund.yaml": REFUND,
+    "ship.yaml": SHIP,
+    "fail.yaml": FAIL,
+    "pay.yaml": """
+- calls:
+  - {name: pay, arguments: {order: A17, cents: 4200, password: hunter2}}
+  - {name: look, arguments: {order: A17}}
+- Done.
+""",
+    "ask.yaml": """
+- calls: [{name: wakeful/ask_person, arguments: {question: "Which one?", choices: [red, green]}}]
+- Thank you.
+""",
+    "pick.yaml": "- calls: [{name: client/pick_file, arguments: {folder: docs}}]\n- You picked it.\n",
+    "clerk.json": '{"agent": {"agent_slug": "clerk", "model": "scripted:refund.yaml", "tools": ["look_up", "refund"]},'
+    ' "package_slug": "shop", "package_version": "2.0"}',
+    "wakeful.yaml": "name: filed\nmodel: scripted:refund.yaml\nprofile: chat\ntools: [look_up, refund]\n",
+}
+RUN_REFUND = "run 'Refund A17.' --model scripted:refund.yaml --tools shop:both --profile chat"
+RUN_SHIP = "run 'Ship A17.' --model scripted:ship.yaml --tools shop:ship --profile chat"
+RUN_PAY = "run 'Pay A17.' --model scripted:pay.yaml --tools bank:pay --tools bank:look --profile chat"
+RESUME_PAY = "resume $turn --tools bank:pay --tools bank:look"
+
+
+Journey = Callable[[Terminal], None]
+"""Types commands in a folder with `FILES`."""
+JOURNEYS: dict[str, Journey] = {}
+
+
+def journey(play: Journey) -> Journey:
+    JOURNEYS[play.__name__] = play
+    return play
+
+
+@journey
+def first_steps(typed: Terminal) -> None:
+    """Before anything has been run, and words that are no command."""
+    for command in ("--version", "events", "approvals", "unknown", "resume --list", "schema", "mcp list", "targets"):
+        typed(command)
+    for wrong in ("reply", "debug", "approvals aprove", "run", "run x --model opena:gpt-5.5", "tree turn_nope"):
+        typed(wrong)
+    typed("run x --model anthropic:claude-opus-4-7")
+    typed("run x --tools shop:nothing")
+    typed("run x --max-steps 0")
+
+
+@journey
+def a_run_and_its_views(typed: Terminal) -> None:
+    typed("run hello --profile chat")
+    typed(RUN_REFUND)
+    for view in (
+        *("events", "events $turn", "events $turn --as wire", "tree $turn", "why call_2_1", "cost", "cost --by agent"),
+        *("status", "context $turn", "context $turn --step 2", "replay $turn", "resume $turn", "cancel $turn"),
+        *("debug latency $turn", "resume --list", "events validate", "budget"),
+    ):
+        typed(view)
+    typed.shape(RUN_REFUND, "run")
+    for name in ("events", "tree", "replay", "context", "resume", "debug latency"):
+        typed.shape(f"{name} $turn", name.replace(" ", "-"))
+    typed.shape("events $turn --as wire", "events-as-wire")
+    typed.shape("why $turn/call_2_1", "why")
+    typed.shape("events", "events-list")
+    for name in ("cost", "status", "budget"):
+        typed.shape(name, name)
+
+
+@journey
+def a_run_that_fails(typed: Terminal) -> None:
+    typed("run hello --model scripted:fail.yaml --profile chat")
+    typed("events $turn")
+    typed("tree")
+    typed(f"{RUN_REFUND} --budget-calls 1")
+    typed("run hello --agent wakeful.yaml --tools shop:both")
+    typed.shape("run hello --model scripted:fail.yaml --profile chat", "run-that-failed")
+
+
+@journey
+def approvals(typed: Terminal) -> None:
+    typed(RUN_PAY)
+    typed("approvals")
+    typed("approvals show $appr")
+    typed.shape("approvals", "approvals")
+    typed.shape("approvals show $appr", "approvals-show")
+    typed("why call_1_1")
+    typed("resume --list")
+    typed.shape("resume --list", "resume-list")
+    typed("status")
+    typed("approvals approve $appr --as ana --note fine")
+    typed("approvals approve $appr --as ben")
+    typed(RESUME_PAY)
+    typed("approvals --all")
+    typed("why call_1_1")
+    typed("events $turn")
+
+
+@journey
+def approvals_decided_otherwise(typed: Terminal) -> None:
+    typed(RUN_PAY)
+    typed("approvals reject $appr too much")
+    typed(RESUME_PAY)
+    typed.shape(RUN_PAY, "run-that-rests")
+    typed("approvals edit $appr cents=many")
+    typed("approvals edit $appr cents=1500")
+    typed(RESUME_PAY)
+    typed(RUN_PAY)
+    typed("approvals answer $appr paid by hand")
+    typed(RESUME_PAY)
+    typed(RUN_PAY)
+    typed("approvals always $appr --for 7d --as ana")
+    typed("approvals rules")
+    typed.shape("approvals rules", "approvals-rules")
+    typed("approvals revoke $rule")
+    typed("approvals rules --all")
+    typed("cancel $turn")
+    typed("approvals show zzz")
+    typed("run Ask --model scripted:ask.yaml --tools bank:ask_person --profile chat")
+    typed("approvals answer $ask blue")
+    typed("approvals answer $ask green")
+    typed("resume $turn")
+
+
+@journey
+def unknown_outcome(typed: Terminal) -> None:
+    typed(f"{RUN_SHIP} --key one", killed=True)
+    typed("resume --list")
+    typed("doctor")
+    typed(f"{RUN_SHIP} --key one")
+    typed("unknown")
+    typed("why call_1_1")
+    typed("tree")
+    typed.shape("unknown", "unknown")
+    typed("resolve call_1_2 --did-not-happen")
+    typed("resolve call_1_1")
+    typed("resolve call_1_1 --happened 'shipped at noon'")
+    typed("resolve call_1_1 --did-not-happen")
+    typed("unknown")
+
+
+@journey
+def a_run_that_was_cut_off(typed: Terminal) -> None:
+    typed(RUN_REFUND, killed=True)
+    typed("resume --tools shop:look_up")
+    typed("pause $turn")
+    typed("resume --tools shop:both")
+    typed("interject $turn 'Be quick.'")
+    typed("resume $turn --tools shop:both")
+    typed("interject $turn 'Too late.'")
+    typed("replay $turn")
+
+
+@journey
+def requests_to_a_client(typed: Terminal) -> None:
+    typed("run 'Pick one.' --model scripted:pick.yaml --tools bank:pick_file --profile chat")
+    typed("requests")
+    typed("requests show $runtime-tool")
+    typed.shape("requests", "requests")
+    typed('requests submit $runtime-tool \'{"file": "a.txt"}\'')
+    typed("requests cancel $runtime-tool")
+    typed("resume $turn")
+
+
+@journey
+def levels_and_phases(typed: Terminal) -> None:
+    typed("run 'Read it.' --tools reader:reader --profile chat")
+    typed("context")
+    typed("tree")
+    typed.shape("context", "context-with-summaries")
+    typed("run 'What is A17?' --tools reader:splitter --profile chat")
+    typed("tree")
+    typed("events $turn")
+    typed("cost --by depth")
+    typed.shape("tree", "tree-with-levels")
+
+
+@journey
+def workflows(typed: Terminal) -> None:
+    for name in ("refund.workflow.json", "refund_workflow.py"):
+        shutil.copy(ROOT / "examples" / name, typed.folder / name)
+    code = "--tools refund_workflow:code"
+    typed(f"workflow validate refund.workflow.json {code}")
+    typed("workflow validate refund.workflow.json")
+    typed(f"workflow save refund.workflow.json {code}")
+    typed("workflow list")
+    typed("workflow show refund")
+    typed("workflow show refund --mermaid")
+    typed(f"workflow run refund --input order=A17 {code}")
+    typed("approvals answer $ask yes")
+    typed(f"resume $turn {code}")
+    typed("tree")
+    typed.shape("workflow list", "workflow-list")
+    typed.shape("workflow show refund", "workflow-show")
+    typed.shape(f"workflow validate refund.workflow.json {code}", "workflow-validate")
+    typed.shape(f"workflow save refund.workflow.json {code}", "workflow-save")
+    typed("workflow delete refund")
+    typed("workflow run refund")
+
+
+@journey
+def tasks(typed: Terminal) -> None:
+    typed("package import clerk.json --tools shop:both")
+    typed("targets")
+    typed("task run 'Refund it.' --run-id r1 --tools shop:both")
+    typed("task list")
+    typed("task show r1")
+    typed("task cancel r1")
+    for name in ("task list", "task show r1", "targets"):
+        typed.shape(name, name.replace(" r1", "").replace(" ", "-"))
+
+
+@journey
+def tools_models_and_the_machine(typed: Terminal) -> None:
+    typed("tools --tools shop:everything --tools bank:pay --profile chat")
+    typed("tools --profile coding")
+    typed("debug prompt --tools reader:splitter --profile chat")
+    typed("models show scripted:demo")
+    typed("models show openai:gpt-5.5")
+    typed("models show deepseek:deepseek-v5-flash")
+    typed("models test scripted:demo")
+    typed("run hello --profile chat")
+    typed("doctor")
+    typed.shape("tools --profile coding", "tools")
+    typed.shape("models show openai:gpt-5.5", "models-show")
+    typed.shape("models list", "models-list")
+    typed.shape("models test scripted:demo", "models-test")
+    typed.shape("doctor", "doctor")
+    typed.shape("debug prompt --tools reader:splitter --profile chat", "debug-prompt")

@@ -1,0 +1,155 @@
+"""A user's folder and the commands typed in it, in this process: what was shown, and the shape of each `--json`.
+
+What was shown is kept as a transcript: the command after `$`, stdout as it is, stderr after `! `, the exit code in
+brackets where it is not 0. `$turn` in a command stands for the newest id of that kind that was shown.
+"""
+
+import io
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import command_line
+from pins.placeholders import Placeholders
+from pins.shapes import shape_of
+from wakeful.sandbox.import_guard import ImportGuard
+from wakeful.surfaces.cli.main import main
+
+_ID = re.compile(r"\b([a-z][a-z-]*?)[_-]((?:[0-9A-HJKMNP-TV-Z]{26})|[0-9a-f]{64})\b")
+_WANTED = re.compile(r"\$([a-z-]+)")
+_KEPT = {"PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "TMPDIR", "LANG", "LC_ALL", "TZ", "PYTEST_CURRENT_TEST"}
+"""Variables that a command is given as they are."""
+_WIDTHS = re.compile(r"(?<=\S) {2,}")
+_OF_THE_MACHINE = [
+    (re.compile(r"(?m)^(commands +).*$"), r"\1<how commands are held here>"),
+    (re.compile(r"(?m)^(wakeful/exec_command\w*) .*$"), r"\1  <how commands are held here>"),
+    (re.compile(r"(?m)^(wakeful +)\S+, Python .*$"), r"\1<versions>"),
+    (re.compile(r"\b[\d.]+ (?:bytes|kB|MB)\b"), "<size>"),
+    (re.compile(r"genai-prices [\d.]+ of <date>"), "<price list>"),
+    (re.compile(r"(?m)^(price +)[\d.].*?(?=: USD)"), r"\1<prices>"),
+    (re.compile(r"(?<=by <price list>); above .*"), "; <more prices>"),
+]
+
+
+@contextmanager
+def users_folder(folder: Path, files: dict[str, str]) -> Iterator[None]:
+    """Be in a folder with these files, whose home is in it too, at a terminal of 80 columns without colours."""
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in set(os.environ) - _KEPT:
+            patch.delenv(name)  # keys, colours, settings of whoever runs the tests
+        settings = {"WAKEFUL_HOME": str(folder / "home"), "HOME": str(folder), "COLUMNS": "80", "NO_COLOR": "1"}
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        patch.setattr(sys, "stdin", io.StringIO())
+        yield
+
+
+class Terminal:
+    """Takes commands as a person types them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.shapes: dict[str, list[str]] = {}
+        """By document, the lines of its shape."""
+        self._shown: list[str] = []
+        self._newest: dict[str, str] = {}
+        self._placeholders = Placeholders(folder=folder, home=folder / "home")
+
+    @property
+    def transcript(self) -> str:
+        return "\n".join(self._shown)
+
+    def __call__(self, typed: str, *, killed: bool = False) -> None:
+        """Type a command, and keep what it shows."""
+        code, out, err = self._done(self._named(typed), killed)
+        shown = [f"$ wakeful {self._placeholders.text(self._named(typed))}\n", self._normal(out)]
+        shown += [f"! {line}".rstrip() + "\n" for line in self._normal(err).splitlines()]
+        self._shown.append("".join(shown) + (f"[exit {code}]\n" if code else ""))
+
+    def shape(self, typed: str, document: str) -> Any:
+        """Type a command with `--json`, keep the shape of what it prints, and give the data."""
+        _, out, err = self._done(f"{self._named(typed)} --json")
+        assert out, f"wakeful {typed} --json printed nothing: {err}"
+        try:
+            told = json.loads(out)
+        except json.JSONDecodeError:
+            told = [json.loads(line) for line in out.splitlines()]
+        self.shapes[document] = sorted(map(self._placeholders.text, shape_of([told])))
+        return told
+
+    def _normal(self, words: str) -> str:
+        words = self._placeholders.words(words)
+        for pattern, instead in _OF_THE_MACHINE:
+            words = pattern.sub(instead, words)
+        return "\n\n".join(map(_without_widths, words.split("\n\n")))
+
+    def _named(self, typed: str) -> str:
+        return _WANTED.sub(lambda found: self._newest[found[1]], typed)
+
+    def _done(self, typed: str, killed: bool = False) -> tuple[int, str, str]:
+        code, out, err = _in_a_process(typed, self.folder) if killed else _in_this_process(typed, self.folder)
+        for found in _ID.finditer(out + err):
+            self._newest[found[1]] = found[0]
+        return code, out, err
+
+
+def _without_widths(paragraph: str) -> str:
+    """Columns are as wide as what is in them: where that varies, so do the spaces behind it."""
+    if not any(varies in paragraph for varies in ("<took>", "<size>", "<how ")):
+        return paragraph
+    return "\n".join(_WIDTHS.sub("  ", line) for line in paragraph.split("\n"))
+
+
+def _in_a_process(typed: str, folder: Path) -> tuple[int, str, str]:
+    """Killed by the tool that it runs."""
+    environ = {**os.environ, "CRASH": "1"}
+    done = subprocess.run(
+        command_line(*shlex.split(typed)),
+        cwd=folder,
+        env=environ,
+        input="",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def _forget_write_roots() -> None:
+    """Each command is a process of its own to whoever types it: what an earlier agent could write is not held here."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, ImportGuard)]
+
+
+def _in_this_process(typed: str, folder: Path) -> tuple[int, str, str]:
+    """With modules of this folder alone: another journey has others of the same name."""
+    _forget_write_roots()
+    for name in {each.stem for each in folder.glob("*.py")}:
+        sys.modules.pop(name, None)  # a test before this one may have left a module of the same name
+    path, modules = list(sys.path), set(sys.modules)
+    out, err = io.StringIO(), io.StringIO()
+    sys.path[:] = [each for each in path if each]  # a command does not find modules in the current folder
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            main(shlex.split(typed))
+    except SystemExit as end:
+        assert isinstance(end.code, int)
+        return end.code, out.getvalue(), err.getvalue()
+    finally:
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
+                del sys.modules[name]
+    raise AssertionError("a command ends with an exit code")

@@ -1,0 +1,80 @@
+"""The rooms of the house: modules that know each other in a circle, and what users are sent to."""
+
+import re
+from collections.abc import Collection, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import grimp
+import pytest
+
+CIRCLES = {
+    frozenset({"wakeful.engine.agent", "wakeful.engine.agent_data"}),
+    frozenset({"wakeful.engine.agent", "wakeful.engine.agent_tool"}),
+    frozenset({"wakeful.engine.run_request", "wakeful.engine.workflow_registry"}),
+    frozenset({"wakeful.gate.outside_requests", "wakeful.gate.passage"}),
+    frozenset({"wakeful.tools.foreign.adoption", "wakeful.tools.function"}),
+}
+"""Modules that still import each other, types included. This list only shrinks."""
+INSIDE = re.compile(r"\bwakeful\.(service|surfaces|contracts|bootstrap)\b")
+
+
+def imports() -> dict[str, set[str]]:
+    """Every module with those it imports. The package itself only names what others are: it is no part of a circle."""
+    graph = grimp.build_graph("wakeful", exclude_type_checking_imports=False)
+    return {
+        module: graph.find_modules_directly_imported_by(module) - {"wakeful"} for module in graph.modules - {"wakeful"}
+    }
+
+
+def circle(known: Mapping[str, Collection[str]]) -> list[str] | None:
+    """Modules of which each imports the next and the last the first, if there are any."""
+    try:
+        TopologicalSorter(known).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return None
+
+
+def without(known: Mapping[str, Collection[str]], pair: Collection[str]) -> dict[str, set[str]]:
+    return {module: set(others) - (set(pair) if module in pair else set()) for module, others in known.items()}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    known = imports()
+    for pair in CIRCLES:
+        one, other = sorted(pair)
+        assert other in known[one] and one in known[other], f"{one} and {other} are apart: take them off the list"
+        known = without(known, pair)
+    assert circle(known) is None
+
+
+def test_a_circle_is_found() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) is not None
+    assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) is None
+
+
+def pages(root: Path) -> dict[str, str]:
+    """What is written for users: not the decisions, which are about the house, nor what generates a page."""
+    found = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / "examples").glob("*.py")]
+    named = {str(path.relative_to(root)): path.read_text() for path in found}
+    return {name: text for name, text in named.items() if not name.startswith("docs/explain/decisions/")}
+
+
+def test_no_page_sends_a_user_inside_the_house(root: Path) -> None:
+    assert [name for name, text in pages(root).items() if INSIDE.search(text)] == []
+
+
+@pytest.mark.parametrize("text", ["from wakeful.service.hooks import hooks", "`wakeful.contracts.errors`"])
+def test_an_address_inside_the_house_is_found(text: str) -> None:
+    assert INSIDE.search(text)
+    assert not INSIDE.search("from wakeful.errors import WakefulError")
+
+
+OPEN_A_STORE = {"debug_prompt", "events", "host_setup", "resume", "run", "tools", "workflow_run", "workflows"}
+"""Commands that need the code of an agent, or follow a log while it grows. All others ask an operation."""
+
+
+def test_a_command_asks_an_operation_instead_of_opening_a_store(root: Path) -> None:
+    commands = (root / "src/wakeful/surfaces/cli").glob("*.py")
+    assert {path.stem for path in commands if "opened_store" in path.read_text()} == OPEN_A_STORE

@@ -1,0 +1,30 @@
+"""What is told of agents: added up over their threads and their single runs."""
+
+from typing import Any
+
+from wakeful import Agent, run
+from wakeful.service.queries.status import agents_status
+from wakeful.store.memory import MemoryStore
+from wakeful.testing import scripted
+
+
+def said(tokens: int) -> Any:
+    usage = {"input_tokens": tokens, "output_tokens": 0, "total_tokens": tokens}
+    return {"text": "done", "usage": usage} if tokens else "done"
+
+
+async def test_the_last_turn_is_the_newest_that_reported_in_whichever_conversation() -> None:
+    store = MemoryStore()
+    assert await agents_status(store) == []
+    for thread, tokens in (("t", 1), (None, 2), ("t", 0)):
+        await run(Agent("any", scripted([said(tokens)])), "go", store=store, thread=thread)
+    (status,) = await agents_status(store)
+    used = status.token_usage
+    assert used.last_turn is not None
+    assert (used.total.total_tokens, used.total_model_rounds, used.last_turn.total_tokens) == (3, 3, 2)
+    await run(Agent("any", scripted([said(4)])), "go", store=store, thread="t")
+    await run(Agent("other", scripted([said(9)])), "go", store=store)
+    one, other = await agents_status(store)
+    assert one.token_usage.last_turn is not None and other.token_usage.last_turn is not None
+    assert (one.token_usage.last_turn.total_tokens, other.token_usage.last_turn.total_tokens) == (4, 9)
+    assert [each.agent for each in await agents_status(store, "other")] == ["other"]

@@ -1,0 +1,83 @@
+"""The table of operations: every line of it holds together, and each can be asked of a real store."""
+
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wakeful
+from wakeful import Agent, tool
+from wakeful.bootstrap import perform
+from wakeful.contracts.approvals import Approve
+from wakeful.contracts.errors import WakefulError
+from wakeful.service import operations as table
+from wakeful.testing import scripted
+
+NEEDS_WORDS: dict[str, Any] = {
+    "calls.explain": table.CallName("c1"),
+    "approvals.show": table.ApprovalName("nothing"),
+    "requests.show": table.RequestName("nothing"),
+    "costs.show": table.CostQuestion("model"),
+    "workflows.show": table.WorkflowName("nothing"),
+}
+"""Requests of operations that only read and have to be told something."""
+
+
+@tool(effect="pure")
+def double(number: int) -> int:
+    """Twice a number."""
+    return number * 2
+
+
+@tool(effect="irreversible", approval=True)
+def pay(cents: int) -> str:
+    """Pays."""
+    return f"paid {cents}"
+
+
+@pytest.mark.parametrize("operation", table.OPERATIONS.values(), ids=lambda each: each.name)
+def test_a_line_of_the_table_holds_together(operation: table.Operation[Any, Any]) -> None:
+    assert is_dataclass(operation.request)
+    answered = operation.handler.__annotations__["return"]
+    named = answered if isinstance(answered, str) else getattr(answered, "__qualname__", str(answered))
+    item = named.removeprefix("list[").removesuffix("]").partition("[")[0].rpartition(".")[2]
+    assert named.startswith("list[") == operation.many
+    assert operation.answer_type().__name__ == item
+    assert operation.changes == (operation.scope == "operate")
+
+
+def test_names_are_a_thing_and_what_is_done_with_it() -> None:
+    assert all(len(name.split(".")) == 2 for name in table.OPERATIONS)
+    assert len(table.OPERATIONS) >= 30
+
+
+async def test_what_only_reads_answers_about_a_real_store(tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    model = scripted([{"calls": [{"name": "double", "arguments": {"number": 21}}]}, "42"])
+    await wakeful.run(Agent("sums", model, tools=[double]), "double 21", store=store)
+    for operation in table.OPERATIONS.values():
+        if operation.changes:
+            continue
+        asked = NEEDS_WORDS.get(operation.name) or operation.request()
+        try:
+            answer = await perform(operation, asked, store)
+        except WakefulError as error:  # what it was asked about is not there, and it says so
+            assert operation.name in NEEDS_WORDS and error.hint
+            continue
+        items = answer if operation.many else [answer]
+        assert all(isinstance(each, operation.answer_type()) for each in items), operation.name
+
+
+async def test_an_approval_is_decided_by_the_operation_alone(tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    agent = Agent("shop", scripted([{"calls": [{"name": "pay", "arguments": {"cents": 5}}]}, "done"]), tools=[pay])
+    waiting = await wakeful.run(agent, "pay", store=store)
+    [approval] = await perform(table.LIST_APPROVALS, table.ApprovalFilter(), store)
+    asked = table.ApprovalDecision(approval.id, Approve("fine"))
+    first = await perform(table.DECIDE, asked, store)
+    again = await perform(table.DECIDE, asked, store)
+    assert (first.outcome.duplicate, again.outcome.duplicate) == (False, True)
+    assert first.ahead is not None and first.ahead.row.turn_id == waiting.turn_id
+    assert first.ahead.code_needed and first.others == [] and first.rule is None
+    assert (await wakeful.resume(store, waiting.turn_id, [agent])).completed

@@ -1,0 +1,158 @@
+"""No statement of the store reads a whole table that grows: every one that runs is asked for its plan.
+
+Verifying and rebuilding read everything, on connections of their own; they are no part of this.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from store_facts import (
+    AGENT,
+    TURN,
+    admitted,
+    claimed,
+    completed,
+    ended,
+    interrupt,
+    message,
+    requested,
+    session,
+    started,
+)
+from wakeful.ports import Store
+from wakeful.store.sqlite import SqliteStore
+
+GROWING = {
+    "agents", "events", "appends", "turns", "unknown", "actions", "rules", "tainted_files", "spending", "holds",
+    "turn_costs", "blobs", "workflows", "task_runs", "task_run_events",
+}  # fmt: skip
+ALLOWED = {
+    "c.first_at, c.last_at, c.costs FROM turns": "a report on all that was spent adds up every turn: one row each",
+    "ON a.id = t.agent ORDER BY t.created_at DESC": "pages of turns: the index, up to a limit",
+    "ON a.id = t.agent WHERE t.ended_at IS NULL": "open turns: an index of those alone",
+    "FROM unknown u JOIN agents": "calls whose outcome is open: they go when somebody has found out",
+    "WHERE c.status = 'pending' AND TRUE": "what is pending: an index of those alone",
+    "WHERE TRUE AND TRUE": "every approval there ever was, for who asks for all of them",
+    "FROM rules r": "rules are few: a person added each one",
+    "FROM workflows": "workflows are few: a person saved each one",
+    "SELECT id, agent_id FROM agents ORDER BY id": "for checking and repairing everything, and for lists of all agents",
+    "FROM task_runs WHERE kind": "a list of runs, up to a limit",
+}
+"""Parts of statements that may read a whole table or a whole index, and why."""
+
+
+async def filled(path: Path) -> SqliteStore:
+    store = await SqliteStore.open(path)
+    for number in range(40):
+        agent_id, turn_id = f"agent_{number % 4}", f"turn {number}"
+        facts = [message(turn_id, key=f"key {number}", thread=f"t{number % 8}")]
+        await store.admit(agent_id, [session(), *facts] if number < 4 else facts)
+        claim = await store.claim(turn_id)
+        await store.append(claim, [started(turn_id), requested(turn_id), completed(turn_id)])
+        if number % 5:
+            await store.append(claim, [ended(turn_id)])
+        await store.release(claim)
+    return store
+
+
+async def ask_everything(store: SqliteStore) -> set[str]:
+    """Each method of the store once or more; which they were."""
+    claim = await claimed(store, TURN, AGENT)
+    asked: dict[str, list[Callable[[], Awaitable[Any]]]] = {
+        "admit": [lambda: admitted(store, "turn_x", "agent_x"), lambda: store.admit(AGENT, [interrupt()])],
+        "append": [lambda: store.append(claim, [started(), requested(), completed()])],
+        "hold": [lambda: store.hold(claim)],
+        "give_up": [lambda: store.give_up(TURN, "nobody")],
+        "read": [
+            lambda: store.read("agent_1"),
+            lambda: store.read("agent_1", after=7, limit=1),
+            lambda: store.read("agent_1", turn_id="turn 5"),
+            lambda: store.read("agent_1", thread_id="t1"),
+        ],
+        "turn": [lambda: store.turn(TURN)],
+        "turn_of_key": [lambda: store.turn_of_key("key 3")],
+        "turns": [lambda: store.turns(limit=3), lambda: store.turns(open_only=True)],
+        "turn_costs": [store.turn_costs, lambda: store.turn_costs(since=1)],
+        "agent_names": [store.agent_names],
+        "is_held": [lambda: store.is_held("agent_1", "t1")],
+        "turns_of_thread": [
+            lambda: store.turns_of_thread("agent_1", "t1"),
+            lambda: store.turns_of_thread("agent_1", "t1", open_only=True),
+        ],
+        "agents": [store.agents],
+        "unknown": [store.unknown],
+        "action": [lambda: store.action("a")],
+        "actions": [
+            store.actions,
+            lambda: store.actions(pending_only=True),
+            lambda: store.actions(pending_only=True, turn_id=TURN),
+        ],
+        "rules": [store.rules, lambda: store.rules("calc")],
+        "tainted_files": [lambda: store.tainted_files("/a/b/c", digest="d", below=True)],
+        "spending": [store.spending, lambda: store.spending(["all"], after=5)],
+        "usage": [lambda: store.usage("agent_1")],
+        "save_workflow": [lambda: store.save_workflow("w", "{}", new_id="wf", created_at=1, key="k")],
+        "workflow": [lambda: store.workflow("wf"), lambda: store.workflow("wf", 1)],
+        "workflows": [store.workflows],
+        "delete_workflow": [lambda: store.delete_workflow("wf")],
+        "put_blob": [lambda: store.put_blob(b"x", "text/plain")],
+        "release": [lambda: store.append(claim, [ended()]), lambda: store.release(claim)],
+        "claim": [lambda: store.claim("turn 0")],
+        "sync": [store.sync],
+        "rebuild_views": [store.rebuild_views],
+    }
+    for calls in asked.values():
+        for call in calls:
+            await call()
+    kept = store.task_runs
+    await kept.claim("r", "task", "s", "queued", "{}", at=1, event="queued", payload="{}")
+    await kept.change("r", 1, "done", "{}", at=2, event="done", payload="{}")
+    await kept.note("r", at=3, event="noted", payload="{}")
+    await kept.all("task", limit=5)
+    await kept.events("r")
+    return set(asked)
+
+
+def scanned(connection: apsw.Connection, statement: str) -> list[str]:
+    """What the plan of a statement says about whole tables that grow."""
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", (None,) * statement.count("?"), can_cache=False)
+    return [detail for *_, detail in plan if detail.startswith("SCAN ") and "CONSTANT" not in detail]
+
+
+async def test_no_statement_reads_a_whole_table_that_grows(tmp_path: Path) -> None:
+    store = await filled(tmp_path / "runs.db")
+    statements: dict[str, None] = {}
+
+    def note(cursor: apsw.Cursor, statement: str, bindings: Any) -> bool:
+        statements[" ".join(statement.split())] = None
+        return True
+
+    store._connection.exec_trace = note
+    asked = await ask_everything(store)
+    store._connection.exec_trace = None
+    unasked = {name for name, _ in inspect.getmembers(Store, inspect.iscoroutinefunction)} - asked
+    assert unasked == {"close", "get_blob", "verify"}, "these read files, or everything on purpose"
+    wrong = {}
+    for statement in statements:
+        if statement.split()[0] not in ("SELECT", "INSERT", "UPDATE", "DELETE"):
+            continue
+        found = scanned(store._connection, statement)
+        if found and not any(part in statement for part in ALLOWED):
+            wrong[statement] = found
+    assert wrong == {}
+    unused = [part for part in ALLOWED if not any(part in statement for statement in statements)]
+    assert unused == [], "nothing like that is run any more"
+    await store.close()
+
+
+async def test_inversion_a_statement_without_its_index_is_found(tmp_path: Path) -> None:
+    store = await filled(tmp_path / "runs.db")
+    statement = "SELECT turn_id FROM turns WHERE key = ?"
+    assert scanned(store._connection, statement) == []
+    store._connection.execute("DROP INDEX turns_by_key")
+    assert scanned(store._connection, statement) == ["SCAN turns"]
+    await store.close()
