@@ -21,10 +21,9 @@ import mediating
 import reporting
 import rounds
 import start
+import trees
 import wire
 from contestants import CONTESTANTS
-
-import trees
 
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 

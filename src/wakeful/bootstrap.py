@@ -20,7 +20,7 @@ from wakeful import programs
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig, StoreLocked, StoreProblem, StoreReadOnly
 from wakeful.contracts.sensitive_names import is_sensitive
 from wakeful.decisions.spend_windows import NO_WINDOWS
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.gate.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.settings.home import home_secret
@@ -217,14 +217,14 @@ def own_price(table: Mapping[str, Any], where: str) -> object:
     return price_in_code(table, where)
 
 
-def runtime(
+def new_engine(
     store: Store,
     *,
     clock: Clock | None = None,
     ids: Ids | None = None,
     jitter: Callable[[], float] = random.random,
     hooks: Sequence[Hook] = (),
-) -> Runtime:
+) -> Engine:
     """Everything turns are run with, around a store. `jitter` draws which part of a backoff is waited.
 
     `hooks` are asked about every call, besides those of the owner's file. Raises InvalidConfig for a file that cannot
@@ -233,7 +233,7 @@ def runtime(
     from wakeful.providers.pricing import ListPricing
 
     owned = _has_owner_file()
-    return Runtime(
+    return Engine(
         store=store,
         clock=clock if clock is not None else SystemClock(),
         ids=ids if ids is not None else UniqueIds(),
@@ -255,7 +255,7 @@ async def perform(operation: "Operation[Q, A]", asked: Q, store: "Store | str | 
     from wakeful.service.operations import OpenStore
 
     async with opened_store(store, reading=not operation.changes) as opened:
-        return await operation.handler(OpenStore(opened, runtime, own_keys), asked)
+        return await operation.handler(OpenStore(opened, new_engine, own_keys), asked)
 
 
 async def doctor(location: str | Path, live: Sequence[str] = (), *, timeout: float | None = None) -> "DoctorReport":

@@ -28,7 +28,7 @@ from wakeful import (
     run,
     tool,
 )
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.approvals import Decided
 from wakeful.contracts.probes import ProbeAnswer
 from wakeful.ports import Store
@@ -118,7 +118,7 @@ async def until_over(support: Agent[Ledger, str], store: Store, ledger: Ledger, 
         result = await run(support, "go", deps=ledger, store=store, key="k")
         if result.status not in ("approval_required", "incomplete"):
             return result
-        for record in await approvals(runtime(store)):
+        for record in await approvals(new_engine(store)):
             await say(store, record)
     raise AssertionError(f"it never ends: {result.status} {result.message}")
 
@@ -127,7 +127,7 @@ async def decided(decision: str, store: Store, record: Approval) -> None:
     if decision == "expire":
         await asyncio.sleep(EXPIRY)
     else:
-        await decide(runtime(store), record.id, DECISIONS[decision], by="ada")
+        await decide(new_engine(store), record.id, DECISIONS[decision], by="ada")
 
 
 async def gated_call(store: Store, ledger: Ledger, *, decision: str, gated: str) -> None:
@@ -156,7 +156,7 @@ async def two_gated_calls(store: Store, ledger: Ledger) -> None:
 
     async def say(store: Store, record: Approval) -> None:
         order = record.arguments["order"]
-        await decide(runtime(store), record.id, Approve() if order != "no" else Reject(), by="ada")
+        await decide(new_engine(store), record.id, Approve() if order != "no" else Reject(), by="ada")
 
     pay = partial(lambda order: ("pay_keyed", {"order": order, "cents": 1}))
     steps = [calls(pay("one"), "notify", pay("no")), calls(pay("two")), "done"]
@@ -170,7 +170,7 @@ async def two_gated_calls(store: Store, ledger: Ledger) -> None:
 async def question(store: Store, ledger: Ledger) -> None:
     async def say(store: Store, record: Approval) -> None:
         assert (record.kind, record.choices) == ("question", ("red", "blue"))
-        await decide(runtime(store), record.id, Answer("blue"), by="ada")
+        await decide(new_engine(store), record.id, Answer("blue"), by="ada")
 
     asked = (ASK_PERSON, {"question": "Which?", "choices": ["red", "blue"]})
     steps = [calls(asked, "notify"), "done"]

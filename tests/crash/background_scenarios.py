@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
 
-from background_server import ANSWER, WORLD, Created, bill
 from crash.provider_scenarios import Mortal
 from crash.scenarios import check, refund
+from kit.wires.background_server import ANSWER, WORLD, Created, bill
 from wakeful import Agent, RunResult, cancel, run
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import (

@@ -13,7 +13,7 @@ from typing import Any
 
 from crash.approval_scenarios import ASKED, Paid, calls, check, shop
 from wakeful import Approve, Edit, Reject, resume_all, run
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.service.commands.approvals import approvals, decide
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import Ledger
@@ -39,8 +39,8 @@ def decide_it(place: Path, edit: bool) -> str:
 
     async def main() -> str:
         store = await SqliteStore.open(place / "runs.db")
-        (record,) = await approvals(runtime(store))
-        outcome = await decide(runtime(store), record.id, Edit({"order": "B2", "cents": 1}) if edit else Approve())
+        (record,) = await approvals(new_engine(store))
+        outcome = await decide(new_engine(store), record.id, Edit({"order": "B2", "cents": 1}) if edit else Approve())
         await store.close()
         return outcome.approval.status
 
@@ -70,7 +70,7 @@ async def decide_named(path: str, name: str) -> None:
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         decided = Approve(name) if name == "yes" else Reject(name)
-        outcome = await decide(runtime(store), line.strip(), decided, by=name)
+        outcome = await decide(new_engine(store), line.strip(), decided, by=name)
         said = {
             "status": outcome.approval.status,
             "by": outcome.approval.decided_by,

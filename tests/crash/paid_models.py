@@ -14,8 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.request import urlopen
 
-import anthropic_samples
-import chat_streams
+from kit.wires import anthropic_samples, chat_streams
 
 FIRST, SECOND = "openai-compatible:first", "anthropic:second"
 ROUNDS: list[str | None] = ["refund", "send_letter", "refund", None]

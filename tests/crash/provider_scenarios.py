@@ -14,7 +14,7 @@ import httpx2  # noqa: F401  loaded once, before the runs are forked
 from crash.paid_models import ANSWER, FIRST, SECOND, WORLD, Paid, bill
 from crash.scenarios import check, refund, send_letter
 from wakeful import Agent, RunResult
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import ModelCompleted, ModelFailed, ModelRequested, RoutingFallbackApplied
 from wakeful.contracts.models import ModelGlimpse, ProviderAttemptTimeline, Reply
@@ -60,7 +60,7 @@ async def retries_and_fallbacks(url: str, key: str | None, store: Store, ledger:
     )
     request = RunRequest(agent, "See to order A17.", deps=ledger, key=key)
     async with opened_store(store) as opened:
-        result: RunResult[Any] = await run_turn(runtime(opened, jitter=lambda: 0.0), request)
+        result: RunResult[Any] = await run_turn(new_engine(opened, jitter=lambda: 0.0), request)
     assert (result.status, result.output) == ("completed", ANSWER), result.message
     facts = [entry for row in await store.turns() for entry in await store.read(row.agent_id, turn_id=row.turn_id)]
     check_bill(facts, bill(url, world))

@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator
 from decimal import Decimal
 from typing import Any
 
-from store_facts import claimed, started
+from kit.runs.store_facts import claimed, started
 from wakeful import Agent, RunContext, SpendWindow, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import Fact
@@ -104,7 +104,7 @@ def pauses(store: Store, ledger: Ledger) -> None:
         result = await run(spender, "go", deps=ledger, store=store, key="k")
         if not result.completed:
             assert (result.stop_reason, result.status) == ("cost", "incomplete"), result.message
-            await grant(runtime(store), "agent:spender", "5")
+            await grant(new_engine(store), "agent:spender", "5")
             result = await run(spender, "go", deps=ledger, store=store, key="k")
         assert result.completed, result.message
         (row,) = await store.spending()

@@ -9,7 +9,7 @@ import signal
 import sys
 
 from wakeful import Agent, Budget, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.engine.run_request import RunRequest
 from wakeful.service.commands.turns import run_turn
 from wakeful.store.memory import MemoryStore
@@ -35,7 +35,7 @@ async def nap() -> str:
 
 async def main(clock: SystemClock) -> None:
     agent = Agent("sleeper", scripted([{"calls": [{"name": "nap", "arguments": {}}]}, "done"]), tools=[nap])
-    result = await run_turn(runtime(MemoryStore(), clock=clock), RunRequest(agent, "go", budget=Budget(seconds=5)))
+    result = await run_turn(new_engine(MemoryStore(), clock=clock), RunRequest(agent, "go", budget=Budget(seconds=5)))
     sys.stdout.write(f"{result.status} {result.stop_reason}\n")
 
 

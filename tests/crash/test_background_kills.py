@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from background_server import BackgroundServer, background_server, bill
 from crash.background_scenarios import cancelled, two_rounds, world_of
 from crash.reached import assert_reached
 from crash.storms import storm
+from kit.wires.background_server import BackgroundServer, background_server, bill
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import ModelResponseAccepted
 from wakeful.ports import Claim, Store

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from confined_commands import level, until
+from kit.gates.confined_commands import level, until
 
 PROGRAM = """
 import asyncio, json, os, signal, sys

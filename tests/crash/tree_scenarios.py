@@ -12,7 +12,7 @@ from typing import Any
 
 from crash.scenarios import _check_fold, look_up, refund, send_letter
 from wakeful import Agent, Approval, Approve, RunContext, RunResult, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.events import (
     ModelCompleted,
     ModelRequested,
@@ -196,9 +196,9 @@ async def child_that_waits(store: Store, ledger: Ledger) -> None:
         result = await run(worker(ledger, script), "go", deps=ledger, store=store, key="k")
         if result.status == "completed":
             break
-        for record in await approvals(runtime(store)):
+        for record in await approvals(new_engine(store)):
             assert isinstance(record, Approval)
-            await decide(runtime(store), record.id, Approve(), by="ada")
+            await decide(new_engine(store), record.id, Approve(), by="ada")
     assert result.output == "it is paid | it is written"
     assert Counter(entry.tool for entry in set(ledger.entries()))["pay_approved"] == 1
     await check(store, ledger, result)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from anthropic_samples import decoded
-from anthropic_vendor import accepted, facts_of, our_facts, sdk_message
-from model_requests import a_request
+from kit.wires.anthropic_samples import decoded
+from kit.wires.anthropic_vendor import accepted, facts_of, our_facts, sdk_message
+from kit.wires.model_requests import a_request
 from wakeful.contracts.content import Image, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.contracts.errors import ModelFailure

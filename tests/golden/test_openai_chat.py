@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from chat_vendor import Heard, heard, vendor_accepts, vendor_heard
-from model_requests import a_request
+from kit.wires.chat_vendor import Heard, heard, vendor_accepts, vendor_heard
+from kit.wires.model_requests import a_request
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, Item, ToolItem, UserItem
 from wakeful.contracts.errors import ModelFailure

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from model_requests import a_request
-from responses_vendor import our_usage, vendor_calls, vendor_reading, vendor_usage
-from responses_wire import decoded
+from kit.wires.model_requests import a_request
+from kit.wires.responses_vendor import our_usage, vendor_calls, vendor_reading, vendor_usage
+from kit.wires.responses_wire import decoded
 from wakeful.contracts.content import Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.contracts.errors import ModelFailure

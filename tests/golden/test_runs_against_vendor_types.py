@@ -13,9 +13,9 @@ import httpx2
 import pytest
 import yaml
 
-from provider_server import Asked, ProviderServer, serving
-from spoken_replies import Says, tell
-from vendor_types import HANDED_BACK, judge
+from kit.wires.provider_server import Asked, ProviderServer, serving
+from kit.wires.spoken_replies import Says, tell
+from kit.wires.vendor_types import HANDED_BACK, judge
 from wakeful import Agent, Budget, run, tool
 from wakeful.ports import Model
 from wakeful.providers import AnthropicMessages, OpenAIChat, OpenAIResponses

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from command_line import command_line
-from engine_runs import calls
+from kit.runs.engine_runs import calls
+from kit.surfaces.command_line import command_line
 from wakeful import Agent, RunResult, run, stream, tool
 from wakeful.bootstrap import opened_store
 from wakeful.service.queries.turns import EventReader, find_turn, turn_events, wire

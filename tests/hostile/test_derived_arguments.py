@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from asked_runs import check_replay
-from engine_runs import calls, of_kind
-from level_scripts import LevelModel
+from kit.runs.asked_runs import check_replay
+from kit.runs.engine_runs import calls, of_kind
+from kit.runs.level_scripts import LevelModel
 from wakeful import Agent, Answer, RunResult, ask_person, interject, run, run_workflow, tool
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.errors import InvalidConfig

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from confined_commands import place_outside, said, sandbox, sh
+from kit.gates.confined_commands import place_outside, said, sandbox, sh
 
 CANARY = "canary-7f3a"
 CONFINED = ["bubblewrap", "landlock"]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from hostile_model import COMMAND, attack
+from kit.gates.hostile_model import COMMAND, attack
 from wakeful import Always, RunResult, hook
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.decisions.policy.command_tools import BATCHES
 from wakeful.decisions.policy.permissions import default_policy
@@ -128,8 +128,8 @@ async def answered(root: Path, first: tuple[str, Any], always: Always) -> None:
     asked = await attack(root, [first], policy=asking(root), store=store)
     assert asked.status == "approval_required"
     async with opened_store(store) as opened:
-        (waiting,) = await approvals(runtime(opened))
-        await decide(runtime(opened), waiting.approval_id, always)
+        (waiting,) = await approvals(new_engine(opened))
+        await decide(new_engine(opened), waiting.approval_id, always)
 
 
 async def then(root: Path, call: tuple[str, Any]) -> tuple[RunResult[Any], bool]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from confined_commands import PYTHON, marker
-from engine_runs import calls as asked_for
-from hostile_model import READ, attack, command, everything, is_running
+from kit.gates.confined_commands import PYTHON, marker
+from kit.gates.hostile_model import READ, attack, command, everything, is_running
+from kit.runs.engine_runs import calls as asked_for
 from wakeful import Agent, Approval, RunResult, run
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.events import SandboxApplied, SandboxViolation, ToolFailed, ToolResult, ToolStarted
 from wakeful.contracts.policies import GatePolicy
 from wakeful.decisions.policy.permissions import default_policy
@@ -173,7 +173,7 @@ async def test_what_the_sandbox_stopped_is_told_as_that_and_as_nothing_else(root
     assert [fact.call_id for fact in stopped] == [call.call_id for call in result.calls()]
     # Whoever is shown that a tool is sandboxed is shown by what: in the turn's catalogue, and in the inventory.
     async with opened_store(root / "state.db") as store:
-        found = (await tool_inventory(runtime(store), turn=await store.turn(result.turn_id))).catalog
+        found = (await tool_inventory(new_engine(store), turn=await store.turn(result.turn_id))).catalog
     held = [entry for entry in found.entries if entry.policy == "sandboxed"]
     assert held and all(
         entry.sandbox is not None and (entry.sandbox.mode, entry.sandbox.write_roots) == (applied.mode, (str(root),))

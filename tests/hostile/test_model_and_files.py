@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from confined_commands import place_outside
-from hostile_model import EDIT, PATCH, READ, WRITE, attack, command, everything, refusals, unchanged
+from kit.gates.confined_commands import place_outside
+from kit.gates.hostile_model import EDIT, PATCH, READ, WRITE, attack, command, everything, refusals, unchanged
 
 CANARY = "canary-5d0c9e7a31"
 

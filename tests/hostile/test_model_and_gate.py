@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from command_line import command_line
-from engine_runs import calls as asked
-from engine_runs import check_ends, of_kind
-from hostile_model import COMMAND, READ, WRITE, attack, command
+from kit.gates.hostile_model import COMMAND, READ, WRITE, attack, command
+from kit.runs.engine_runs import calls as asked
+from kit.runs.engine_runs import check_ends, of_kind
+from kit.surfaces.command_line import command_line
 from wakeful import Agent, Approval, run, tool
 from wakeful.contracts.events import ActionRequired, ToolDispatched, ToolFailed, ToolStarted
 from wakeful.contracts.policies import GatePolicy, Rule

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from confined_commands import PYTHON, place_outside, said, sandbox, sh, until
+from kit.gates.confined_commands import PYTHON, place_outside, said, sandbox, sh, until
 from wakeful.sandbox.settings import MachineLimits
 
 CONFINED = ["bubblewrap", "landlock"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from confined_commands import PYTHON, said, sandbox, sh
+from kit.gates.confined_commands import PYTHON, said, sandbox, sh
 
 CONFINED = ["bubblewrap", "landlock"]
 CONNECT = (

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from bites.declared import Declared, agent
-from confined_commands import PYTHON, level, place_outside, said, sandbox, sh
-from engine_runs import calls as asked
-from engine_runs import of_kind
-from hostile_model import WRITE, command
-from planted import SOURCES, path_without_bubblewrap
+from kit.bites.declared import Declared, agent
+from kit.gates.confined_commands import PYTHON, level, place_outside, said, sandbox, sh
+from kit.gates.hostile_model import WRITE, command
+from kit.gates.planted import SOURCES, path_without_bubblewrap
+from kit.runs.engine_runs import calls as asked
+from kit.runs.engine_runs import of_kind
 from wakeful import Agent, GatePolicy, RunResult, SandboxSettings, run, tool
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.events import SandboxApplied, ToolFailed
 from wakeful.contracts.tools import Confinement
 from wakeful.decisions.policy.permissions import default_policy
@@ -65,7 +65,7 @@ async def pending(store: Path) -> str:
 
 async def decisions(store: Path) -> list[tuple[str, str]]:
     async with opened_store(store) as opened:
-        return [(record.id, record.status) for record in await approvals(runtime(opened), pending_only=False)]
+        return [(record.id, record.status) for record in await approvals(new_engine(opened), pending_only=False)]
 
 
 async def driven(root: Path, store: Path, *tries: tuple[str, Any]) -> RunResult[Any]:

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from command_line import command_line
-from confined_commands import PYTHON, place_outside, sandbox, sh
-from hostile_model import READ, WRITE, command
-from planted import SOURCES, environment_in, path_without_bubblewrap, run_program
+from kit.gates.confined_commands import PYTHON, place_outside, sandbox, sh
+from kit.gates.hostile_model import READ, WRITE, command
+from kit.gates.planted import SOURCES, environment_in, path_without_bubblewrap, run_program
+from kit.surfaces.command_line import command_line
 from wakeful import Agent, run
 from wakeful.contracts.errors import ModuleRefused
 from wakeful.sandbox.import_guard import ImportGuard
@@ -155,8 +155,8 @@ def test_nothing_is_looked_for_on_the_search_path_once_an_agent_has_its_tools() 
     """Not by any wire format either: what would be imported late was imported before."""
     program = """
 import asyncio, sys
-import provider_server as provider
-from engine_runs import calls
+import kit.wires.provider_server as provider
+from kit.runs.engine_runs import calls
 from wakeful import Agent, run
 from wakeful.providers import AnthropicMessages, OpenAIChat, OpenAIResponses
 from wakeful.tools.local.source import LocalTools

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from confined_commands import level, place_outside, said, sandbox, sh
-from hostile_model import command
-from planted import path_without_bubblewrap, plant, run_program
+from kit.gates.confined_commands import level, place_outside, said, sandbox, sh
+from kit.gates.hostile_model import command
+from kit.gates.planted import path_without_bubblewrap, plant, run_program
 from wakeful import from_mcp, programs
 from wakeful.sandbox import level_probe
 from wakeful.tools.command_hooks import CommandFailed, CommandHook

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from confined_commands import PYTHON, alive, level, marker, said, sandbox, sh, until
+from kit.gates.confined_commands import PYTHON, alive, level, marker, said, sandbox, sh, until
 from wakeful.sandbox.settings import MachineLimits
 
 LEVELS = ["bubblewrap", "landlock", "not_enforced"]
@@ -117,7 +117,7 @@ asyncio.run(where.run(["sh", "-c", script], root, timeout=300))
 
 @pytest.mark.parametrize("mode", LEVELS)
 async def test_killing_the_runtime_leaves_nothing_alive(tmp_path: Path, mode: str) -> None:
-    from confined_commands import level
+    from kit.gates.confined_commands import level
 
     level(mode)
     name = marker()
@@ -194,7 +194,7 @@ IGNORING = """
 import asyncio, signal, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from confined_commands import sandbox, sh
+from kit.gates.confined_commands import sandbox, sh
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for tty in (False, True):
     ended = asyncio.run(sh(sandbox(Path(sys.argv[2]), sys.argv[3]), "(exit 3); echo $?; exit 7", tty=tty))

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, of_kind
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, RunResult, run, tool
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.events import ActionRequired, MessageAdmitted, PermissionEvaluated
 from wakeful.contracts.policies import GatePolicy, ProvenancePolicy
@@ -104,7 +104,7 @@ async def admitted(path: Path, authority: Authority, derived_from: Authority | N
     script = scripted([*(calls(each) for each in rounds), "done"], leftover="ignore")
     who = Agent("clerk", script, tools=[read_mail, fetch, send, look])
     async with opened_store(path / "w.db") as store:
-        return await run_turn(runtime(store), RunRequest(who, "go", authority=authority, derived_from=derived_from))
+        return await run_turn(new_engine(store), RunRequest(who, "go", authority=authority, derived_from=derived_from))
 
 
 @pytest.mark.parametrize(

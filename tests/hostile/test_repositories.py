@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from confined_commands import level, place_outside
-from hostile_model import PATCH, WRITE, attack, command, unchanged
+from kit.gates.confined_commands import level, place_outside
+from kit.gates.hostile_model import PATCH, WRITE, attack, command, unchanged
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import ToolReported
 from wakeful.sandbox.confinement import Sandbox

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from engine_runs import calls, of_kind
-from mcp_peers.asking import Odd, names, reasons
+from kit.mcp_peers.asking import Odd, names, reasons
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, RunResult, run, tool
 from wakeful.contracts.events import SubagentStarted
 from wakeful.contracts.tools import Confinement

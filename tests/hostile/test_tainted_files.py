@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from asked_runs import check_replay
-from confined_commands import level
-from engine_runs import calls, of_kind
+from kit.gates.confined_commands import level
+from kit.runs.asked_runs import check_replay
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, RunResult, SandboxSettings, interrupt, run, tool, trust
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import ContextResolved, FilesTainted, ToolFailed, ToolResult

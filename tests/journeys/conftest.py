@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from provider_server import ProviderServer, serving
+from kit.wires.provider_server import ProviderServer, serving
 from wakeful.providers.endpoints import BUILT_IN
 
 

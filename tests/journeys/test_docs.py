@@ -14,8 +14,8 @@ import pytest
 import typer
 
 import wakeful
-from doc_snippets import compiled, documents, snippets
-from engine_runs import calls
+from kit.runs.engine_runs import calls
+from kit.surfaces.doc_snippets import compiled, documents, snippets
 from wakeful import Agent, Rule, run, tool
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.decisions.workflows.graph_reader import read_graph

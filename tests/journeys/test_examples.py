@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from loopback import nobody_listens
-from provider_server import (
+from kit.wires.loopback import nobody_listens
+from kit.wires.provider_server import (
     ProviderServer,
     chat_call,
     chat_words,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from doc_snippets import snippets
+from kit.surfaces.doc_snippets import snippets
 from wakeful.hosts import ConversationLoop
 from wakeful.hosts.loop.options import NAMES
 

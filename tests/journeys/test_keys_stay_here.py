@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import command_line
-from model_requests import a_request, reply_of
-from provider_server import EVENTS, JSON, Answer, ProviderServer, refusal
+from kit.surfaces.command_line import command_line
+from kit.wires.model_requests import a_request, reply_of
+from kit.wires.provider_server import EVENTS, JSON, Answer, ProviderServer, refusal
 from wakeful import Agent, RunResult, doctor, run
 from wakeful.bootstrap import opened_store, try_model, without_keys
 from wakeful.contracts.errors import InvalidConfig, ModelFailure

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from engine_runs import of_kind
+from kit.runs.engine_runs import of_kind
 from wakeful import Agent, RunResult, run, stream, tool
 from wakeful.contracts.events import ModelFailed
 from wakeful.ports import Model

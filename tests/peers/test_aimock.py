@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from engine_runs import of_kind
+from kit.runs.engine_runs import of_kind
+from kit.wires.wire_formats import ALL, CHAT, MESSAGES, RESPONSES, WireFormat
 from peers.aimock import Aimock
 from peers.asking import SOON, agent_on, asked, get_time, get_weather, lost
 from wakeful.contracts.content import Thinking
 from wakeful.contracts.conversation import AssistantItem, ToolItem
 from wakeful.contracts.events import ModelCompleted, ModelFailed, ModelRequested, RoutingFallbackApplied
 from wakeful.testing import scripted
-from wire_formats import ALL, CHAT, MESSAGES, RESPONSES, WireFormat
 
 EVERY_FORMAT = pytest.mark.parametrize("wire", ALL, ids=str)
 WATCHED = pytest.mark.parametrize("watched", [True, False], ids=["streamed", "at once"])

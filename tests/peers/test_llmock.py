@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from engine_runs import of_kind
+from kit.runs.engine_runs import of_kind
+from kit.wires.wire_formats import ALL, CHAT, KEY, MESSAGES, WireFormat
 from peers.aimock import Aimock
 from peers.asking import SOON, agent_on, asked, get_time, get_weather, lost
 from wakeful import RunResult
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.conversation import ToolItem
 from wakeful.contracts.events import ModelCompleted, ModelFailed, ModelRequested, RoutingFallbackApplied
 from wakeful.engine.run_request import RunRequest
 from wakeful.ports import Model
 from wakeful.service.commands.turns import run_turn
 from wakeful.store.memory import MemoryStore
-from wire_formats import ALL, CHAT, KEY, MESSAGES, WireFormat
 
 if TYPE_CHECKING:
     from llmock.pytest_plugin import LLMock
@@ -36,7 +36,7 @@ def model_at(llmock: "LLMock", wire: WireFormat, **options: Any) -> Model:
 async def patiently(model: Model) -> RunResult[Any]:
     """A run that waits the whole backoff each time, so that how it waits can be judged."""
     request = RunRequest(agent_on(model), "Hello")
-    return await run_turn(runtime(MemoryStore(), jitter=lambda: 1.0), request)
+    return await run_turn(new_engine(MemoryStore(), jitter=lambda: 1.0), request)
 
 
 @EVERY_FORMAT

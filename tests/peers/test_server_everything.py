@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from loopback import free_port
-from mcp_peers.asking import QUICK, Progress, ctx, named, names
+from kit.mcp_peers.asking import QUICK, Progress, ctx, named, names
+from kit.wires.loopback import free_port
 from wakeful.contracts.content import Image, Text
 from wakeful.tools.mcp.source import McpSource, from_mcp
 from wakeful.tools.results import ToolOutput

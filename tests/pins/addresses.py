@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from doc_snippets import snippets
+from kit.surfaces.doc_snippets import snippets
 
 _PRINTED = re.compile(r"from (wakeful[\w.]*) import (?:\(([^)]*)\)|([\w, ]+))")
 _DOTTED = re.compile(r"(?<![\w/.-])wakeful(?:\.[A-Za-z_]\w*)+")

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from command_line import FAIL, REFUND, SHIP, SHOP
+from kit.surfaces.command_line import FAIL, REFUND, SHIP, SHOP
 from pins.terminal import Terminal
 
 ROOT = Path(__file__).resolve().parents[2]

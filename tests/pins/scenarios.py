@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from engine_runs import calls
-from level_scripts import SCHEMA, LevelModel, finish, job, parallel, subtask
+from kit.runs.engine_runs import calls
+from kit.runs.level_scripts import SCHEMA, LevelModel, finish, job, parallel, subtask
 from wakeful import (
     Agent,
     Approve,
@@ -29,7 +29,7 @@ from wakeful import (
     submit_result,
     tool,
 )
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.approvals import Decided
 from wakeful.ports import ModelRequest, Store
 from wakeful.service.commands.approvals import decide
@@ -169,7 +169,7 @@ async def decided(store: Store, word: Decided) -> Results:
     """Wait for a person, who decides from another process, and go on."""
     agent = clerk(calls(PAY, LOOK), "Done.", tools=[pay, look_up])
     rested = await run(agent, "Pay A17.", store=store)
-    await decide(runtime(store), rested.approvals[0].id, word, by="ada")
+    await decide(new_engine(store), rested.approvals[0].id, word, by="ada")
     return [rested, await resume(store, rested.turn_id, [agent])]
 
 

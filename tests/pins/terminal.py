@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from command_line import command_line
+from kit.surfaces.command_line import command_line
 from pins.placeholders import Placeholders
 from pins.shapes import shape_of
 from wakeful.sandbox.import_guard import ImportGuard

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from wakeful import Approve, pending_requests, resume, run, submit_result
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.service.commands.approvals import approvals, decide
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.sqlite import SqliteStore
@@ -100,10 +100,10 @@ async def test_what_somebody_had_to_do_for_a_release_can_be_done_today(
     place, book, turns = str(later_log), tmp_path / "book.txt", await unfinished(later_log)
     agents = [shop.agent(name) for name in ("cashier", "picker")]
     async with opened_store(place) as store:
-        (asked,) = await approvals(runtime(store))
+        (asked,) = await approvals(new_engine(store))
         assert (asked.tool, asked.arguments) == ("pay", {"order": "C3", "cents": 700})
         assert asked.turn_id == turns["needs-approval"]
-        await decide(runtime(store), asked.approval_id, Approve(), by="ada")
+        await decide(new_engine(store), asked.approval_id, Approve(), by="ada")
     paid = await resume(place, turns["needs-approval"], agents, deps=book)
     assert paid.output == "C3 is paid."
     assert [line.split()[1:] for line in book.read_text().splitlines()] == [["C3", "700"]]

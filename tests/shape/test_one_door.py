@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tool_starters import check_one_door
+from kit.gates.tool_starters import check_one_door
 
 
 def test_tools_are_begun_at_one_door(root: Path) -> None:

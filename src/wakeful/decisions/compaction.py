@@ -288,7 +288,7 @@ def transcript(items: Sequence[Item], window: int | None) -> str:
 def _told(item: Item, most: int) -> str:
     match item:
         case UserItem():
-            who = "User" if item.origin == "person" else "Runtime"
+            who = "User" if item.origin == "person" else "Engine"
             return f"{who}: {_cut(item.text, most * 2)}"
         case AssistantItem():
             calls = "".join(f"\n-> {part.name}({_cut(_arguments(part), most // 2)})" for part in item.calls)

@@ -22,7 +22,7 @@ from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.parameters import assemble
 from wakeful.engine.agent import Agent
 from wakeful.engine.agent_tool import AgentTool
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.gate.large_content import offload
 from wakeful.ports import Admitted, Store, TurnRow
 from wakeful.tools.results import clean
@@ -34,10 +34,10 @@ MAX_NAME_CHARS = 2_000
 
 
 async def admit(
-    runtime: Runtime, request: RunRequest, message: UserItem, fingerprint: str, history: Sequence[Any]
+    engine: Engine, request: RunRequest, message: UserItem, fingerprint: str, history: Sequence[Any]
 ) -> Admitted:
     """Make the message safe. What returns survives a power cut; a turn of a thread is reserved for this run."""
-    store, clock, ids = runtime.store, runtime.clock, runtime.ids
+    store, clock, ids = engine.store, engine.clock, engine.ids
     thread = request.thread if request.thread is not None else MAIN_THREAD
     # A run that names no thread opens a session of its own: nothing to contend for.
     agent_id = request.agent.name if request.thread is not None else ids.new(request.agent.name)
@@ -56,7 +56,7 @@ async def admit(
         notes=_plain("notes", request.notes, MAX_NOTES_BYTES),
         principal=request.principal.id if request.principal is not None else None,
         **_whose_word(request),
-        limits=allowed(runtime, request),
+        limits=allowed(engine, request),
         **await _what_it_runs(store, request),
     )
     facts: list[Fact] = []
@@ -71,12 +71,12 @@ async def admit(
     return answer
 
 
-def allowed(runtime: Runtime, request: RunRequest) -> Limits:
+def allowed(engine: Engine, request: RunRequest) -> Limits:
     """What the turn is held to: what the caller says, else the agent, else the default profile."""
     agent = request.agent
     if request.limits is not None:
         return request.limits
-    return (request.budget or agent.budget or Budget()).limits(agent.max_steps, runtime.limit_overrides)
+    return (request.budget or agent.budget or Budget()).limits(agent.max_steps, engine.limit_overrides)
 
 
 async def _what_it_runs(store: Store, request: RunRequest) -> dict[str, Any]:

@@ -31,7 +31,7 @@ ResolveModel: TypeAlias = Callable[[str | Model], Model]
 
 
 @dataclass(slots=True, frozen=True)
-class Runtime:
+class Engine:
     """What turns are run with, whoever asks."""
 
     store: Store

@@ -24,7 +24,7 @@ from wakeful.decisions.workflows.graph_reader import read_graph
 from wakeful.decisions.workflows.validation import Types, by_ref, validate
 from wakeful.engine.agent import Agent
 from wakeful.engine.prepare.tools import registered
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.ports import Clock, Ids, Store, WorkflowRow
 from wakeful.tools.workflows import BUILD_WORKFLOW
 
@@ -130,7 +130,7 @@ class WorkflowRegistry:
 
 
 async def workflow_registry(
-    runtime: Runtime, agent: Agent[Any, Any] | None = None, agents: Sequence[Agent[Any, Any]] = ()
+    engine: Engine, agent: Agent[Any, Any] | None = None, agents: Sequence[Agent[Any, Any]] = ()
 ) -> WorkflowRegistry:
     """The registry of a store: with the tools of the agent that runs workflows, and the agents that nodes may name.
 
@@ -139,13 +139,13 @@ async def workflow_registry(
     types: list[NodeType] = []
     if agent is not None:
         async with AsyncExitStack() as stack:
-            tools, _ = await registered(agent, runtime.surroundings, stack)
+            tools, _ = await registered(agent, engine.surroundings, stack)
             types += [tool_node(tool.declaration) for tool in tools.values() if tool.name != BUILD_WORKFLOW.name]
     twice = next((each.name for each in agents if [other.name for other in agents].count(each.name) > 1), None)
     if twice is not None:
         raise InvalidConfig(f"two agents are called {twice!r}, and a node could mean either", "leave one of them out")
     types += [agent_node(each) for each in agents]
-    return WorkflowRegistry(runtime.store, runtime.clock, runtime.ids, types)
+    return WorkflowRegistry(engine.store, engine.clock, engine.ids, types)
 
 
 def tool_node(declaration: ToolDeclaration) -> NodeType:

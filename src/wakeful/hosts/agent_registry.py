@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from wakeful.contracts.errors import WakefulError
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.hosts.packages.bundles import BundledAgent
 from wakeful.ports import ImportedAgent
 from wakeful.tools.function import Tool
@@ -28,22 +28,22 @@ class AgentRegistry:
     """Agents by slug. One that was imported goes before one of the same name that code supplies."""
 
     def __init__(
-        self, runtime: Runtime, supplied: Iterable[Agent[Any, Any]] = (), tools: Sequence[Tool[Any]] = ()
+        self, engine: Engine, supplied: Iterable[Agent[Any, Any]] = (), tools: Sequence[Tool[Any]] = ()
     ) -> None:
-        self._runtime = runtime
+        self._engine = engine
         self._supplied = {agent.name: agent for agent in supplied}
         self._tools = tuple(tools)
 
     async def get(self, slug: str) -> RegisteredAgent | None:
         """Raises InvalidConfig or UnknownTool for an imported agent that cannot be made here."""
-        imported = await self._runtime.store.imported_agents.get(slug)
+        imported = await self._engine.store.imported_agents.get(slug)
         if imported is not None:
             return self._made(imported)
         agent = self._supplied.get(slug)
         return RegisteredAgent(slug, agent, {}) if agent is not None else None
 
     async def slugs(self) -> list[str]:
-        imported = {row.slug for row in await self._runtime.store.imported_agents.all()}
+        imported = {row.slug for row in await self._engine.store.imported_agents.all()}
         return sorted(imported | set(self._supplied))
 
     async def of_package(self, slug: str, version: str = "") -> list[RegisteredAgent]:
@@ -51,14 +51,14 @@ class AgentRegistry:
 
         Raises InvalidConfig or UnknownTool for one that cannot be made here.
         """
-        rows = [row for row in await self._runtime.store.imported_agents.all() if _is_of(row, slug, version)]
+        rows = [row for row in await self._engine.store.imported_agents.all() if _is_of(row, slug, version)]
         return [self._made(row) for row in rows]
 
     async def imported(self) -> tuple[list[Agent[Any, Any]], dict[str, WakefulError]]:
         """Every imported agent that can be made here, and why each other one cannot."""
         made: list[Agent[Any, Any]] = []
         not_made: dict[str, WakefulError] = {}
-        for row in await self._runtime.store.imported_agents.all():
+        for row in await self._engine.store.imported_agents.all():
             try:
                 made.append(self._made(row).agent)
             except WakefulError as error:
@@ -74,8 +74,8 @@ class AgentRegistry:
         if not replace and bundled.slug in self._supplied:
             return False
         written = json.dumps({"config": bundled.config, "metadata": bundled.metadata})
-        store = self._runtime.store.imported_agents
-        return await store.put(bundled.slug, written, at=self._runtime.clock.now(), replace=replace)
+        store = self._engine.store.imported_agents
+        return await store.put(bundled.slug, written, at=self._engine.clock.now(), replace=replace)
 
     def _made(self, row: ImportedAgent) -> RegisteredAgent:
         written = json.loads(row.definition)

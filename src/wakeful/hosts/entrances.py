@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from os import PathLike
 from typing import Any
 
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.hosts.abilities.packages import RUN
 from wakeful.hosts.abilities.registry import Ability
 from wakeful.hosts.dispatch.dispatcher import Control
@@ -30,7 +30,7 @@ from wakeful.tools.function import Tool
 
 
 @asynccontextmanager
-async def open_engine(store: Store | str | PathLike[str] | None = None) -> AsyncIterator[Runtime]:
+async def open_engine(store: Store | str | PathLike[str] | None = None) -> AsyncIterator[Engine]:
     """What turns are run with, on a store: for the functions of `wakeful.hosts` that take an engine.
 
     A store by its path is closed at the end, when nobody else in this process uses it.
@@ -40,7 +40,7 @@ async def open_engine(store: Store | str | PathLike[str] | None = None) -> Async
         home().mkdir(mode=0o700, parents=True, exist_ok=True)
         place = home() / "wakeful.db"
     async with opened_store(place) as opened:
-        yield runtime(opened)
+        yield new_engine(opened)
 
 
 @asynccontextmanager

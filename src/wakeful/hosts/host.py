@@ -9,7 +9,7 @@ from typing import Any
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.hosts.abilities.chat import ChatAbility
 from wakeful.hosts.abilities.client_tools import RuntimeToolAbilities
 from wakeful.hosts.abilities.dispatch import DispatchAbilities
@@ -30,7 +30,7 @@ class Host:
 
     def __init__(
         self,
-        runtime: Runtime,
+        engine: Engine,
         caller: ExecutionPrincipal | None,
         *,
         agents: Iterable[Agent[Any, Any]] = (),
@@ -43,9 +43,9 @@ class Host:
         runs_packages: Callable[[AgentRegistry], FindHandler] | None = None,
     ) -> None:
         self.caller = caller
-        self.agents = AgentRegistry(runtime, agents, tools)
+        self.agents = AgentRegistry(engine, agents, tools)
         self.dispatcher = Dispatcher(
-            runtime,
+            engine,
             self.agents,
             hooks=hooks,
             access=access,
@@ -53,13 +53,13 @@ class Host:
             cancel_handler=cancel_handler,
         )
         otherwise = runs_packages(self.agents) if runs_packages is not None else None
-        self.packages = PackageRuns(runtime, hooks=hooks, otherwise=otherwise)
+        self.packages = PackageRuns(engine, hooks=hooks, otherwise=otherwise)
         self.bundles = BundleImporter(self.agents, hooks=hooks)
-        self.abilities = Abilities.on(runtime, hooks)
+        self.abilities = Abilities.on(engine, hooks)
         asks = self._asks
-        RuntimeToolAbilities(runtime, asks, hooks=hooks).register(self.abilities)
+        RuntimeToolAbilities(engine, asks, hooks=hooks).register(self.abilities)
         DispatchAbilities(self.dispatcher, asks, access).register(self.abilities)
-        ChatAbility(runtime, self.agents, asks, hooks=hooks).register(self.abilities)
+        ChatAbility(engine, self.agents, asks, hooks=hooks).register(self.abilities)
         PackageAbilities(self.packages, asks, access).register(self.abilities)
         for ability in abilities:
             self.abilities.register(ability)

@@ -17,7 +17,7 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.decisions.ledger import left_of
 from wakeful.engine.agent import Agent
 from wakeful.engine.given_history import items_from
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.state_loader import fold
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
@@ -34,7 +34,7 @@ NAME = "unified_loop"
 class LoopContext:
     """What the loops of one root turn share. They run one after the other; side by side are the subtasks of one."""
 
-    runtime: Runtime
+    engine: Engine
     budget: Budget = field(default_factory=lambda: Budget(profile="interactive"))
     memory: dict[str, Any] = field(default_factory=dict)
     """What was written down for the rest of the turn, results of subtasks (`task:<id>`) included."""
@@ -46,7 +46,7 @@ class LoopContext:
     @property
     def left(self) -> Limits:
         """What the next loop may use."""
-        return self._left or self.budget.limits(None, self.runtime.limit_overrides)
+        return self._left or self.budget.limits(None, self.engine.limit_overrides)
 
     def enter(self) -> None:
         if self._is_busy:
@@ -60,11 +60,11 @@ class LoopContext:
         """Take what the loop used off the budget, and keep what it wrote down; also of one that broke off."""
         self._is_busy = False
         self.result = result
-        row = await self.runtime.store.turn(turn_id) if turn_id is not None else None
+        row = await self.engine.store.turn(turn_id) if turn_id is not None else None
         if row is None:
             return
-        recorded = await self.runtime.store.read(row.agent_id, thread_id=row.thread_id)
-        state = (await fold(self.runtime.store, row, recorded)).state
+        recorded = await self.engine.store.read(row.agent_id, thread_id=row.thread_id)
+        state = (await fold(self.engine.store, row, recorded)).state
         self.memory.update(state.scratch)
         left = left_of(state.ledger, self.left, state.active_ms() / 1000)
         self._left = self.left.model_copy(update=left.model_dump())
@@ -126,7 +126,7 @@ async def _sent(ctx: LoopContext, request: RunRequest, cancel: asyncio.Event) ->
     sent: asyncio.Queue[WireMessage | None] = asyncio.Queue()
     begun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     running = asyncio.create_task(_run(ctx, request, begun, sent))
-    stopping = asyncio.create_task(_stop(ctx.runtime, begun, cancel))
+    stopping = asyncio.create_task(_stop(ctx.engine, begun, cancel))
     try:
         while (message := await sent.get()) is not None:
             yield message
@@ -135,7 +135,7 @@ async def _sent(ctx: LoopContext, request: RunRequest, cancel: asyncio.Event) ->
         either: set[asyncio.Future[Any]] = {running, begun}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
-            await cancel_turn(ctx.runtime, begun.result())
+            await cancel_turn(ctx.engine, begun.result())
         await running
         if stopping.done() and not stopping.cancelled():
             stopping.result()  # that it could not be asked to stop is not kept from whoever asked
@@ -149,14 +149,14 @@ async def _run(
 ) -> None:
     result: RunResult[Any] | None = None
     try:
-        async with WireSender(sent.put_nowait, keys=tuple(ctx.runtime.surroundings.secrets())) as sender:
+        async with WireSender(sent.put_nowait, keys=tuple(ctx.engine.surroundings.secrets())) as sender:
 
             def on_turn(turn_id: str, agent_id: str) -> None:
                 sender.begun(turn_id, agent_id)
                 begun.set_result(turn_id)
 
             request.watcher, request.on_turn = sender, on_turn
-            result = await run_turn(ctx.runtime, request)
+            result = await run_turn(ctx.engine, request)
             sender.facts(result.facts())  # whatever somebody else did with the turn: a cancel that ended it at rest
     finally:
         try:
@@ -165,9 +165,9 @@ async def _run(
             sent.put_nowait(None)  # whatever happens, whoever reads comes to an end
 
 
-async def _stop(runtime: Runtime, begun: "asyncio.Future[str]", cancel: asyncio.Event) -> None:
+async def _stop(engine: Engine, begun: "asyncio.Future[str]", cancel: asyncio.Event) -> None:
     await cancel.wait()
-    await cancel_turn(runtime, await asyncio.shield(begun))
+    await cancel_turn(engine, await asyncio.shield(begun))
 
 
 def _below(message: WireMessage, depth: int, parent: str | None) -> WireMessage:

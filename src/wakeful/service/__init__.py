@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from wakeful.engine.agent_checks import tools_of_the_runtime as tools_of_the_runtime
     from wakeful.engine.agent_tool import AgentTool as AgentTool
     from wakeful.engine.prepare.models import choices_of as choices_of
+    from wakeful.engine.run_request import Engine as Engine
     from wakeful.engine.run_request import RunRequest as RunRequest
-    from wakeful.engine.run_request import Runtime as Runtime
     from wakeful.engine.watchers import Glimpse as Glimpse
     from wakeful.engine.watchers import ModelGlimpsed as ModelGlimpsed
     from wakeful.engine.watchers import OutputGlimpsed as OutputGlimpsed
@@ -59,7 +59,7 @@ _WHERE = {
     "RuleRow": "wakeful.ports",
     "RunContext": "wakeful.tools.context",
     "RunRequest": "wakeful.engine.run_request",
-    "Runtime": "wakeful.engine.run_request",
+    "Engine": "wakeful.engine.run_request",
     "Store": "wakeful.ports",
     "Tool": "wakeful.tools.function",
     "ToolSource": "wakeful.tools.source",

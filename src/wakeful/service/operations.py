@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.runtime_tools import RuntimeToolRequest
     from wakeful.contracts.spending import Period, SpendRow
     from wakeful.contracts.workflows import SavedWorkflow
-    from wakeful.engine.run_request import Runtime
+    from wakeful.engine.run_request import Engine
     from wakeful.ports import RuleRow, Store, TurnRow, UnknownRow
     from wakeful.service.commands.approvals import Outcome
     from wakeful.service.commands.client_requests import RequestOutcome
@@ -46,16 +46,14 @@ OPERATOR = "operator"
 class OpenStore:
     """A store that somebody asks about, with what an operation may need beside it, made when it is needed."""
 
-    def __init__(
-        self, store: "Store", engine: "Callable[[Store], Runtime]", keys: Callable[[], frozenset[str]]
-    ) -> None:
+    def __init__(self, store: "Store", engine: "Callable[[Store], Engine]", keys: Callable[[], frozenset[str]]) -> None:
         self.store = store
         self._engine = engine
         self.keys = keys
         """The keys of this process: nothing that is shown may hold one."""
 
     @cached_property
-    def engine(self) -> "Runtime":
+    def engine(self) -> "Engine":
         """Raises InvalidConfig for an owner's file that cannot be read."""
         return self._engine(self.store)
 

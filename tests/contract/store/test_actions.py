@@ -6,7 +6,19 @@ from typing import Any
 import pytest
 
 from contract.store.conftest import Backend
-from store_facts import AGENT, NOON, TURN, claimed, completed, ended, message, requested, said, session, started
+from kit.runs.store_facts import (
+    AGENT,
+    NOON,
+    TURN,
+    claimed,
+    completed,
+    ended,
+    message,
+    requested,
+    said,
+    session,
+    started,
+)
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AlreadyDecided, EventRefused
 from wakeful.contracts.events import (

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from store_facts import AGENT, NOON, TURN, admitted, message, session, started
+from kit.runs.store_facts import AGENT, NOON, TURN, admitted, message, session, started
 from wakeful.contracts.errors import EventRefused
 from wakeful.ports import Store, TurnRow
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from store_facts import AGENT, admitted, interrupt, message, requested
+from kit.runs.store_facts import AGENT, admitted, interrupt, message, requested
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import StoreDamaged
 from wakeful.ports import Feed, Store

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from store_facts import (
+from kit.runs.store_facts import (
     completed,
     ended,
     interrupt,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from event_samples import ONE_OF_EACH
-from store_facts import (
+from kit.runs.event_samples import ONE_OF_EACH
+from kit.runs.store_facts import (
     AGENT,
     NOON,
     TURN,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from store_facts import (
+from kit.runs.store_facts import (
     AGENT,
     NOON,
     TURN,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store_facts import NOON, TURN, claimed, ended, fact, said, started
+from kit.runs.store_facts import NOON, TURN, claimed, ended, fact, said, started
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AlreadyNoticed, WindowFull
 from wakeful.contracts.events import BudgetGranted, BudgetNoticed, CostRecorded, ModelFailed, ModelRequested

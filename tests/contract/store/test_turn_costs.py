@@ -2,7 +2,19 @@
 
 import pytest
 
-from store_facts import AGENT, NOON, TURN, claimed, completed, ended, fact, message, requested, session, started
+from kit.runs.store_facts import (
+    AGENT,
+    NOON,
+    TURN,
+    claimed,
+    completed,
+    ended,
+    fact,
+    message,
+    requested,
+    session,
+    started,
+)
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import CostRecorded, ModelFailed
 from wakeful.ports import Claim, Store

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.hosts.actions.records import OwnPendingActionStore
 from wakeful.service.client_tools.store import OwnRequestStore
 from wakeful.store.memory import Memory, MemoryStore
@@ -26,12 +26,12 @@ def _opener(name: str, folder: Path, plain: Callable[[], Any], own: Callable[[An
 
     @asynccontextmanager
     async def on_memory() -> AsyncIterator[Any]:
-        yield own(runtime(MemoryStore(memory)))
+        yield own(new_engine(MemoryStore(memory)))
 
     @asynccontextmanager
     async def on_sqlite() -> AsyncIterator[Any]:
         async with opened_store(str(folder / "store.db")) as store:
-            yield own(runtime(store))
+            yield own(new_engine(store))
 
     return {"plain": in_memory, "own-memory": on_memory, "own-sqlite": on_sqlite}[name]
 

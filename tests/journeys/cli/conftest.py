@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import FAIL, REFUND, SHIP, SHOP, WAIT, Done, Wakeful, command_line
+from kit.surfaces.command_line import FAIL, REFUND, SHIP, SHOP, WAIT, Done, Wakeful, command_line
 from wakeful.surfaces.cli.main import main
 
 

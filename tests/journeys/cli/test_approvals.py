@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Wakeful, command_line
+from kit.surfaces.command_line import Wakeful, command_line
 
 BANK = '''
 import os, signal

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from command_line import Wakeful
-from provider_server import ProviderServer, messages_words
+from kit.surfaces.command_line import Wakeful
+from kit.wires.provider_server import ProviderServer, messages_words
 
 CLAUDE = "anthropic:claude-opus-4-7"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-import chat_streams
-from command_line import Wakeful
-from provider_server import Answer, ProviderServer, chat_words, messages_words, refusal
+from kit.surfaces.command_line import Wakeful
+from kit.wires import chat_streams
+from kit.wires.provider_server import Answer, ProviderServer, chat_words, messages_words, refusal
 
 CLAUDE = "anthropic:claude-opus-4-7"
 COST = "0.00024625"

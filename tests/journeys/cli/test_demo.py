@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Wakeful, command_line
+from kit.surfaces.command_line import Wakeful, command_line
 
 pytestmark = pytest.mark.timeout(300)  # each starts up to ten processes, one after another
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Wakeful, command_line
-from event_samples import AGENT, TURN, fact, message, turn_started
+from kit.runs.event_samples import AGENT, TURN, fact, message, turn_started
+from kit.surfaces.command_line import Wakeful, command_line
 from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import ModelRequested
 from wakeful.store.memory import MemoryStore

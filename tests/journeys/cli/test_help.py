@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from command_line import Wakeful, command_line
+from kit.surfaces.command_line import Wakeful, command_line
 from wakeful import __version__
 from wakeful.surfaces.cli.main import COMMANDS, GROUPS
 

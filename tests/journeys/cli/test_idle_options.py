@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from command_line import Wakeful
+from kit.surfaces.command_line import Wakeful
 
 
 def test_an_approval_for_a_tool_that_is_not_there_is_refused_before_anything_runs(wakeful: Wakeful) -> None:

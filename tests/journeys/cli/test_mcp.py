@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Wakeful
+from kit.surfaces.command_line import Wakeful
 
-ODD = Path(__file__).resolve().parents[2] / "mcp_peers" / "odd_server.py"
+ODD = Path(__file__).resolve().parents[2] / "kit" / "mcp_peers" / "odd_server.py"
 
 
 def entry(mode: str = "well", **more: object) -> dict[str, object]:

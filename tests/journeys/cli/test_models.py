@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Wakeful
-from loopback import nobody_listens
-from provider_server import (
+from kit.surfaces.command_line import Wakeful
+from kit.wires.loopback import nobody_listens
+from kit.wires.provider_server import (
     Answer,
     ProviderServer,
     chat_words,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Done, Wakeful, command_line
+from kit.surfaces.command_line import Done, Wakeful, command_line
 
 READERS = (
     "events", "unknown", "doctor", "replay TURN", "tree", "status", "cost", "budget", "approvals", "approvals rules",

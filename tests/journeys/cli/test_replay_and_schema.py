@@ -5,7 +5,7 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from command_line import Wakeful
+from kit.surfaces.command_line import Wakeful
 from wakeful.contracts.schema import event_schema
 
 REFUND = ("run", "Refund A17.", "--model", "scripted:refund.yaml", "--tools", "shop:both")

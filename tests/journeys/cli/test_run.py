@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from command_line import Wakeful, command_line
+from kit.surfaces.command_line import Wakeful, command_line
 
 REFUND = ("run", "Refund A17.", "--model", "scripted:refund.yaml", "--tools", "shop:both")
 

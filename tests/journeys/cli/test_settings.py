@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Wakeful
-from provider_server import ProviderServer, messages_words
+from kit.surfaces.command_line import Wakeful
+from kit.wires.provider_server import ProviderServer, messages_words
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from command_line import Wakeful
+from kit.surfaces.command_line import Wakeful
 
 
 def used(usage: Any) -> tuple[int, int, int]:

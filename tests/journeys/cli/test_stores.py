@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from command_line import Wakeful
+from kit.surfaces.command_line import Wakeful
 from unit.store.sqlite.test_anchor import forge, forge_record
 
 

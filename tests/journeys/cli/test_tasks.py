@@ -4,8 +4,8 @@ import asyncio
 import json
 from pathlib import Path
 
-from command_line import Wakeful
-from wakeful.bootstrap import opened_store, runtime
+from kit.surfaces.command_line import Wakeful
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
@@ -102,7 +102,7 @@ INPUT = {"package": {"slug": "shop", "version": "2.0"}, "input": {"order": "A17"
 
 async def recorded(home: Path, run_id: str) -> PackageRunResult:
     async with opened_store(next(home.glob("*.db"))) as store:
-        return await PackageRuns(runtime(store)).get(run_id)
+        return await PackageRuns(new_engine(store)).get(run_id)
 
 
 def test_an_imported_package_runs_rests_for_a_person_and_is_resumed(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Wakeful
+from kit.surfaces.command_line import Wakeful
 
 
 @pytest.mark.parametrize("named", ["shop:look_up", "shop:both", "shop:everything", "shop:clerk", "shop:weigh"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Wakeful
+from kit.surfaces.command_line import Wakeful
 
 OWNED = '''
 from wakeful import Agent, tool

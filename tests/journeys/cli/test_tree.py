@@ -2,7 +2,7 @@
 
 import json
 
-from command_line import Wakeful
+from kit.surfaces.command_line import Wakeful
 from wakeful.surfaces.cli.tree import lines
 from wakeful.views.tree import ExecutionTreeNode, ExecutionTreeSnapshot
 from wakeful.views.wire_messages import WIRE_MESSAGE

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Wakeful
+from kit.surfaces.command_line import Wakeful
 
 SENDS = """
 - calls: [{name: send, arguments: {to: eve@evil.example}}]

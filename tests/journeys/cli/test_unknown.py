@@ -2,7 +2,7 @@
 
 import json
 
-from command_line import Wakeful
+from kit.surfaces.command_line import Wakeful
 
 SHIP = ("run", "Ship A17.", "--model", "scripted:ship.yaml", "--tools", "shop:ship")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Wakeful
-from workflow_graphs import data
+from kit.runs.workflow_graphs import data
+from kit.surfaces.command_line import Wakeful
 
 CODE = ("--tools", "refund_workflow:code")
 

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 import wakeful.contracts
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts import audit, outcomes, principals, transcript
 from wakeful.contracts.policies import ActionPolicy
 from wakeful.contracts.schema import event_schema
@@ -66,7 +66,7 @@ async def test_schema_ids_are_fixed_strings_and_say_their_version_once() -> None
     slashed = ("task-input", "execution-placement", "executor-target", "task-result", "execution-metrics")
     assert ids == {**dict.fromkeys(dotted, (1,)), **{f"wakeful/{word}/v1": () for word in slashed}}
     # Two envelopes are no models of their own.
-    system = runtime(MemoryStore())
+    system = new_engine(MemoryStore())
     assert (await Dispatcher(system).list_targets())["schema"] == "wakeful/execution-target-list/v1"
     assert projected(())["schema"] == "wakeful/runtime-tool-policy/v1"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from event_samples import (
+from kit.runs.event_samples import (
     AGENT,
     ONE_OF_EACH,
     TURN,

@@ -6,7 +6,17 @@ from typing import Any, get_args
 
 import pytest
 
-from event_samples import AGENT, TURN, fact, message, metadata, progress, tool_failed, tool_result, tool_started
+from kit.runs.event_samples import (
+    AGENT,
+    TURN,
+    fact,
+    message,
+    metadata,
+    progress,
+    tool_failed,
+    tool_result,
+    tool_started,
+)
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import published
 from wakeful.contracts.events import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from event_samples import as_published, completed
+from kit.runs.event_samples import as_published, completed
 from wakeful.contracts.events import KINDS_BY_NAME
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 

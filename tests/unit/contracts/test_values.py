@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from event_samples import ONE_OF_EACH
+from kit.runs.event_samples import ONE_OF_EACH
 from wakeful.contracts.events import AnyEvent, ModelRequested
 from wakeful.contracts.values import Value, unchecked
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from event_samples import model_failed
+from kit.runs.event_samples import model_failed
 from wakeful.contracts.content import Image, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events import (

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine_runs import calls
+from kit.runs.engine_runs import calls
 from wakeful import Agent, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.decisions.secret_shapes import hide_shapes
 from wakeful.service.commands.approvals import kept_secrets
 from wakeful.service.queries.explanation import why_call
@@ -108,7 +108,7 @@ async def test_why_a_call_failed_and_what_an_agent_is_told_hide_it_too() -> None
     assert row is not None
     explanation = await why_call(store, result.calls()[0].call_id)
     assert any(step.traceback for step in explanation.steps)
-    for view in (explanation, await prompt_of_turn(store, row), await prompt_of_agent(runtime(store), agent)):
+    for view in (explanation, await prompt_of_turn(store, row), await prompt_of_agent(new_engine(store), agent)):
         shown = str(view.model_dump(mode="json"))
         assert LETTERS not in shown and "[redacted]" in shown
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from event_samples import ONE_OF_EACH
+from kit.runs.event_samples import ONE_OF_EACH
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import AnyEvent, SkillActivated, ToolResult, TurnCompleted, TurnFailed
 from wakeful.contracts.skills import SkillEntry

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tree_simulation import DIGEST, Simulation
-from trees import Ending, Node, check_tree, nodes
+from kit.runs.tree_simulation import DIGEST, Simulation
+from kit.runs.trees import Ending, Node, check_tree, nodes
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import Text
 from wakeful.contracts.controls import CompactionPolicy

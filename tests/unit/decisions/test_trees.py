@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from tree_simulation import Simulation
-from trees import Ending, Node, check_tree, nodes
+from kit.runs.tree_simulation import Simulation
+from kit.runs.trees import Ending, Node, check_tree, nodes
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.events import (
     LimitChanged,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from engine_runs import Died, Dying, calls, of_kind
+from kit.runs.engine_runs import Died, Dying, calls, of_kind
 from wakeful import Agent, HookInput, RunContext, RunResult, resume, run, tool
 from wakeful.contracts.errors import DepsMissing, InvalidConfig, UnknownProvider
 from wakeful.contracts.events import SubagentStarted, ToolFailed, ToolResult

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import cut, kinds, of_kind
+from kit.runs.engine_runs import cut, kinds, of_kind
 from wakeful import Agent, RunResult, cancel, resume, run
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, check_ends, of_kind, until_known
+from kit.runs.engine_runs import calls, check_ends, of_kind, until_known
 from wakeful import Agent, OutcomeUnknown, RunContext, RunResult, Text, ToolRetry, run, tool
 from wakeful.contracts.content import Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart

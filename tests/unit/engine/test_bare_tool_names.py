@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from engine_runs import calls, of_kind
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, Budget, run, tool
 from wakeful.contracts.events import PermissionEvaluated, ToolFailed, ToolStarted
 from wakeful.testing import scripted

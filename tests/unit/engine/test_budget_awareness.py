@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from long_runs import WINDOW, Asked, Item, events_of, look, looking
+from kit.runs.long_runs import WINDOW, Asked, Item, events_of, look, looking
 from wakeful import Agent, CompactionPolicy, run
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.content import Text

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls
-from long_runs import WINDOW, Asked, events_of, has_whole_pairs, look, looking
+from kit.runs.engine_runs import calls
+from kit.runs.long_runs import WINDOW, Asked, events_of, has_whole_pairs, look, looking
 from wakeful import Agent, Approve, Budget, CompactionPolicy, RunContext, run, tool
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.budgets import INTERACTIVE, MAX_HISTORY_TOKENS

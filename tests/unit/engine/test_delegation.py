@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, of_kind
-from level_scripts import SCHEMA, LevelModel, Shown, child_ends, children, ends, finish, note, subtask, told
+from kit.runs.engine_runs import calls, of_kind
+from kit.runs.level_scripts import SCHEMA, LevelModel, Shown, child_ends, children, ends, finish, note, subtask, told
 from wakeful import Agent, Budget, RunContext, RunResult, run, tool
 from wakeful.contracts.budgets import MAX_DEPTH, MAX_SCHEMA_RETRIES
 from wakeful.contracts.events import LimitChanged, ScratchWritten, SubagentFailed, ToolFailed, TurnFailed

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from asked_runs import World, agent, check_replay, say
-from engine_runs import calls, check_ends, kinds
+from kit.runs.asked_runs import World, agent, check_replay, say
+from kit.runs.engine_runs import calls, check_ends, kinds
 from wakeful import Approval, Approve, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.engine.run_request import RunRequest
 from wakeful.gate.locks import LockTable
@@ -49,12 +49,12 @@ async def test_a_decision_that_came_while_the_approver_had_nothing_to_say_is_tak
 
 async def test_a_call_that_leaves_the_gate_while_the_turn_is_folded_again_runs_once() -> None:
     memory, world = Memory(), World()
-    locks = runtime(MemoryStore(memory)).locks
+    locks = new_engine(MemoryStore(memory)).locks
     assert locks.try_claim("somebody", ["till"])
     tools = [world.tool(), world.tool("book", locks=["till"])]
     support = agent(tools, calls("refund", "book"), hitl_tools=["refund"], approval_expiry=EXPIRY)
     clock, request = FixedClock(), RunRequest(support, "go", key="k")
-    task = asyncio.create_task(run_turn(runtime(MemoryStore(memory), clock=clock), request))
+    task = asyncio.create_task(run_turn(new_engine(MemoryStore(memory), clock=clock), request))
     store = MemoryStore(memory)
     waiting = await asked_about(store)
     task.cancel()  # the process ends while one call waits for a person and the other for a lock
@@ -63,7 +63,7 @@ async def test_a_call_that_leaves_the_gate_while_the_turn_is_folded_again_runs_o
     crossing = Crossing(store, locks, waiting.action_id, clock)
     clock.advance(EXPIRY + 1)
     async with asyncio.timeout(60):
-        result = await run_turn(runtime(crossing, clock=clock), request)
+        result = await run_turn(new_engine(crossing, clock=clock), request)
     assert crossing.crossed == ["expired elsewhere", "lock is free"], "the story was another one"
     assert result.output == "done" and world.names == ["book"]
     check_ends(result.facts())
@@ -73,7 +73,7 @@ async def test_a_call_that_leaves_the_gate_while_the_turn_is_folded_again_runs_o
 async def test_a_call_that_leaves_the_gate_waits_for_the_writer_before_it() -> None:
     store, world = MemoryStore(), World()
     begun, may_end = asyncio.Event(), asyncio.Event()
-    locks = runtime(store).locks
+    locks = new_engine(store).locks
     assert locks.try_claim("somebody", ["till"])
 
     @tool(effect="irreversible")
@@ -102,7 +102,7 @@ async def test_a_call_that_leaves_the_gate_waits_for_the_writer_before_it() -> N
 async def test_a_call_that_waited_for_its_lock_is_judged_by_what_the_turn_has_seen_by_then() -> None:
     """Let through before the turn read what is private and what strangers wrote; not after."""
     store, world = MemoryStore(), World()
-    locks = runtime(store).locks
+    locks = new_engine(store).locks
     assert locks.try_claim("somebody", ["till"])
     seen = asyncio.Event()
 
@@ -136,7 +136,7 @@ class Crossing(WrappedStore):
     def __init__(self, inner: MemoryStore, locks: LockTable, action_id: str, clock: FixedClock) -> None:
         super().__init__(inner)
         self.crossed: list[str] = []
-        self.outside = runtime(inner, clock=clock)
+        self.outside = new_engine(inner, clock=clock)
         self._locks, self._action_id = locks, action_id
 
     async def append(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bites.guards import GUARDS
+from kit.bites.guards import GUARDS
 
 
 @pytest.mark.parametrize("check", GUARDS)

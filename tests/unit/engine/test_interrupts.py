@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from confined_commands import alive, marker, until
-from engine_runs import calls, check_ends, facts_of, kinds, of_kind, until_known
+from kit.gates.confined_commands import alive, marker, until
+from kit.runs.engine_runs import calls, check_ends, facts_of, kinds, of_kind, until_known
 from wakeful import Agent, Budget, RunContext, RunResult, cancel, interrupt, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import (
@@ -213,7 +213,7 @@ async def test_a_tool_says_whether_an_interrupt_stops_it_or_waits_for_it_with_al
         first = {"go": calls(("run_subtask", {"title": "t", "instructions": "i"}), "look"), "other": calls("copy")}
         return "done" if request.answered else first.get(newest, "done")
 
-    around = runtime(store)
+    around = new_engine(store)
 
     def asked(prompt: str, thread: str) -> "asyncio.Task[RunResult[Any]]":
         agent = Agent("any", scripted(answer), tools=tools, subtasks=True)
@@ -269,7 +269,7 @@ async def test_a_call_that_blocks_does_not_outlive_the_time_of_its_turn() -> Non
         return "never"
 
     agent = Agent("any", scripted([calls("save")], leftover="ignore"), tools=[save])
-    around = runtime(store, clock=clock)
+    around = new_engine(store, clock=clock)
     task = asyncio.create_task(run_turn(around, RunRequest(agent, "go", budget=Budget(seconds=10), key="k")))
     await begun.wait()
     await clock.somebody_sleeps()

@@ -12,15 +12,15 @@ from typing import Annotated, Any, get_args
 import pytest
 from pydantic import AfterValidator, ValidationError
 
-from asked_runs import REFUND, World
-from engine_runs import calls, check_ends, facts_of, of_kind
-from gate_paths import CHILDREN, LOOPS, PATHS, RISKY, SAFE, Way, boss, yes
-from level_scripts import LevelModel, subtask
-from long_runs import PLAN
-from loop_host import SEARCH, Host, calling, search
-from tool_starters import check_one_door
+from kit.gates.gate_paths import CHILDREN, LOOPS, PATHS, RISKY, SAFE, Way, boss, yes
+from kit.gates.tool_starters import check_one_door
+from kit.hosts.loop_host import SEARCH, Host, calling, search
+from kit.runs.asked_runs import REFUND, World
+from kit.runs.engine_runs import calls, check_ends, facts_of, of_kind
+from kit.runs.level_scripts import LevelModel, subtask
+from kit.runs.long_runs import PLAN
 from wakeful import Agent, Budget, RunResult, hook, run, stream, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.content import Image, Prompt, Text
 from wakeful.contracts.errors import InvalidConfig, InvalidValue
 from wakeful.contracts.events import PlanningCompleted, Terminal, ToolFailed
@@ -228,7 +228,7 @@ def _stopped(reason: str) -> Callable[[MemoryStore], Any]:
         agent = Agent("any", scripted([calls("hangs")]), tools=[hangs])
         running = asyncio.create_task(run(agent, "go", store=store))
         await begun.wait()
-        assert await cancel_turn(runtime(store), (await store.turns())[0].turn_id, reason=reason)  # type: ignore[arg-type]
+        assert await cancel_turn(new_engine(store), (await store.turns())[0].turn_id, reason=reason)  # type: ignore[arg-type]
         return await running
 
     return play
@@ -319,7 +319,7 @@ async def test_a_provider_or_network_error_goes_up_and_the_client_is_sent_it(
     chat: dict[str, Any] = {"thread_id": "t", "user_id": "ann", "chat_context": None, "registry": None}
     said: dict[str, Any] = {"collections": [], "memory_enabled": False, "request_seq": 1, "content": "go"}
     await run_chat_agent(
-        *(runtime(MemoryStore()), agent),
+        *(new_engine(MemoryStore()), agent),
         **{**chat, **said, "provider": "scripted", "model": str(model), "send_message": sent.append},
     )
     last = sent[-1]

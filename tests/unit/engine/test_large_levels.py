@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls
-from level_scripts import LevelModel, Shown, child_ends, children, ends, finish, job, parallel, subtask, told
+from kit.runs.engine_runs import calls
+from kit.runs.level_scripts import LevelModel, Shown, child_ends, children, ends, finish, job, parallel, subtask, told
 from wakeful import Agent, RunResult, run
 from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.events import LimitChanged, PlanningCompleted, SubagentCompleted, ToolFailed

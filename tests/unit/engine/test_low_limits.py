@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from engine_runs import calls, of_kind
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, run, tool
 from wakeful.contracts.events import ModelCompleted, QuotaLow
 from wakeful.contracts.models import ModelGlimpse, ProviderLimit, Reply

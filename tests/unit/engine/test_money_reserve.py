@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, of_kind
-from level_scripts import LevelModel, subtask
+from kit.runs.engine_runs import calls, of_kind
+from kit.runs.level_scripts import LevelModel, subtask
 from wakeful import Agent, Budget, RunResult, run, tool
 from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.events import ModelRequested, SubagentFailed

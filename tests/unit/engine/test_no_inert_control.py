@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bites import Bites, fields_of, joined
-from bites.budgets import BUDGET, WINDOWS
-from bites.controls import COMPACTION, CONTROLS, SETTINGS
-from bites.model_settings import MODEL_SETTINGS
-from bites.policies import POLICY, RULES, TOOLS
-from bites.sandboxes import LIMITS, SANDBOX
+from kit.bites import Bites, fields_of, joined
+from kit.bites.budgets import BUDGET, WINDOWS
+from kit.bites.controls import COMPACTION, CONTROLS, SETTINGS
+from kit.bites.model_settings import MODEL_SETTINGS
+from kit.bites.policies import POLICY, RULES, TOOLS
+from kit.bites.sandboxes import LIMITS, SANDBOX
 from wakeful import Agent, Budget, ModelSettings, SpendWindow
 from wakeful.contracts.controls import AgentControls, CompactionPolicy
 from wakeful.contracts.errors import NotBuiltYet

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from asked_runs import REFUND, World
-from engine_runs import Died, Dying, calls, check_ends, cut, facts_of, folded
-from level_scripts import LevelModel, subtask
+from kit.runs.asked_runs import REFUND, World
+from kit.runs.engine_runs import Died, Dying, calls, check_ends, cut, facts_of, folded
+from kit.runs.level_scripts import LevelModel, subtask
 from wakeful import Agent, RunResult, resume_all, run
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.errors import StoreDamaged, StoreProblem, TurnUnreadable
 from wakeful.contracts.events import Terminal, TurnStarted
@@ -139,7 +139,7 @@ async def test_a_run_of_a_workflow_that_is_gone_before_it_began_fails() -> None:
     agent = Agent("shop", ScriptedModel(["x"]), tools=[World().tool()])
     nodes = [{"id": "pay", "kind": "tool", "ref": "refund", "inputs": REFUND[1]}]
     graph = WorkflowGraph.model_validate({"name": "g", "nodes": nodes})
-    system = runtime(Forgetful(store))
+    system = new_engine(Forgetful(store))
     registry = await workflow_registry(system, agent)
     with pytest.raises(StoreDamaged):  # there is no graph to tell the run by
         await run_workflow(system, registry, graph, RunRequest(agent, ""), {})

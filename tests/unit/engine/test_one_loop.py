@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, check_ends, of_kind
-from level_scripts import SCHEMA, LevelModel, child_ends, children, ends, finish, job, parallel, subtask
+from kit.runs.engine_runs import calls, check_ends, of_kind
+from kit.runs.level_scripts import SCHEMA, LevelModel, child_ends, children, ends, finish, job, parallel, subtask
 from wakeful import Agent, Budget, RunResult, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.events import AssistantRecorded, LimitChanged, Terminal, ToolFailed, ToolResult
 from wakeful.contracts.models import TextDelta
@@ -98,7 +98,7 @@ async def test_words_of_a_level_carry_the_call_that_made_it_and_its_depth_while_
         "two": ["two done"],
     }
     agent = Agent("boss", LevelModel(script), tools=[look], subtasks=True)
-    result = await run_turn(runtime(MemoryStore()), RunRequest(agent, "go", watcher=Watching()))
+    result = await run_turn(new_engine(MemoryStore()), RunRequest(agent, "go", watcher=Watching()))
     made = {
         entry.fact.event.level_id: entry.fact.call_id  # type: ignore[union-attr]
         for entry in result.facts()

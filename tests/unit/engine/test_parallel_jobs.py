@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls
-from level_scripts import SCHEMA, LevelModel, child_ends, children, ends, finish, job, parallel, subtask, told
+from kit.runs.engine_runs import calls
+from kit.runs.level_scripts import SCHEMA, LevelModel, child_ends, children, ends, finish, job, parallel, subtask, told
 from wakeful import Agent, RunResult, cancel, run, tool
 from wakeful.contracts.envelope import published
 from wakeful.contracts.errors import InvalidConfig

@@ -9,8 +9,8 @@ from typing import Any
 import apsw
 import pytest
 
-from engine_runs import calls
-from long_runs import PLAN, Asked, Seen, events_of, look
+from kit.runs.engine_runs import calls
+from kit.runs.long_runs import PLAN, Asked, Seen, events_of, look
 from wakeful import Agent, Approve, Budget, run, tool
 from wakeful import stream as streamed
 from wakeful.bootstrap import opened_store

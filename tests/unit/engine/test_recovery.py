@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, check_ends, cut, facts_of, kinds, of_kind
-from level_scripts import subtask
+from kit.runs.engine_runs import calls, check_ends, cut, facts_of, kinds, of_kind
+from kit.runs.level_scripts import subtask
 from wakeful import (
     Agent,
     Budget,

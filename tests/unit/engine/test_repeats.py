@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, check_ends, of_kind
+from kit.runs.engine_runs import calls, check_ends, of_kind
 from wakeful import Agent, Budget, RunResult, run, tool
 from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.errors import InvalidConfig

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, check_ends, kinds, of_kind
+from kit.runs.engine_runs import calls, check_ends, kinds, of_kind
 from wakeful import Agent, Budget, RunContext, cancel, run, tool
 from wakeful.contracts.budgets import MAX_PARALLEL_PER_TURN
 from wakeful.contracts.events import (

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from engine_runs import check_ends, essence, facts_of, folded
+from kit.runs.engine_runs import check_ends, essence, facts_of, folded
 from wakeful import Agent, OutcomeUnknown, RunContext, ToolRetry, cancel, run, tool
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import UnknownResolved

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine_runs import check_ends, cut, essence, facts_of, folded
+from kit.runs.engine_runs import check_ends, cut, essence, facts_of, folded
 from wakeful import Agent, OutcomeUnknown, RunContext, ToolRetry, resume, run, tool
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import ToolFailed, ToolResult, ToolStarted

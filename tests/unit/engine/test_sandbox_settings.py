@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, of_kind
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, SandboxSettings, run
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import SandboxApplied

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from asked_runs import again, agent, asked, check_replay, say
-from engine_runs import of_kind
+from kit.runs.asked_runs import again, agent, asked, check_replay, say
+from kit.runs.engine_runs import of_kind
 from wakeful import Approve, RunContext, Tool, run, tool
 from wakeful.contracts.events import ToolFailed, ToolResult, ToolStarted
 from wakeful.contracts.tools import ToolDeclaration

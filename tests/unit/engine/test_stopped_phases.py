@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, cut, facts_of, of_kind
-from level_scripts import job, parallel, subtask
+from kit.runs.engine_runs import calls, cut, facts_of, of_kind
+from kit.runs.level_scripts import job, parallel, subtask
 from unit.engine.test_runner_properties import Committing
 from wakeful import Agent, CompactionPolicy, RunResult, cancel, resume, run, tool
 from wakeful.contracts.events import (

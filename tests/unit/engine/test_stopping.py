@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, check_ends, facts_of, folded, kinds, of_kind, until_known
+from kit.runs.engine_runs import calls, check_ends, facts_of, folded, kinds, of_kind, until_known
 from wakeful import Agent, Budget, RunContext, cancel, resume, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import StoreFull
@@ -279,7 +279,7 @@ async def test_the_turns_time_bounds_a_tool_that_is_running() -> None:
     clock, begun, store = FixedClock(), asyncio.Event(), MemoryStore()
     agent = Agent("any", scripted([calls("act")], leftover="ignore"), tools=[hanging("irreversible", begun)])
     request = RunRequest(agent, "go", budget=Budget(seconds=10))
-    task = asyncio.create_task(run_turn(runtime(store, clock=clock), request))
+    task = asyncio.create_task(run_turn(new_engine(store, clock=clock), request))
     await begun.wait()
     await clock.somebody_sleeps()
     clock.advance(9)
@@ -299,7 +299,7 @@ async def test_time_in_which_nobody_worked_is_free() -> None:
     clock, begun, memory = FixedClock(), asyncio.Event(), Memory()
     agent = Agent("any", scripted([calls("act"), "done"], leftover="ignore"), tools=[hanging("pure", begun)])
     request = RunRequest(agent, "go", budget=Budget(seconds=10), key="k")
-    task = asyncio.create_task(run_turn(runtime(MemoryStore(memory), clock=clock), request))
+    task = asyncio.create_task(run_turn(new_engine(MemoryStore(memory), clock=clock), request))
     await begun.wait()
     clock.advance(4)
     task.cancel()
@@ -311,7 +311,7 @@ async def test_time_in_which_nobody_worked_is_free() -> None:
         return "ok"
 
     again = RunRequest(Agent("any", scripted([calls("act"), "done"]), tools=[act]), "go", key="k")
-    result = await run_turn(runtime(MemoryStore(memory), clock=clock), again)
+    result = await run_turn(new_engine(MemoryStore(memory), clock=clock), again)
     assert result.status == "completed"
 
 
@@ -322,7 +322,7 @@ async def test_time_in_which_the_machine_slept_is_free(skipped: float, spoken_to
     clock, begun, store = FixedClock(), asyncio.Event(), MemoryStore()
     agent = Agent("any", scripted([calls("act")], leftover="ignore"), tools=[hanging("irreversible", begun)])
     request = RunRequest(agent, "go", budget=Budget(seconds=10), key="k")
-    task = asyncio.create_task(run_turn(runtime(store, clock=clock), request))
+    task = asyncio.create_task(run_turn(new_engine(store, clock=clock), request))
     await begun.wait()
     await clock.somebody_sleeps()
     clock.advance(4)
@@ -330,7 +330,7 @@ async def test_time_in_which_the_machine_slept_is_free(skipped: float, spoken_to
     row = await store.turn_of_key("k")
     assert row is not None
     if spoken_to:
-        await interject(runtime(store, clock=clock), row.turn_id, "Hurry.")
+        await interject(new_engine(store, clock=clock), row.turn_id, "Hurry.")
     await asyncio.sleep(0.01)
     await clock.somebody_sleeps()
     clock.advance(5)
@@ -390,7 +390,7 @@ class Watching:
 
 async def test_a_watcher_that_breaks_disturbs_nobody() -> None:
     request = RunRequest(Agent("any", scripted(["some words"])), "go", stream=True, watcher=Watching())
-    assert (await run_turn(runtime(MemoryStore()), request)).output == "some words"
+    assert (await run_turn(new_engine(MemoryStore()), request)).output == "some words"
 
 
 # --- late answers and what others write -------------------------------------------------------------------------------

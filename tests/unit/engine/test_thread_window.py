@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from long_runs import Asked, events_of, look, looking
+from kit.runs.long_runs import Asked, events_of, look, looking
 from wakeful import Agent, run, tool
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import CompactionCompleted, TurnStarted

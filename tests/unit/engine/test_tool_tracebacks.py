@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, of_kind
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, ToolRetry, run, tool
 from wakeful.bootstrap import opened_store
 from wakeful.contracts.events import ToolFailed

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import Died, Dying, calls, check_ends, facts_of, folded, of_kind
-from level_scripts import SCHEMA, LevelModel, Shown, child_ends, children, ends, finish, subtask, told
+from kit.runs.engine_runs import Died, Dying, calls, check_ends, facts_of, folded, of_kind
+from kit.runs.level_scripts import SCHEMA, LevelModel, Shown, child_ends, children, ends, finish, subtask, told
 from wakeful import Agent, Budget, RunContext, RunResult, resume, run, tool
 from wakeful.contracts.budgets import BudgetLeft
 from wakeful.contracts.events import (

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, check_ends, of_kind
-from level_scripts import LevelModel, Shown, child_ends, ends, subtask
+from kit.runs.engine_runs import calls, check_ends, of_kind
+from kit.runs.level_scripts import LevelModel, Shown, child_ends, ends, subtask
 from wakeful import Agent, Approve, Budget, RunResult, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.budgets import MAX_WALL_CLOCK_MS
 from wakeful.contracts.events import LimitChanged, ModelFailed, ModelRequested, ToolFailed, TurnFailed
 from wakeful.engine.run_request import RunRequest
@@ -22,7 +22,7 @@ CHAT = Budget(profile="interactive")
 
 async def played(script: dict[str, Any], clock: FixedClock, tools: list[Any], **options: Any) -> RunResult[Any]:
     agent = Agent("boss", LevelModel(script), tools=tools, subtasks=True)
-    timed = replace(runtime(MemoryStore()), clock=clock)
+    timed = replace(new_engine(MemoryStore()), clock=clock)
     async with asyncio.timeout(60):
         return await run_turn(timed, RunRequest(agent, "go", budget=CHAT, **options))
 
@@ -119,7 +119,7 @@ async def test_a_stop_is_said_as_what_it_is_and_never_a_completion(
         return "seen"
 
     agent = Agent("boss", LevelModel({"go": [calls("look")]}, **model_options), tools=[look], **agent_options)
-    timed = replace(runtime(MemoryStore()), clock=clock)
+    timed = replace(new_engine(MemoryStore()), clock=clock)
     async with asyncio.timeout(60):
         result = await run_turn(timed, RunRequest(agent, "go", budget=budget))
     assert (result.status, result.stop_reason) == ("incomplete", reason)

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine_runs import cut, facts_of, folded
-from trees import Ending, Node, check_tree, nodes, tree_agent
+from kit.runs.engine_runs import cut, facts_of, folded
+from kit.runs.trees import Ending, Node, check_tree, nodes, tree_agent
 from unit.engine.test_runner_properties import Committing
 from wakeful import Budget, resume, run
 from wakeful.contracts.events import ModelCompleted, ToolResult

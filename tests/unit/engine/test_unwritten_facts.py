@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from asked_runs import REFUND, World
-from client_tools import PICK, pick_file
-from engine_runs import calls, check_ends, facts_of, kinds
-from level_scripts import LevelModel, subtask
+from kit.hosts.client_tools import PICK, pick_file
+from kit.runs.asked_runs import REFUND, World
+from kit.runs.engine_runs import calls, check_ends, facts_of, kinds
+from kit.runs.level_scripts import LevelModel, subtask
 from wakeful import Agent, Approve, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import RestRefused, StoreFull
@@ -128,7 +128,7 @@ async def test_a_fact_that_could_not_be_written_stops_its_action_and_lost_teleme
     for broken in ("glimpse", "facts", ""):
         store, watcher = MemoryStore(), Watching(broken)
         request = RunRequest(Agent("any", scripted(["some words"])), "go", stream=True, watcher=watcher)
-        result = await run_turn(runtime(store), request)
+        result = await run_turn(new_engine(store), request)
         told = [event for event in await warnings(store) if event.code == WATCHER_DROPPED]
         assert (result.output, len(told)) == ("some words", 1 if broken else 0)
         assert all("no screen" in event.message for event in told)

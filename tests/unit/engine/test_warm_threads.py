@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic_core import to_json
 
-from long_runs import events_of, look
+from kit.runs.long_runs import events_of, look
 from wakeful import Agent, Approve, cancel, run, tool
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import ITEM

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from asked_runs import agent, asked, check_replay, say
-from engine_runs import Died, Dying, of_kind
+from kit.runs.asked_runs import agent, asked, check_replay, say
+from kit.runs.engine_runs import Died, Dying, of_kind
 from wakeful import Always, Approve, Edit, Reject, RunContext, Tool, run
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import StoreDamaged, ToolAsks

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, of_kind
-from loop_host import Host, calling, search
+from kit.hosts.loop_host import Host, calling, search
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, HookInput, HookVerdict, RunResult, hook, run, tool
 from wakeful.contracts.events import (
     HookStarted,

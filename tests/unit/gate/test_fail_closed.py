@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from asked_runs import REFUND, World, again, agent, asked, say
-from engine_runs import of_kind
-from loop_host import SEARCH, Host, calling, search
+from kit.hosts.loop_host import SEARCH, Host, calling, search
+from kit.runs.asked_runs import REFUND, World, again, agent, asked, say
+from kit.runs.engine_runs import of_kind
 from wakeful import Approve, HookInput, HookVerdict, hook, run, tool
 from wakeful.contracts.errors import ApprovalNotFound, InvalidConfig
 from wakeful.contracts.events import PermissionEvaluated, ToolFailed

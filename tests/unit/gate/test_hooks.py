@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, check_ends, facts_of, of_kind
+from kit.runs.engine_runs import calls, check_ends, facts_of, of_kind
 from wakeful import Agent, Approve, Edit, HookInput, HookVerdict, Reject, RunResult, hook, run, tool
 from wakeful.contracts.envelope import published
 from wakeful.contracts.errors import InvalidConfig

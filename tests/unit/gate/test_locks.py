@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asked_runs import REFUND, World, agent, check_replay, say
-from engine_runs import Died, Dying, of_kind
+from kit.runs.asked_runs import REFUND, World, agent, check_replay, say
+from kit.runs.engine_runs import Died, Dying, of_kind
 from wakeful import Approve, RunContext, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.events import PermissionEvaluated, ToolFailed, ToolResult
 from wakeful.engine.run_request import RunRequest
 from wakeful.gate.locks import LockTable
@@ -231,7 +231,7 @@ async def test_many_turns_with_many_locks_all_come_to_an_end(seed: int) -> None:
 
 async def test_a_lock_that_does_not_become_free_is_a_result_of_that_call_alone() -> None:
     floor = Floor()
-    around = replace(runtime(MemoryStore()), locks=Impatient())
+    around = replace(new_engine(MemoryStore()), locks=Impatient())
     around.locks.try_claim("somebody else", ["a"])
     support = agent([floor.tool("stuck", "a"), floor.tool("free", "b")], ("stuck", "free"), ("free",))
     request = RunRequest(support, "go")
@@ -252,7 +252,7 @@ async def test_a_lock_that_does_not_become_free_is_a_result_of_that_call_alone()
 
 
 async def test_a_lock_that_does_not_become_free_is_told_to_a_call_that_was_approved_too() -> None:
-    world, around = World(), replace(runtime(MemoryStore()), locks=Impatient())
+    world, around = World(), replace(new_engine(MemoryStore()), locks=Impatient())
     support = agent([world.tool(locks=["a"], approval=True)], (REFUND,))
     first = await run_turn(around, RunRequest(support, "go", key="k"))
     await say(around.store, first.approvals[0], Approve())
@@ -266,7 +266,7 @@ async def test_a_lock_that_does_not_become_free_is_told_to_a_call_that_was_appro
 
 async def test_a_call_that_waits_for_its_locks_is_skipped_when_the_turn_is_cancelled() -> None:
     floor, table = Floor(), Watched()
-    around = replace(runtime(MemoryStore()), locks=table)
+    around = replace(new_engine(MemoryStore()), locks=table)
     table.try_claim("somebody else", ["a"])
     running = asyncio.ensure_future(run_turn(around, RunRequest(agent([floor.tool("x", "a")], ("x",)), "go")))
     await table.somebody_waits.wait()
@@ -280,7 +280,7 @@ async def test_a_call_that_waits_for_its_locks_is_skipped_when_the_turn_is_cance
 
 
 async def test_a_run_that_is_abandoned_leaves_no_lock_behind() -> None:
-    floor, around = Floor(), runtime(MemoryStore())
+    floor, around = Floor(), new_engine(MemoryStore())
     long = agent([floor.tool("x", "a", pauses=100_000)], ("x",))
     running = asyncio.ensure_future(run_turn(around, RunRequest(long, "go", key="k")))
     await floor.entered.wait()
@@ -291,7 +291,7 @@ async def test_a_run_that_is_abandoned_leaves_no_lock_behind() -> None:
 
 async def test_a_run_that_is_abandoned_while_it_waits_for_a_lock_does_not_take_it_later() -> None:
     floor, table = Floor(), Watched()
-    around = replace(runtime(MemoryStore()), locks=table)
+    around = replace(new_engine(MemoryStore()), locks=table)
     table.try_claim("somebody else", ["a"])
     running = asyncio.ensure_future(run_turn(around, RunRequest(agent([floor.tool("x", "a")], ("x",)), "go")))
     await table.somebody_waits.wait()
@@ -310,7 +310,7 @@ async def test_a_thread_that_is_still_at_it_keeps_its_locks_until_it_is_over() -
         let_go.wait(60)
         return "late"
 
-    around = runtime(MemoryStore())
+    around = new_engine(MemoryStore())
     result = await run_turn(around, RunRequest(agent([slow], ("slow",)), "go"))
     assert [event.status for event in of_kind(result, ToolFailed)] == ["timed_out"]
     assert await asyncio.to_thread(inside.wait, 30)
@@ -321,7 +321,7 @@ async def test_a_thread_that_is_still_at_it_keeps_its_locks_until_it_is_over() -
 
 async def test_a_store_that_refuses_the_intent_leaves_no_lock_behind() -> None:
     floor, memory = Floor(), Memory()
-    around = runtime(Dying(memory, before=2))
+    around = new_engine(Dying(memory, before=2))
     with pytest.raises(Died):
         await run_turn(around, RunRequest(agent([floor.tool("x", "a")], ("x",)), "go", key="k"))
     assert floor.together == []
@@ -340,11 +340,11 @@ async def test_a_run_after_a_crash_takes_its_locks_too() -> None:
 
         return agent([x], ("x",))
 
-    dying = runtime(Dying(memory, before=3))
+    dying = new_engine(Dying(memory, before=3))
     with pytest.raises(Died):
         await run_turn(dying, RunRequest(keyed(dying), "go", key="k"))
     table = Watched()
-    around = replace(runtime(MemoryStore(memory)), locks=table)
+    around = replace(new_engine(MemoryStore(memory)), locks=table)
     table.try_claim("somebody else", ["a"])
     running = asyncio.ensure_future(run_turn(around, RunRequest(keyed(around), "go", key="k")))
     await table.somebody_waits.wait()

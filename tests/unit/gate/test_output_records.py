@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_runs import calls, of_kind
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, run, tool
 from wakeful.bootstrap import opened_store
 from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES

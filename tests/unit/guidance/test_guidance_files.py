@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine_runs import calls
+from kit.runs.engine_runs import calls
 from wakeful import Agent, run
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.prompts import ExecutionRoots
 from wakeful.guidance import LoadedGuidance, load_guidance
 from wakeful.guidance.guidance_files import MAX_BYTES, MAX_FILE_BYTES
@@ -167,7 +167,7 @@ async def test_each_root_decides_about_its_own(tmp_path: Path, monkeypatch: pyte
     read = ("wakeful/read_file", {"path": "AGENTS.md", "numbered": False})
     shell = [("wakeful/exec_command", {"cmd": "cat AGENTS.md", **more}) for more in ({}, {"workdir": "sub"})]
     agent = Agent("coder", scripted([calls(read, *shell), "done"]), workspace=anchor, profile="coding")
-    report = await prompt_of_agent(runtime(MemoryStore()), agent)
+    report = await prompt_of_agent(new_engine(MemoryStore()), agent)
     assert (report.agent_home, report.workspace_anchor) == (str(home), str(anchor))
     assert (report.execution_root, report.cwd) == (str(anchor), str(anchor))
     sources = report.loaded_agents_md

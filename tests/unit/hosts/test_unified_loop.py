@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls
-from level_scripts import LevelModel, Shown, note, subtask
+from kit.runs.engine_runs import calls
+from kit.runs.level_scripts import LevelModel, Shown, note, subtask
 from wakeful import Budget, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.budgets import MAX_DEPTH
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import InvalidConfig, StoreFull
@@ -36,7 +36,7 @@ BELT = [look, *OWN.values()]
 
 
 def context(model: LevelModel, store: Store | None = None, **budget: Any) -> LoopContext:
-    around = replace(runtime(store or MemoryStore()), resolve_model=lambda choice: model)
+    around = replace(new_engine(store or MemoryStore()), resolve_model=lambda choice: model)
     return LoopContext(around, Budget(profile="interactive", **budget))
 
 
@@ -140,8 +140,8 @@ async def test_the_loops_of_a_turn_share_one_memory_and_one_budget() -> None:
     (over,) = (each for each in stopped if isinstance(each, BudgetExceeded))
     assert over.reason == "llm_calls" and ctx.result is not None and ctx.result.stop_reason == "llm_calls"
     assert not model.of("again"), "what earlier loops used is gone"
-    for row in await ctx.runtime.store.turns():
-        assert (await replay_turn(ctx.runtime.store, row)).identical
+    for row in await ctx.engine.store.turns():
+        assert (await replay_turn(ctx.engine.store, row)).identical
 
 
 @pytest.mark.parametrize("place", [{}, {"depth": 2, "parent_subtask_id": "call_9"}])
@@ -233,4 +233,4 @@ async def test_what_is_no_place_in_a_tree_is_refused_before_anything_runs(given:
     ctx = context(model)
     with pytest.raises(InvalidConfig):
         await played(ctx, "go", **given)
-    assert (model.seen, await ctx.runtime.store.turns()) == ([], [])
+    assert (model.seen, await ctx.engine.store.turns()) == ([], [])

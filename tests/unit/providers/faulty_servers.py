@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from kit.wires.wire_formats import WireFormat
 from wakeful.contracts.models import FailureKind, Stage
 from wakeful.providers.wire.http import Timeouts
-from wire_formats import WireFormat
 
 from .wire.servers import Conversation, Server, Talk, serving
 

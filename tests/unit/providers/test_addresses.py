@@ -7,9 +7,9 @@ from typing import Any
 import httpx2
 import pytest
 
-import responses_wire
-from model_requests import a_request, reply_of
-from provider_server import (
+from kit.wires import responses_wire
+from kit.wires.model_requests import a_request, reply_of
+from kit.wires.provider_server import (
     Answer,
     ProviderServer,
     chat_words,
@@ -18,7 +18,7 @@ from provider_server import (
     responses_words,
     serving,
 )
-from spoken_replies import Says, tell
+from kit.wires.spoken_replies import Says, tell
 from wakeful import Agent, Budget, run, tool
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import CostRecorded

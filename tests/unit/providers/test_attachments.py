@@ -6,11 +6,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import anthropic_vendor
-import chat_vendor
-import responses_vendor
-from model_requests import a_request
-from provider_server import (
+from kit.wires import anthropic_vendor, chat_vendor, responses_vendor
+from kit.wires.model_requests import a_request
+from kit.wires.provider_server import (
     ProviderServer,
     chat_call,
     chat_words,

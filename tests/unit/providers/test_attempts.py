@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from engine_runs import of_kind
+from kit.runs.engine_runs import of_kind
+from kit.wires.wire_formats import CHAT, MESSAGES, RESPONSES, WireFormat
 from wakeful import Agent, RunResult
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import (
@@ -35,7 +36,6 @@ from wakeful.store.memory import MemoryStore
 from wakeful.views.run_stream import run_stream
 from wakeful.views.run_stream_events import ErrorEvent, StepEvent
 from wakeful.views.transcript import AssistantRound, RuntimeFailure, transcript
-from wire_formats import CHAT, MESSAGES, RESPONSES, WireFormat
 
 from .wire.servers import Conversation, Server, serving
 
@@ -63,7 +63,7 @@ async def answering(wire: WireFormat, *statuses: int) -> AsyncIterator[tuple[Mod
 
 async def turn(*models: Model, wait: float = 0.0) -> RunResult[Any]:
     agent: Agent[Any, Any] = Agent("asker", models[0], fallbacks=models[1:])
-    return await run_turn(runtime(MemoryStore(), jitter=lambda: wait), RunRequest(agent, "Hello", stream=False))
+    return await run_turn(new_engine(MemoryStore(), jitter=lambda: wait), RunRequest(agent, "Hello", stream=False))
 
 
 def told(result: RunResult[Any]) -> list[tuple[str, int, int | None, str]]:
@@ -326,7 +326,7 @@ async def test_what_was_turned_down_comes_out_the_same_in_a_replay_and_is_shown_
         agent: Agent[Any, Any] = Agent(
             "asker", RefusesLater(unsupported(server)), fallbacks=[RefusesLater(unsupported(server)), second]
         )
-        result = await run_turn(runtime(store), RunRequest(agent, "Hello", stream=False))
+        result = await run_turn(new_engine(store), RunRequest(agent, "Hello", stream=False))
     (row,) = await store.turns()
     report = await replay_turn(store, row)
     assert report.identical, report.divergence
@@ -347,7 +347,7 @@ async def test_a_log_that_says_a_request_was_turned_down_for_no_such_reason_is_f
     async with serving(nobody) as server:
         store = MemoryStore()
         agent: Agent[Any, Any] = Agent("asker", RefusesLater(unsupported(server)))
-        await run_turn(runtime(store), RunRequest(agent, "Hello", stream=False))
+        await run_turn(new_engine(store), RunRequest(agent, "Hello", stream=False))
     (row,) = await store.turns()
     facts = await store.read(row.agent_id)
     for changed in ({"failure_kind": "server_error"}, {"disposition": "retry"}, {"attempt": 2}):
@@ -366,7 +366,7 @@ async def test_a_log_that_says_a_request_was_turned_down_for_no_such_reason_is_f
 async def test_a_format_without_background_responses_is_asked_without_and_that_is_said(wire: WireFormat) -> None:
     async with answering(wire, GOOD) as (model, given):
         agent: Agent[Any, Any] = Agent("asker", model, settings={"openai": {"background": True}})
-        result = await run_turn(runtime(MemoryStore()), RunRequest(agent, "Hello", stream=False))
+        result = await run_turn(new_engine(MemoryStore()), RunRequest(agent, "Hello", stream=False))
     assert (result.status, given) == ("completed", [GOOD])
     (warning,) = of_kind(result, WarningIssued)
     assert warning == WarningIssued(
@@ -378,7 +378,7 @@ async def test_a_format_without_background_responses_is_asked_without_and_that_i
 async def test_a_setting_that_says_no_to_background_responses_is_heeded(wire: WireFormat) -> None:
     async with answering(wire, GOOD) as (model, given):
         agent: Agent[Any, Any] = Agent("asker", model, settings={"openai": {"background": False}})
-        result = await run_turn(runtime(MemoryStore()), RunRequest(agent, "Hello", stream=False))
+        result = await run_turn(new_engine(MemoryStore()), RunRequest(agent, "Hello", stream=False))
     assert (result.status, given) == ("completed", [GOOD])
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from engine_runs import of_kind
+from kit.runs.engine_runs import of_kind
+from kit.wires.wire_formats import ALL, KEY, WireFormat
 from wakeful import Agent, RunResult
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.events import ModelCompleted, ModelFailed, RoutingFallbackApplied, TurnFailed
 from wakeful.contracts.models import RETRYABLE
 from wakeful.decisions.failures import PROTOCOL
@@ -22,7 +23,6 @@ from wakeful.service.commands.turns import run_turn
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
-from wire_formats import ALL, KEY, WireFormat
 
 from .faulty_servers import (
     AT_THE_END,
@@ -45,7 +45,7 @@ async def turn(models: list[Model], prompt: str = "Say it.", *, stream: bool = T
     """A whole turn without backoff, whose decisions come out the same when they are made again."""
     store = MemoryStore()
     agent: Agent[Any, Any] = Agent("sweeper", models[0], fallbacks=models[1:])
-    result = await run_turn(runtime(store, jitter=lambda: 0.0), RunRequest(agent, prompt, stream=stream))
+    result = await run_turn(new_engine(store, jitter=lambda: 0.0), RunRequest(agent, prompt, stream=stream))
     (row,) = await store.turns()
     assert (await replay_turn(store, row)).identical
     return result

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from engine_runs import of_kind
+from kit.runs.engine_runs import of_kind
+from kit.wires.wire_formats import ALL, CHAT, MESSAGES, RESPONSES, WireFormat
 from wakeful import Agent, RunResult
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.events import ModelCompleted, ModelFailed, QuotaBlocked, QuotaLow, RateLimitHit, TurnFailed
 from wakeful.contracts.models import ProviderLimit
 from wakeful.engine.run_request import RunRequest
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.memory import MemoryStore
-from wire_formats import ALL, CHAT, MESSAGES, RESPONSES, WireFormat
 
 from .wire.servers import Conversation, serving
 
@@ -62,7 +62,7 @@ async def asked(
     store = MemoryStore()
     async with serving(talk) as server:
         agent: Agent[Any, Any] = Agent("asker", wire.model(server.url))
-        result = await run_turn(runtime(store, jitter=lambda: 0.0), RunRequest(agent, "Hello", stream=False))
+        result = await run_turn(new_engine(store, jitter=lambda: 0.0), RunRequest(agent, "Hello", stream=False))
     (row,) = await store.turns()
     report = await replay_turn(store, row)
     assert report.identical, report.divergence

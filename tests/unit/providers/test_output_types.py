@@ -14,10 +14,16 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, TypeAdapter
 from typing_extensions import TypedDict
 
-import anthropic_vendor
-import chat_vendor
-import responses_vendor
-from provider_server import Answer, Asked, ProviderServer, chat_words, messages_words, responses_words, serving
+from kit.wires import anthropic_vendor, chat_vendor, responses_vendor
+from kit.wires.provider_server import (
+    Answer,
+    Asked,
+    ProviderServer,
+    chat_words,
+    messages_words,
+    responses_words,
+    serving,
+)
 from wakeful import Agent, run, stream, tool
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.decisions.answer_shapes import needs_wrapping

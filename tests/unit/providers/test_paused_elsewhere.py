@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from model_requests import a_request
+from kit.wires.model_requests import a_request
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, History, UserItem
 from wakeful.providers.openai_chat.dialect import OPENAI

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from long_runs import look
+from kit.runs.long_runs import look
 from wakeful import Agent, Budget, run, tool
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest

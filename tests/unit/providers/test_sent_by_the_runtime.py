@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from provider_server import Asked, ProviderServer, serving
-from spoken_replies import Calls, Says, calls, tell, tool_names
-from vendor_types import HANDED_BACK, Refused, judge
+from kit.wires.provider_server import Asked, ProviderServer, serving
+from kit.wires.spoken_replies import Calls, Says, calls, tell, tool_names
+from kit.wires.vendor_types import HANDED_BACK, Refused, judge
 from wakeful import Agent, Budget, Image, ModelSettings, RunResult, Text, ToolRetry, run, tool
 from wakeful.ports import Model
 from wakeful.providers import AnthropicMessages, OpenAIChat, OpenAIResponses

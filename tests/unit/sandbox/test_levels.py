@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from confined_commands import level, place_outside, said, sandbox, sh
+from kit.gates.confined_commands import level, place_outside, said, sandbox, sh
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.sandbox import landlock, level_probe, seccomp
 from wakeful.sandbox.confinement import Sandbox

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from asked_runs import REFUND, World, again, agent, asked, say
-from engine_runs import Died, Dying, calls, kinds, of_kind
-from long_runs import Asked, look, looking
+from kit.runs.asked_runs import REFUND, World, again, agent, asked, say
+from kit.runs.engine_runs import Died, Dying, calls, kinds, of_kind
+from kit.runs.long_runs import Asked, look, looking
 from wakeful import Agent, Approve, HookVerdict, interrupt, run, stream, tool
 from wakeful.contracts.events import (
     CompactionCompleted,

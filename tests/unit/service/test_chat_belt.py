@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from chat_server import EDITOR, Client, Server, place, played
-from engine_runs import Died, Dying, calls, of_kind
+from kit.hosts.chat_server import EDITOR, Client, Server, place, played
+from kit.runs.engine_runs import Died, Dying, calls, of_kind
 from wakeful import Agent, run, tool
 from wakeful.contracts.events import ToolFailed, ToolResult
 from wakeful.contracts.policies import GatePolicy
@@ -215,7 +215,7 @@ async def test_whoever_takes_a_chat_turn_up_again_holds_it_to_the_policy_of_wher
         server = Server(MemoryStore(memory), outbox.agent, reply)
         rows = await server.store.turns()
         for row in rows:
-            taken_up = await resume_turn(server.runtime, row.turn_id, [outbox.agent.changed(model=server.model)])
+            taken_up = await resume_turn(server.engine, row.turn_id, [outbox.agent.changed(model=server.model)])
             # In a program of one's own the tool needs nobody's leave; in a thread it does, also after a crash.
             assert [each.tool for each in taken_up.approvals] == ["send"]
         assert outbox.sent == []

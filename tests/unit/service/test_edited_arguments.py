@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from asked_runs import agent, asked, opened
+from kit.runs.asked_runs import agent, asked, opened
 from wakeful import HookVerdict, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.service.commands.approvals import edited_arguments, kept_secrets
 from wakeful.store.sqlite import SqliteStore
 
@@ -44,7 +44,7 @@ async def test_single_fields_and_whole_objects(
 ) -> None:
     store, name = waiting
     expected.pop("why", None)  # the model's word for the record is no argument of the tool
-    assert await edited_arguments(runtime(store), name, whole, changed) == expected
+    assert await edited_arguments(new_engine(store), name, whole, changed) == expected
 
 
 async def test_what_a_hook_rewrote_is_what_is_edited(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ async def test_what_a_hook_rewrote_is_what_is_edited(tmp_path: Path) -> None:
     )
     (record,) = (await asked(support, store)).approvals
     assert record.arguments["order"] == "SAFE"
-    changed = await edited_arguments(runtime(store), record.id, None, {"cents": "7"})
+    changed = await edited_arguments(new_engine(store), record.id, None, {"cents": "7"})
     assert changed == {"order": "SAFE", "cents": 7, "password": "hunter2"}
     await store.close()
 

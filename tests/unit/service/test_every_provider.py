@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import of_kind
-from provider_server import (
+from kit.runs.engine_runs import of_kind
+from kit.wires.provider_server import (
     Answers,
     ProviderServer,
     chat_call,
@@ -17,7 +17,7 @@ from provider_server import (
     serving,
 )
 from wakeful import Agent, RunResult, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.events import ModelFailed, ToolResult
 from wakeful.hosts.chat.messages import answer_message
 from wakeful.providers.endpoints import BUILT_IN, Endpoint
@@ -46,7 +46,7 @@ async def said(server: ProviderServer, endpoint: Endpoint, *answers: Answers) ->
         "model": MODELS.get(endpoint.name, "m-1"),
     }
     agent: Agent[Any, Any] = Agent("helper", "scripted:demo", tools=[weigh])
-    around = runtime(MemoryStore())
+    around = new_engine(MemoryStore())
     result = await answer_message(around, agent, message, user_id="ann", send_message=sent.append)
     assert (result.status, of_kind(result, ModelFailed)) == ("completed", [])
     assert [one.type for one in sent][-2:] == ["cost_summary", "turn_terminal"]

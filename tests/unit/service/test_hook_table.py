@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from loop_host import SEARCH, calling, search
-from loop_host import Host as LoopHost
-from task_host import MANAGER, TaskHost
+from kit.hosts.loop_host import SEARCH, calling, search
+from kit.hosts.loop_host import Host as LoopHost
+from kit.hosts.task_host import MANAGER, TaskHost
 from wakeful import Agent, run
 from wakeful.hosts.abilities.registry import Abilities, Ability
 from wakeful.hosts.declarations.reader import normalize_for_conversation_request

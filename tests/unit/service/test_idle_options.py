@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls
+from kit.runs.engine_runs import calls
 from wakeful import Agent, Budget, GatePolicy, Rule, hook, run, tool
 from wakeful.contracts.controls import CompactionPolicy
 from wakeful.testing import scripted

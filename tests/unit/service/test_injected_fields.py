@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from asked_runs import World, again, agent, asked, say
-from engine_runs import of_kind
+from kit.runs.asked_runs import World, again, agent, asked, say
+from kit.runs.engine_runs import of_kind
 from wakeful import Agent, Approve, Edit, Reject, RunContext, Tool, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.envelope import published
@@ -138,7 +138,7 @@ async def test_an_agent_that_is_built_from_what_was_stored_shows_the_same_schema
         return "done"
 
     own, other, store = World().tool(), Catches(), MemoryStore()
-    model, around = ScriptedModel(answer), runtime(store)
+    model, around = ScriptedModel(answer), new_engine(store)
     in_code = Agent("shop", model, tools=[own, other], injected_tool_args=WHY)
     live = await run(in_code, "go", store=store)
     # As its own configuration wrote it down, and as its turn did.

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from bites.flags import FLAGS, POLICIES
+from kit.bites.flags import FLAGS, POLICIES
 from wakeful.contracts.tool_catalog import CAPABILITIES, CatalogEntry, CatalogPolicy
 from wakeful.contracts.tools import RuntimeOwner
 

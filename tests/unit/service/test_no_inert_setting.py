@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bites import fields_of, joined
-from bites.budgets import BUDGET, CONSTANTS
-from bites.chats import CALLS, CLIENTS, MESSAGES, chat
-from bites.graphs import BOUNDS, GRAPHS, TOOL_FIELDS
-from bites.policies import TOOLS
-from bites.told import ALWAYS, KINDS, everything
+from kit.bites import fields_of, joined
+from kit.bites.budgets import BUDGET, CONSTANTS
+from kit.bites.chats import CALLS, CLIENTS, MESSAGES, chat
+from kit.bites.graphs import BOUNDS, GRAPHS, TOOL_FIELDS
+from kit.bites.policies import TOOLS
+from kit.bites.told import ALWAYS, KINDS, everything
 from wakeful.contracts import budgets, workflows
 from wakeful.contracts.budgets import Budget, Limits
 from wakeful.contracts.policies import ToolPolicy

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, of_kind
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, RunResult, run, tool
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import HookFailed, ToolFailed, ToolResult, WarningIssued

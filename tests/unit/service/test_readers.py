@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from asked_runs import REFUND, World, again, agent, asked, say
-from engine_runs import cut
-from task_host import OWNER, TaskHost
+from kit.hosts.task_host import OWNER, TaskHost
+from kit.runs.asked_runs import REFUND, World, again, agent, asked, say
+from kit.runs.engine_runs import cut
 from wakeful import Agent, Approve, run, tool
 from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
 from wakeful.contracts.events import ActionRequired, ActionResolved, ToolFailed

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from client_tools import PICK, agent
-from engine_runs import calls
-from task_host import OWNER, TaskHost, user
+from kit.hosts.client_tools import PICK, agent
+from kit.hosts.task_host import OWNER, TaskHost, user
+from kit.runs.engine_runs import calls
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.hosts.abilities.registry import AbilityRefused
 from wakeful.hosts.run_access import RunRefused, known_as, owner_of, principal_id

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls
-from event_samples import TURN
-from turn_trees import nested_turn
+from kit.runs.engine_runs import calls
+from kit.runs.event_samples import TURN
+from kit.runs.turn_trees import nested_turn
 from wakeful import Agent, Budget, run, tool
 from wakeful.contracts.envelope import Recorded, published
 from wakeful.ports import ModelRequest

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from engine_runs import Died, Dying, calls
+from kit.runs.engine_runs import Died, Dying, calls
 from wakeful import Agent, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.events import AnswerRejected, ToolFailed, ToolResult
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.engine.run_request import RunRequest
@@ -51,7 +51,7 @@ def designer(*drafts: str, seen: list[ModelRequest] | None = None) -> Agent[Any,
 
 
 async def asked(store: Store, agent: Agent[Any, str], editing: str | None = "wf_open") -> RunResult[str]:
-    result = await run_turn(runtime(store), RunRequest(agent, "Build it.", editing=editing))
+    result = await run_turn(new_engine(store), RunRequest(agent, "Build it.", editing=editing))
     row = await store.turn(result.turn_id)
     assert row is not None
     replayed = await replay_turn(store, row)
@@ -70,7 +70,7 @@ async def test_the_result_is_a_reference_by_which_the_graph_is_read() -> None:
     assert result.completed
     (made,) = [event for event in of(result, ToolResult) if event.tool_name == "build_workflow"]
     reference = json.loads(made.item.text)
-    registry = await workflow_registry(runtime(store), designer(GOOD))
+    registry = await workflow_registry(new_engine(store), designer(GOOD))
     saved = await registry.get(reference["workflow_id"])
     assert reference == {
         "workflow_id": saved.workflow_id,
@@ -134,7 +134,7 @@ async def test_killed_at_any_commit_it_is_built_and_saved_once() -> None:
             await dying.close()
         store = MemoryStore(memory)
         (row,) = await store.turns()
-        result = await resume_turn(runtime(store), row.turn_id, [designer(WRONG, GOOD)])
+        result = await resume_turn(new_engine(store), row.turn_id, [designer(WRONG, GOOD)])
         assert result.completed
         assert [(each.name, each.revision) for each in await store.workflows()] == [("weigh it", 1)]
     assert at > 5
@@ -147,17 +147,17 @@ async def test_a_turn_that_rests_on_a_draft_is_cancelled_and_saves_nothing() -> 
         if "You design a workflow" not in request.instructions:
             return calls(("build_workflow", {"objective": "Weigh order A."}))
         (row,) = await store.turns(open_only=True)
-        await pause_turn(runtime(store), row.turn_id)
+        await pause_turn(new_engine(store), row.turn_id)
         return GOOD
 
     agent = Agent("designer", ScriptedModel(reply), tools=[weigh], policy=POLICY)
     paused = await asked(store, agent)
     row = await store.turn(paused.turn_id)
     assert row is not None and row.state == "suspended"
-    assert await cancel_turn(runtime(store), paused.turn_id) is True
+    assert await cancel_turn(new_engine(store), paused.turn_id) is True
     row = await store.turn(paused.turn_id)
     assert row is not None and not row.is_open
-    result: RunResult[str] = await resume_turn(runtime(store), paused.turn_id, [agent])
+    result: RunResult[str] = await resume_turn(new_engine(store), paused.turn_id, [agent])
     assert (result.status, await store.workflows()) == ("cancelled", [])
     assert [(event.tool_name, event.status) for event in of(result, ToolFailed)] == [("build_workflow", "cancelled")]
     replayed = await replay_turn(store, row)

@@ -7,8 +7,9 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
+from kit.runs.workflow_graphs import PROBLEMS, PUBLISH, SEARCH, TYPES, edge, edges, graph
 from wakeful import Agent, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.errors import InvalidConfig, InvalidWorkflow, WorkflowNotFound
 from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.workflows import GraphCode, WorkflowReference
@@ -21,7 +22,6 @@ from wakeful.store.memory import MemoryStore
 from wakeful.system import UniqueIds
 from wakeful.testing.fixed_parts import FixedClock
 from wakeful.tools.workflows import BUILD_WORKFLOW
-from workflow_graphs import PROBLEMS, PUBLISH, SEARCH, TYPES, edge, edges, graph
 
 
 class Verdict(BaseModel):
@@ -58,7 +58,7 @@ def registry(store: MemoryStore | None = None) -> WorkflowRegistry:
 
 
 def runtime_of(store: MemoryStore | None = None) -> Any:
-    return runtime(store or MemoryStore(), clock=FixedClock())
+    return new_engine(store or MemoryStore(), clock=FixedClock())
 
 
 @pytest.mark.spec("LOOP-WF-08")

@@ -5,8 +5,8 @@ from typing import Any, get_args
 
 import pytest
 
-from event_samples import ONE_OF_EACH
-from store_facts import NOON, completed, fact, message, requested, tool_result
+from kit.runs.event_samples import ONE_OF_EACH
+from kit.runs.store_facts import NOON, completed, fact, message, requested, tool_result
 from wakeful.contracts.content import Image
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact

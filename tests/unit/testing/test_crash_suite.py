@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from event_samples import (
+from kit.runs.event_samples import (
     AGENT,
     fact,
     message,

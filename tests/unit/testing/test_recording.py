@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from model_requests import a_request, pieces_of, reply_of
+from kit.wires.model_requests import a_request, pieces_of, reply_of
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import History, UserItem
 from wakeful.contracts.errors import InvalidConfig, MalformedScript, ModelFailure

@@ -2,7 +2,7 @@
 
 import pytest
 
-from event_samples import AGENT, TURN, fact, message, requested, turn_started
+from kit.runs.event_samples import AGENT, TURN, fact, message, requested, turn_started
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import ModelRequested

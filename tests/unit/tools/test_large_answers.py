@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, of_kind
-from mcp_peers.asking import Odd
+from kit.mcp_peers.asking import Odd
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, run, tool
 from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.events import ToolResult

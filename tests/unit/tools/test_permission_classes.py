@@ -5,9 +5,9 @@ from typing import Any, get_args
 
 import pytest
 
-from asked_runs import agent
+from kit.runs.asked_runs import agent
 from wakeful import Tool, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import ToolResult, ToolStarted
 from wakeful.contracts.policies import GatePolicy
@@ -127,7 +127,7 @@ async def test_the_class_of_a_tool_gives_the_flags_it_has_in_the_catalogue(tmp_p
     desk = agent(tools, workspace=tmp_path, subtasks=True)
 
     async def catalogue(**options: Any) -> dict[str, CatalogEntry]:
-        found = await tool_inventory(runtime(MemoryStore()), agent=desk.changed(**options))
+        found = await tool_inventory(new_engine(MemoryStore()), agent=desk.changed(**options))
         return {entry.tool_name.rpartition("/")[2]: entry for entry in found.catalog.entries}
 
     entries = await catalogue()

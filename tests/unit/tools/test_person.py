@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from asked_runs import say
-from engine_runs import calls, of_kind
+from kit.runs.asked_runs import say
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, Approval, ask_person, run
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.approvals import Answer, Approve, Reject
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.events import ActionRequired, ToolFailed, ToolResult
@@ -42,7 +42,7 @@ async def test_a_question_waits_stands_in_the_result_and_its_answer_goes_to_the_
     (question,) = waits.questions
     assert (question.kind, question.prompt, question.choices) == ("question", "Which colour?", ("red", "green"))
     assert question.decisions == ("answer", "reject")
-    assert await approvals(runtime(store)) == [question]
+    assert await approvals(new_engine(store)) == [question]
     again = await run(curious(), "go", store=store, key="k")
     assert again.questions == waits.questions, "it is asked once, however often the program is run"
 
@@ -59,7 +59,7 @@ async def test_an_answer_that_is_none_of_the_choices_is_refused_and_so_is_an_app
         await say(store, question, Answer("blue"))
     with pytest.raises(InvalidValue, match="is a question: it can be answered or rejected"):
         await say(store, question, Approve())
-    assert [record.status for record in await approvals(runtime(store))] == ["pending"]
+    assert [record.status for record in await approvals(new_engine(store))] == ["pending"]
 
 
 async def test_a_question_that_nobody_wants_to_answer_is_told_so(store: SqliteStore) -> None:

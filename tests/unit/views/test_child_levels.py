@@ -2,8 +2,8 @@
 
 import pytest
 
-from event_samples import TURN, fact, log, message, requested, turn_completed, turn_started
-from turn_trees import USED, began, beside, did, inside, nested_turn, round_of
+from kit.runs.event_samples import TURN, fact, log, message, requested, turn_completed, turn_started
+from kit.runs.turn_trees import USED, began, beside, did, inside, nested_turn, round_of
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Recorded

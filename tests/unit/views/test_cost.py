@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from event_samples import NOON, THREAD, TURN, completed, model_failed, requested, tool_started, turn_completed
-from event_samples import turn_started as started
+from kit.runs.event_samples import NOON, THREAD, TURN, completed, model_failed, requested, tool_started, turn_completed
+from kit.runs.event_samples import turn_started as started
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from event_samples import (
+from kit.runs.event_samples import (
     NOON,
     TURN,
     as_published,

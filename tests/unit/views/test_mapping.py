@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 import pytest
 
-from event_samples import (
+from kit.runs.event_samples import (
     ONE_OF_EACH,
     TURN,
     completed,
@@ -21,7 +21,7 @@ from event_samples import (
     turn_failed,
     turn_started,
 )
-from turn_trees import USED, began, call, did, inside, nested_turn, round_of
+from kit.runs.turn_trees import USED, began, call, did, inside, nested_turn, round_of
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Recorded, published, step_id

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from event_samples import (
+from kit.runs.event_samples import (
     TURN,
     completed,
     fact,

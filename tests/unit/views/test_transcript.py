@@ -2,7 +2,7 @@
 
 import pytest
 
-from event_samples import (
+from kit.runs.event_samples import (
     TURN,
     completed,
     in_step,

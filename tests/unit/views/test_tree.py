@@ -5,8 +5,18 @@ from typing import Any
 
 import pytest
 
-from event_samples import TURN, fact, log, message, said, tool_failed, turn_completed, turn_failed, turn_started
-from turn_trees import began, beside, call, child, did, inside, nested_turn, round_of, timed
+from kit.runs.event_samples import (
+    TURN,
+    fact,
+    log,
+    message,
+    said,
+    tool_failed,
+    turn_completed,
+    turn_failed,
+    turn_started,
+)
+from kit.runs.turn_trees import began, beside, call, child, did, inside, nested_turn, round_of, timed
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import LimitChanged, PlanningStarted

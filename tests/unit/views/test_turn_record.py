@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from event_samples import TURN, completed, in_step, log, requested, said, turn_completed, turn_failed, turn_started
+from kit.runs.event_samples import (
+    TURN,
+    completed,
+    in_step,
+    log,
+    requested,
+    said,
+    turn_completed,
+    turn_failed,
+    turn_started,
+)
 from wakeful.contracts.envelope import iso
 from wakeful.views.turn_record import TurnTerminalRecord, terminal_record
 

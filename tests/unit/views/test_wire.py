@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 import pytest
 
-from event_samples import (
+from kit.runs.event_samples import (
     THREAD,
     TURN,
     completed,
@@ -20,7 +20,7 @@ from event_samples import (
     turn_failed,
     turn_started,
 )
-from turn_trees import began, beside, call, did, inside, nested_turn, round_of
+from kit.runs.turn_trees import began, beside, call, did, inside, nested_turn, round_of
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from event_samples import (
+from kit.runs.event_samples import (
     THREAD,
     TURN,
     fact,
@@ -17,7 +17,7 @@ from event_samples import (
     turn_failed,
     turn_started,
 )
-from turn_trees import began, call, child_done, did, inside, round_of
+from kit.runs.turn_trees import began, call, child_done, did, inside, round_of
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact

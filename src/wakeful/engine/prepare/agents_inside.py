@@ -19,7 +19,7 @@ from wakeful.engine.agent_tool import AgentTool
 from wakeful.engine.prepare.configuration import config_of, window_of
 from wakeful.engine.prepare.models import choices_of
 from wakeful.engine.prepare.tools import toolbelt
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_work import OtherAgent
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
@@ -79,33 +79,33 @@ def with_theirs(called: Mapping[str, Agent[Any, Any]]) -> dict[str, Agent[Any, A
     return found
 
 
-def check_called(runtime: Runtime, agent: Agent[Any, Any]) -> None:
+def check_called(engine: Engine, agent: Agent[Any, Any]) -> None:
     """What can be wrong with the agents that are its tools is wrong before its message is taken in."""
     for other in with_theirs(agents_among(agent.tools)).values():
-        choices_of(runtime.resolve_model, other)
+        choices_of(engine.resolve_model, other)
 
 
 async def other_agents(
-    runtime: Runtime, called: Mapping[str, Agent[Any, Any]], given: Given, stack: AsyncExitStack
+    engine: Engine, called: Mapping[str, Agent[Any, Any]], given: Given, stack: AsyncExitStack
 ) -> dict[str, OtherAgent]:
     """What each of them is and works with, by the name of the call that runs it; also those that they call in turn.
 
     Sources stay open with the stack.
     """
-    return {name: await _other(runtime, agent, given, stack) for name, agent in with_theirs(called).items()}
+    return {name: await _other(engine, agent, given, stack) for name, agent in with_theirs(called).items()}
 
 
-async def _other(runtime: Runtime, agent: Agent[Any, Any], given: Given, stack: AsyncExitStack) -> OtherAgent:
+async def _other(engine: Engine, agent: Agent[Any, Any], given: Given, stack: AsyncExitStack) -> OtherAgent:
     deps = given.deps
     if agent.deps is not None:
         deps = agent.deps(given.context)
         if inspect.isawaitable(deps):
             deps = await deps
     check_deps(agent, deps, f"turn {given.turn_id}")
-    now = runtime.clock.now() / 1_000_000
-    belt = await toolbelt(agent, await runtime.store.rules(agent.name), now, runtime.surroundings, stack)
-    models = [runtime.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
-    await runtime.pricing.ready(models)
+    now = engine.clock.now() / 1_000_000
+    belt = await toolbelt(agent, await engine.store.rules(agent.name), now, engine.surroundings, stack)
+    models = [engine.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
+    await engine.pricing.ready(models)
     told = agent.instructions
     if not isinstance(told, str):
         around = RunContext(
@@ -119,5 +119,5 @@ async def _other(runtime: Runtime, agent: Agent[Any, Any], given: Given, stack: 
         said = told(around)
         told = await said if inspect.isawaitable(said) else said
     config = as_child(config_of(agent, belt, told)).changed(context_window=window_of(models[0]))
-    ref = await runtime.store.put_blob(config.model_dump_json().encode(), "application/json")
+    ref = await engine.store.put_blob(config.model_dump_json().encode(), "application/json")
     return OtherAgent(config, ref, agent.output_schema, models, belt.tools, agent.hooks, deps)

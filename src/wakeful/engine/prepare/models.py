@@ -32,7 +32,7 @@ from wakeful.decisions.routing import (
     same_candidates,
 )
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import ResolveModel, Runtime
+from wakeful.engine.run_request import Engine, ResolveModel
 from wakeful.ports import Model, RefusedAttachment
 
 RECENT = 400
@@ -105,9 +105,9 @@ class Turn(NamedTuple):
     """A spend window holds for it."""
 
 
-def routed_models(runtime: Runtime, choices: Sequence[Choice], turn: Turn) -> Routed:
+def routed_models(engine: Engine, choices: Sequence[Choice], turn: Turn) -> Routed:
     """The models of a turn that begins, or of one that is taken up."""
-    now = runtime.clock.now()
+    now = engine.clock.now()
     before = _on_record(turn.facts)
     config = turn.config
     needs = Requirements(
@@ -124,7 +124,7 @@ def routed_models(runtime: Runtime, choices: Sequence[Choice], turn: Turn) -> Ro
     limits = known_limits(turn.recent, now // 1000) if before is None else {}
 
     def decide(known: Mapping[str, KnownLimit]) -> Route:
-        models = [_known(runtime, each, turn, needs.prompt_tokens, known, now) for each in choices]
+        models = [_known(engine, each, turn, needs.prompt_tokens, known, now) for each in choices]
         return route(f"route_{turn.turn_id}", models, needs, money, now // 1000, source=turn.source)
 
     decided = decide(limits)
@@ -167,7 +167,7 @@ def _chain(refs: Sequence[str], choices: Sequence[Choice]) -> tuple[Model, ...]:
 
 
 def _known(
-    runtime: Runtime, choice: Choice, turn: Turn, prompt_tokens: int, limits: Mapping[str, KnownLimit], now: int
+    engine: Engine, choice: Choice, turn: Turn, prompt_tokens: int, limits: Mapping[str, KnownLimit], now: int
 ) -> ModelFacts:
     if choice.model is None:
         words = choice.missing.message if choice.missing is not None else ""
@@ -175,7 +175,7 @@ def _known(
     model, profile = choice.model, _profile(choice)
     refuses: Callable[[ModelSettings], ModelFailure | None] | None = getattr(model, "refusal", None)
     refusal = refuses(turn.config.model_settings) if refuses is not None else None  # see `ports.Refusing`
-    ruled_out = runtime.model_rules.against(choice.ref, leaves_machine=getattr(model, "leaves_machine", False))
+    ruled_out = engine.model_rules.against(choice.ref, leaves_machine=getattr(model, "leaves_machine", False))
     if ruled_out is not None:
         return ModelFacts(choice.ref, barred=ruled_out.reason, detail=ruled_out.detail)
     untaken: Callable[[Image | File], RefusedAttachment | None] | None = getattr(
@@ -186,7 +186,7 @@ def _known(
         gap = next((gap for gap in gaps if gap.capability not in turn.config.accept_gap), None)
         if gap is not None:
             return ModelFacts(choice.ref, barred="capability_gap", detail=gap.why)
-    cost = runtime.pricing.estimate(model, lambda: prompt_tokens, 0, now)
+    cost = engine.pricing.estimate(model, lambda: prompt_tokens, 0, now)
     return ModelFacts(
         choice.ref,
         capabilities=None if profile is None else _capabilities(profile),

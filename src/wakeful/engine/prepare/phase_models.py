@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, WakefulError
 from wakeful.engine.agent import Agent
 from wakeful.engine.prepare.configuration import window_of
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.ports import Model
 
 
@@ -20,12 +20,12 @@ class PhaseModels(NamedTuple):
     summariser: list[Model]
 
 
-def phase_models(runtime: Runtime, agent: Agent[Any, Any]) -> PhaseModels:
+def phase_models(engine: Engine, agent: Agent[Any, Any]) -> PhaseModels:
     """Raises InvalidConfig, naming the field."""
     planning = agent.planning_model if agent.planning_enabled else None
     return PhaseModels(
-        _apart(runtime, agent, "planning_model", planning),
-        _apart(runtime, agent, "compaction.model", agent.compaction.model),
+        _apart(engine, agent, "planning_model", planning),
+        _apart(engine, agent, "compaction.model", agent.compaction.model),
     )
 
 
@@ -40,11 +40,11 @@ def check_window(agent: Agent[Any, Any], model: Model | None) -> None:
     )
 
 
-def _apart(runtime: Runtime, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
+def _apart(engine: Engine, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
     if choice is None:
         return []
     try:
-        return [runtime.resolve_model(choice)]
+        return [engine.resolve_model(choice)]
     except WakefulError as error:
         raise InvalidConfig(
             f"Agent {agent.name!r}: {field}={choice!r} cannot be used: {error.message}",

@@ -50,7 +50,7 @@ from wakeful.engine.prepare.prompt import TurnContext, around, gather, prompt_of
 from wakeful.engine.prepare.retrieval import retrieve
 from wakeful.engine.prepare.tools import Belt, hooks_about_nothing, idle_compaction, limits_of_nothing, toolbelt
 from wakeful.engine.recovery import missing_tools, recovered
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.runner import TurnRunner
 from wakeful.engine.settings_left_out import LeftOut
 from wakeful.engine.spend_windows import TurnWindows
@@ -84,7 +84,7 @@ class Prepared(NamedTuple):
 
 
 async def prepare(
-    runtime: Runtime,
+    engine: Engine,
     row: TurnRow,
     claim: Claim,
     request: RunRequest,
@@ -95,7 +95,7 @@ async def prepare(
 
     `decide_action` records what an approver at hand decides.
     """
-    store, agent = runtime.store, request.agent
+    store, agent = engine.store, request.agent
     conversation = await conversation_of(store, row, claim)
     row, folded, of_turn, *_ = conversation
     thread = folded.thread
@@ -105,7 +105,7 @@ async def prepare(
         agent = _with_person(agent)
     registry = None
     if admitted.editing is not None:
-        registry = request.registry or await workflow_registry(runtime, agent, request.agents)
+        registry = request.registry or await workflow_registry(engine, agent, request.agents)
         agent = _with_answered_here(agent, editor_tools(EDITOR, registry))
     context = admitted.context
     principal = _principal(request, admitted.principal)
@@ -115,29 +115,29 @@ async def prepare(
         if inspect.isawaitable(deps):
             deps = await deps
     check_deps(agent, deps, f"turn {row.turn_id}")
-    now = runtime.clock.now() / 1_000_000
+    now = engine.clock.now() / 1_000_000
 
-    found = await gather(agent, folded, lambda text: runtime.keys().hide_keys(text))
-    surroundings = around(runtime.surroundings, found)
+    found = await gather(agent, folded, lambda text: engine.keys().hide_keys(text))
+    surroundings = around(engine.surroundings, found)
     belt = await toolbelt(agent, await store.rules(agent.name), now, surroundings, stack, admitted.policy_context)
-    limits = admitted.limits or allowed(runtime, request)
+    limits = admitted.limits or allowed(engine, request)
     config = await _config(request, row, deps, context, principal, folded, belt, found, limits)
     tools = belt.tools
     called_agents = agents_among(tools.values())
     nodes = named_agents(workflow.graph, request.agents, deps) if workflow is not None else {}
     given = Given(deps, context, principal, row.thread_id, row.turn_id)
-    others = await other_agents(runtime, {**called_agents, **nodes}, given, stack) if called_agents or nodes else {}
+    others = await other_agents(engine, {**called_agents, **nodes}, given, stack) if called_agents or nodes else {}
     if workflow is not None:
         called = [agent_declaration(node.name) for node in nodes.values()]
         config = config.changed(workflow=workflow, tools=(*config.tools, *called))
         tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
-    planner, summariser = phase_models(runtime, agent)
-    await runtime.pricing.ready([*planner, *summariser])
+    planner, summariser = phase_models(engine, agent)
+    await engine.pricing.ready([*planner, *summariser])
     spending = [
         (each.agent_name, each.spend_windows) for each in (config, *(other.config for other in others.values()))
     ]
-    windows = TurnWindows(store, runtime.clock, spending, admitted.principal, runtime.owner_windows)
-    routed = await _routed(runtime, request, claim, config, folded, of_turn, windowed=windows.any)
+    windows = TurnWindows(store, engine.clock, spending, admitted.principal, engine.owner_windows)
+    routed = await _routed(engine, request, claim, config, folded, of_turn, windowed=windows.any)
     models = routed.models
     config = config.changed(context_window=window_of(models[0]) if models else None)
     check_window(agent, models[0] if models else None)
@@ -155,9 +155,9 @@ async def prepare(
         summariser=summariser,
         catalog=belt.catalog,
         emit_mcp_progress=agent.emit_mcp_progress,
-        clock=runtime.clock,
-        ids=runtime.ids,
-        jitter=runtime.jitter,
+        clock=engine.clock,
+        ids=engine.ids,
+        jitter=engine.jitter,
         call_ids=thread.call_ids,
         known=KnownFacts(row.agent_id, of_turn, store.reader(row.agent_id, row.turn_id)),
         deps=deps,
@@ -167,7 +167,7 @@ async def prepare(
         watcher=request.watcher,
         check_answer=_answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
         ask_caller=request.ask_caller,
-        pricing=runtime.pricing,
+        pricing=engine.pricing,
         low_limits=LowLimits([*thread.limits, *of_turn]),
         left_out=LeftOut(of_turn),
         windows=windows if windows.any else None,
@@ -176,15 +176,15 @@ async def prepare(
     )
     work.gate = GateParts(
         TurnPolicy(lambda: work.state, lambda: config, store.secret),
-        locks=runtime.locks,
+        locks=engine.locks,
         secret=store.secret,
-        new_id=runtime.ids.new,
-        now=lambda: runtime.clock.now() / 1_000_000,
+        new_id=engine.ids.new,
+        now=lambda: engine.clock.now() / 1_000_000,
         # A store that is gone with the process, and nobody to ask: no answer can ever come.
         has_person=request.approver is not None or store.location != ":memory:",
         expiry_seconds=agent.approval_expiry,
         client_seconds=agent.approval_expiry,
-        keep=safe_keeping(store, runtime.keys),
+        keep=safe_keeping(store, engine.keys),
         fetch=store.get_blob,
         agent=agent.name,
         thread=row.thread_id,
@@ -192,12 +192,12 @@ async def prepare(
         run_kind="agent" if workflow is None else "workflow",
         context=context,
         principal=principal,
-        keys=runtime.keys,
+        keys=engine.keys,
         result_bytes=lambda: work.state.limits.result_bytes,
         consult_unfit=request.consult_unfit,
     )
-    work.recatalog = _recataloger(runtime, work, belt)
-    _with_hooks(runtime, request, work)
+    work.recatalog = _recataloger(engine, work, belt)
+    _with_hooks(engine, request, work)
     await note_tainted_roots(work)
     work.after_call = watching_files(work, watching_skills(work, work.after_call))
     idle = [*belt.warnings, *idle_compaction(agent, config.context_window)] if workflow is None else []
@@ -209,7 +209,7 @@ async def prepare(
 
 
 async def _routed(
-    runtime: Runtime,
+    engine: Engine,
     request: RunRequest,
     claim: Claim,
     config: TurnConfig,
@@ -219,19 +219,19 @@ async def _routed(
     windowed: bool,
 ) -> Routed:
     """The models that this turn may ask."""
-    choices = choices_of(runtime.resolve_model, request.agent)
+    choices = choices_of(engine.resolve_model, request.agent)
     models = [each.model for each in choices if each.model is not None]
-    await runtime.pricing.ready(models)
+    await engine.pricing.ready(models)
     if config.workflow is not None:
         return Routed(tuple(models), ())  # its nodes ask models of their own, or none
     admitted = [entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted)]
     recent: Sequence[Recorded] = folded.thread.limits
     if any(hasattr(model, "profile") for model in models):  # others have no limits that anybody has told of
-        recent = await runtime.store.read(claim.agent_id, after=max(0, claim.seen - RECENT))
+        recent = await engine.store.read(claim.agent_id, after=max(0, claim.seen - RECENT))
     turn = Turn(
         claim.turn_id,
         config,
-        folded.state.limits if folded.started is not None else admitted[0].limits or allowed(runtime, request),
+        folded.state.limits if folded.started is not None else admitted[0].limits or allowed(engine, request),
         folded.state.cost,
         [message.item for message in admitted],
         of_turn,
@@ -239,13 +239,13 @@ async def _routed(
         request.model_from,
         windowed,
     )
-    return routed_models(runtime, choices, turn)
+    return routed_models(engine, choices, turn)
 
 
-def _with_hooks(runtime: Runtime, request: RunRequest, work: TurnWork) -> None:
+def _with_hooks(engine: Engine, request: RunRequest, work: TurnWork) -> None:
     """Who is heard about the calls of this turn. Where nobody is, nothing waits."""
     gate = work.gate
-    hooks = TurnHooks((*runtime.hooks, *request.agent.hooks, *request.hooks), gate.keep, gate.fetch)
+    hooks = TurnHooks((*engine.hooks, *request.agent.hooks, *request.hooks), gate.keep, gate.fetch)
     hooks.parts = gate
     if hooks.has("pre_tool_use"):
         gate.consult = (hooks.before,)
@@ -309,18 +309,18 @@ def _streams(request: RunRequest) -> bool:
     return request.stream and request.agent.settings.stream is not False
 
 
-async def opening(runtime: Runtime, request: RunRequest, prepared: Prepared, runner: TurnRunner) -> list[Fact]:
+async def opening(engine: Engine, request: RunRequest, prepared: Prepared, runner: TurnRunner) -> list[Fact]:
     """The facts a turn is taken up with: its beginning, or its recovery."""
     work, conversation, found, routed, warnings = prepared
     folded = conversation.folded
-    store, state, config = runtime.store, work.state, work.config
+    store, state, config = engine.store, work.state, work.config
     encoded = config.model_dump_json().encode()
     digest = "sha256:" + hashlib.sha256(encoded).hexdigest()
     if folded.started is None:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
         return [
-            *await _begun(runtime, request, work, conversation, found, ref),
+            *await _begun(engine, request, work, conversation, found, ref),
             *map(work.fact, routed.facts),
             *await _cataloged(work),
             *_warned(work, warnings),
@@ -389,10 +389,10 @@ def _taken_on(work: TurnWork) -> list[Fact]:
     return [work.fact(event)]
 
 
-def _recataloger(runtime: Runtime, work: TurnWork, belt: Belt) -> Callable[[], Awaitable[list[Fact]]]:
+def _recataloger(engine: Engine, work: TurnWork, belt: Belt) -> Callable[[], Awaitable[list[Fact]]]:
     async def again() -> list[Fact]:
-        now = runtime.clock.now() / 1_000_000
-        work.catalog = belt.catalog_with(await runtime.store.rules(work.row.agent_name), now)
+        now = engine.clock.now() / 1_000_000
+        work.catalog = belt.catalog_with(await engine.store.rules(work.row.agent_name), now)
         return await _cataloged(work, "standing_answer")
 
     return again
@@ -450,7 +450,7 @@ def _resolved_again(work: TurnWork, found: TurnContext, before: TurnConfig, conf
 
 
 async def _begun(
-    runtime: Runtime,
+    engine: Engine,
     request: RunRequest,
     work: TurnWork,
     conversation: Conversation,
@@ -467,7 +467,7 @@ async def _begun(
         config_ref=config_ref,
         model_ref=config.model_ref,
         fallbacks=config.fallbacks,
-        limits=messages[0].limits or allowed(runtime, request),
+        limits=messages[0].limits or allowed(engine, request),
         stop_rule=request.stop_rule,
         structured=config.output_schema is not None,
         window_from=work.row.window_from,

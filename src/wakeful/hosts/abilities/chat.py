@@ -14,7 +14,7 @@ from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.validation import validated
 from wakeful.contracts.values import Value
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.hosts.abilities.registry import Abilities, Ability
 from wakeful.hosts.agent_registry import AgentRegistry, RegisteredAgent
 from wakeful.hosts.chat.turns import check_owner
@@ -48,13 +48,13 @@ class ChatAbility:
 
     def __init__(
         self,
-        runtime: Runtime,
+        engine: Engine,
         agents: AgentRegistry,
         caller: Callable[[], ExecutionPrincipal | None],
         *,
         hooks: HookRegistry = default_hooks,
     ) -> None:
-        self._runtime = runtime
+        self._engine = engine
         self._agents = agents
         self._caller = caller
         self._hooks = hooks
@@ -74,7 +74,7 @@ class ChatAbility:
     async def _chat(self, given: Any) -> dict[str, Any]:
         fields = dict(given) if isinstance(given, Mapping) else given
         if isinstance(fields, dict) and not fields.get("session_id"):
-            fields["session_id"] = self._runtime.ids.new("chat_session")
+            fields["session_id"] = self._engine.ids.new("chat_session")
         message = validated(ChatInput, fields, INVALID_INPUT)
         try:
             handler = await self._handler(message)
@@ -101,7 +101,7 @@ class ChatAbility:
     async def _answer(self, registered: RegisteredAgent, given: ChatInput) -> dict[str, Any]:
         speaker = principal_id(owner_of(self._caller()))
         agent = registered.agent
-        await check_owner(self._runtime, agent.name, given.session_id, speaker)
+        await check_owner(self._engine, agent.name, given.session_id, speaker)
         rounds = given.max_turns or agent.max_steps or MAX_TURNS
         request = RunRequest(
             agent.changed(max_steps=rounds),
@@ -109,7 +109,7 @@ class ChatAbility:
             principal=Principal(id=speaker) if speaker is not None else None,
             thread=given.session_id,
         )
-        result = await run_turn(self._runtime, request)
+        result = await run_turn(self._engine, request)
         return {
             "reply": result.final_content,
             "completed": result.completed,

@@ -11,7 +11,7 @@ from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.events import MessageAdmitted
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.runtime_tools import NOT_FOUND
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.hosts.abilities.registry import Abilities, Ability
 from wakeful.hosts.run_access import owner_of, principal_id
 from wakeful.ports import ActionRow
@@ -55,19 +55,19 @@ class RuntimeToolAbilities:
 
     def __init__(
         self,
-        runtime: Runtime,
+        engine: Engine,
         caller: Callable[[], ExecutionPrincipal | None],
         *,
         is_manager: Callable[[ExecutionPrincipal], bool] | None = None,
         continuation: Continuation | None = None,
         hooks: HookRegistry = default_hooks,
     ) -> None:
-        self._runtime = runtime
+        self._engine = engine
         self._caller = caller
         self._is_manager = is_manager if is_manager is not None else _granted
         self._continuation = continuation
         self._hooks = hooks
-        self._store = OwnRequestStore(runtime)
+        self._store = OwnRequestStore(engine)
         self._lifecycle = RuntimeToolLifecycle(hooks, record=self._store.record)
 
     def register(self, abilities: Abilities) -> None:
@@ -92,7 +92,7 @@ class RuntimeToolAbilities:
         caller = self._caller()
         if caller is None:
             return False
-        row = await self._runtime.store.action(given["request_id"])
+        row = await self._engine.store.action(given["request_id"])
         if self._is_manager(caller):
             return True  # and is told when there is no such request
         return row is not None and row.kind == KIND and await self._owns(caller, row)
@@ -102,7 +102,7 @@ class RuntimeToolAbilities:
         owner = principal_id(owner_of(caller))
         if owner is None:
             return False
-        for entry in await self._runtime.store.read(row.agent_id, turn_id=row.turn_id, limit=1) if row.turn_id else ():
+        for entry in await self._engine.store.read(row.agent_id, turn_id=row.turn_id, limit=1) if row.turn_id else ():
             event = entry.fact.event
             if isinstance(event, MessageAdmitted):
                 return event.principal == owner
@@ -111,14 +111,14 @@ class RuntimeToolAbilities:
     # --- what they do -----------------------------------------------------------------------------------------------
 
     async def _list(self, given: Any) -> dict[str, Any]:
-        await time_out_late_requests(self._runtime, hooks=self._hooks)
+        await time_out_late_requests(self._engine, hooks=self._hooks)
         caller = self._caller()
         assert caller is not None
         query = dict(given or {})
         limit = query.pop("limit", None)
         found = []
         for request in await self._lifecycle.recent_pending_requests(self._store, query):
-            row = await self._runtime.store.action(request.request_id)
+            row = await self._engine.store.action(request.request_id)
             if row is not None and (self._is_manager(caller) or await self._owns(caller, row)):
                 found.append(request.model_dump(mode="json"))
         return {"requests": found[:limit]}
@@ -130,7 +130,7 @@ class RuntimeToolAbilities:
         return {"request": request.model_dump(mode="json")}
 
     async def _submit(self, given: Any) -> dict[str, Any]:
-        await time_out_late_requests(self._runtime, hooks=self._hooks)
+        await time_out_late_requests(self._engine, hooks=self._hooks)
         return await self._lifecycle.submit_result(self._store, given, self._continuation)
 
     async def _timeout(self, given: Any) -> dict[str, Any]:

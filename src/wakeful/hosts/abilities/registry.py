@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig, InvalidValue
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.gate.argument_validation import Validator
 from wakeful.hosts.actions.pending_action import PendingAction, approval_envelope
 from wakeful.hosts.actions.records import OwnPendingActionStore
@@ -79,9 +79,9 @@ class Abilities:
         self._before: list[PreExecute] = []
 
     @classmethod
-    def on(cls, runtime: Runtime, hooks: HookRegistry = default_hooks) -> "Abilities":
+    def on(cls, engine: Engine, hooks: HookRegistry = default_hooks) -> "Abilities":
         """Abilities whose actions are staged in wakeful's own store, unless a hook names another."""
-        return cls(hooks, store=OwnPendingActionStore(runtime))
+        return cls(hooks, store=OwnPendingActionStore(engine))
 
     def register(self, ability: Ability) -> None:
         """Raises InvalidConfig for a name that is blank or taken, and for a schema that is none."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, get_args
 
 from wakeful.contracts.envelope import iso
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.hosts.actions.pending_action import (
     INVALID_DECISION,
     MISSING_RESOLVER,
@@ -66,10 +66,10 @@ class PendingActions:
 
     @classmethod
     def on(
-        cls, runtime: Runtime, carry: Mapping[str, Carry] | None = None, hooks: HookRegistry = default_hooks
+        cls, engine: Engine, carry: Mapping[str, Carry] | None = None, hooks: HookRegistry = default_hooks
     ) -> "PendingActions":
         """Over wakeful's own store, approvals and questions of turns included, unless a hook names another."""
-        return cls(carry, store=OwnPendingActionStore(runtime), hooks=hooks, clock=runtime.clock)
+        return cls(carry, store=OwnPendingActionStore(engine), hooks=hooks, clock=engine.clock)
 
     async def decide(
         self,

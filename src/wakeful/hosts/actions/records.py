@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.approvals import Always, Approval, Approve, Decided, Reject
 from wakeful.contracts.envelope import iso
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.hosts.actions.pending_action import INVALID_DECISION, ActionStatus, PendingAction, PendingActionError
 from wakeful.ports import ActionRow
 from wakeful.service.client_tools.staging import NEVER, recorded, settle, stage
@@ -32,13 +32,13 @@ OF_TURNS: Mapping[str, ActionStatus] = {
 class OwnPendingActionStore:
     """A PendingActionStore on wakeful's store."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._store = runtime.store
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._store = engine.store
 
     async def store(self, action: PendingAction) -> None:
         expires = micros(action.expires_at) if action.expires_at else NEVER
-        kept = await stage(self._runtime, action.action_id, KIND, action.kind, _dump(action), expires)
+        kept = await stage(self._engine, action.action_id, KIND, action.kind, _dump(action), expires)
         if not kept:
             raise ValueError(f"there is an action {action.action_id!r} already")
 
@@ -57,11 +57,9 @@ class OwnPendingActionStore:
         if row is None or row.status != "pending" or action.is_pending:
             return False
         if row.kind == KIND:
-            return await settle(self._runtime, row, action.status, action.resolver or "runtime", _dump(action))
+            return await settle(self._engine, row, action.status, action.resolver or "runtime", _dump(action))
         decided = _decided(action)
-        outcome = await approvals.decide(
-            self._runtime, row.action_id, decided, by=action.resolver or approvals.OPERATOR
-        )
+        outcome = await approvals.decide(self._engine, row.action_id, decided, by=action.resolver or approvals.OPERATOR)
         return not outcome.duplicate
 
     async def carries_out(self, action_id: str) -> bool:
@@ -75,9 +73,9 @@ class OwnPendingActionStore:
             if row.kind == KIND and row.expires_at <= micros(now):
                 action = await self._action(row)
                 late = action.model_copy(update={"status": "expired", "resolved_at": now})
-                ended += await settle(self._runtime, row, "expired", "runtime", _dump(late))
+                ended += await settle(self._engine, row, "expired", "runtime", _dump(late))
             elif row.kind in approvals.KINDS and row.expires_at <= micros(now):
-                seen = await approvals.show(self._runtime, row.action_id)  # what is past its time ends when it is seen
+                seen = await approvals.show(self._engine, row.action_id)  # what is past its time ends when it is seen
                 ended += seen.status == "timed_out"
         return ended
 
@@ -104,7 +102,7 @@ class OwnPendingActionStore:
         if row.kind == KIND:
             staged, settled = await recorded(self._store, row)
             return PendingAction.normalise(settled if settled is not None else staged)
-        return _of_approval(await approvals.show(self._runtime, row.action_id))
+        return _of_approval(await approvals.show(self._engine, row.action_id))
 
 
 def _decided(action: PendingAction) -> Decided:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.events import RuntimeToolRequested
 from wakeful.contracts.values import Value
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.hosts.chat.client_manifest import TIMEOUT_SECONDS
 from wakeful.hosts.host_calls import awaited
 from wakeful.service.commands.client_requests import submit_result, time_out_late_requests
@@ -61,11 +61,11 @@ class ClientBridge:
     """One connection. `manifest` is what its client says it can do, and `timeout` how many seconds it has for it."""
 
     def __init__(
-        self, runtime: Runtime, send: SendCall, manifest: Sequence[object] = (), *, timeout: float = TIMEOUT_SECONDS
+        self, engine: Engine, send: SendCall, manifest: Sequence[object] = (), *, timeout: float = TIMEOUT_SECONDS
     ) -> None:
         self.manifest = tuple(manifest)
         self.timeout = timeout
-        self._runtime = runtime
+        self._engine = engine
         self._send = send
         self._asked: set[str] = set()
         self._gone = False
@@ -88,7 +88,7 @@ class ClientBridge:
             _log.warning("an answer to %s was ignored: this client was not asked that", answer.request_id)
             return False
         failure = None if answer.ok else answer.error or "the client says that it failed, and not why"
-        ended = await submit_result(self._runtime, answer.request_id, answer.result, error=failure)
+        ended = await submit_result(self._engine, answer.request_id, answer.result, error=failure)
         return not ended.duplicate
 
     async def answered(self, resting: RunResult[Any]) -> bool:
@@ -100,7 +100,7 @@ class ClientBridge:
             if request.tool_name in self._tools and request.request_id not in self._asked:
                 await self._ask(resting, request.request_id)
         mine = {request.request_id for request in resting.runtime_tools} & self._asked
-        store, clock = self._runtime.store, self._runtime.clock
+        store, clock = self._engine.store, self._engine.clock
         row = await store.turn(resting.turn_id)
         assert row is not None
         watch = store.watch(row.agent_id, thread_id=row.thread_id)
@@ -113,7 +113,7 @@ class ClientBridge:
                 if left > 0:
                     await watch.wait(timeout=min(left, LOOK_AGAIN))
                 else:
-                    await time_out_late_requests(self._runtime)
+                    await time_out_late_requests(self._engine)
         finally:
             watch.close()
         return False
@@ -132,7 +132,7 @@ class ClientBridge:
             tool_call_id=request.tool_call_id or "",
             name=request.tool_name.removeprefix(CLIENT),
             args=dict(request.parameters),
-            timeout_ms=max(0, (asked.timeout_at - self._runtime.clock.now()) // 1000),
+            timeout_ms=max(0, (asked.timeout_at - self._engine.clock.now()) // 1000),
             parent_id=fact.parent_call_id,
             depth=fact.depth,
         )

@@ -14,7 +14,7 @@ from wakeful.contracts.errors import InvalidValue, WorkflowNotFound
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import Value
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.hosts.chat.client_bridge import ClientBridge
 from wakeful.hosts.chat.routing import NotRouted, ToWorkflow, route
@@ -48,7 +48,7 @@ _log = logging.getLogger("wakeful.chat")
 
 
 async def answer_message(
-    runtime: Runtime,
+    engine: Engine,
     agent: Agent[Any, Any],
     message: Mapping[str, Any],
     *,
@@ -70,12 +70,12 @@ async def answer_message(
         _log.debug("fields of a message that change nothing: %s", ", ".join(routed.ignored))
     read = _read(message)
     if isinstance(routed, ToWorkflow):
-        return await _run_saved(runtime, agent, routed.workflow_id, read, user_id, send_message, registry, agents)
+        return await _run_saved(engine, agent, routed.workflow_id, read, user_id, send_message, registry, agents)
     if not read.provider or not read.model:
         missing = "provider" if not read.provider else "model"
         raise InvalidValue(INVALID_MESSAGE, missing, "it is not said which model answers", "give provider and model")
     return await run_chat_agent(
-        runtime,
+        engine,
         agent,
         thread_id=read.thread_id,
         user_id=user_id,
@@ -104,7 +104,7 @@ def _read(message: Mapping[str, Any]) -> ChatMessage:
 
 
 async def _run_saved(
-    runtime: Runtime,
+    engine: Engine,
     agent: Agent[Any, Any],
     workflow_id: str,
     message: ChatMessage,
@@ -118,8 +118,8 @@ async def _run_saved(
         raise WorkflowNotFound(f"there is no workflow {workflow_id!r}: this server has no registry of workflows")
     saved = await registry.get(workflow_id)
     speaker = known_as("user", user_id)
-    await check_owner(runtime, agent.name, message.thread_id, speaker)
-    async with WireSender(send_message, keys=tuple(runtime.surroundings.secrets())) as sender:
+    await check_owner(engine, agent.name, message.thread_id, speaker)
+    async with WireSender(send_message, keys=tuple(engine.surroundings.secrets())) as sender:
         request = RunRequest(
             agent,
             message.content,
@@ -133,6 +133,6 @@ async def _run_saved(
             agents=agents,
             policy_context="thread",
         )
-        result = (await run_workflow(runtime, registry, saved, request, message.workflow_inputs)).run
+        result = (await run_workflow(engine, registry, saved, request, message.workflow_inputs)).run
         sender.facts(result.facts())
         return result

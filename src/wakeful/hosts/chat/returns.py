@@ -8,7 +8,7 @@ from typing import Any
 from wakeful.contracts.events import MessageAdmitted, TurnStarted
 from wakeful.contracts.tools import Principal
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.hosts.chat.client_bridge import ClientBridge
 from wakeful.hosts.chat.turns import check_owner, until_it_rests, with_belt
@@ -20,7 +20,7 @@ from wakeful.service.watch import SendMessage, WireSender
 
 
 async def return_to_turn(
-    runtime: Runtime,
+    engine: Engine,
     agent: Agent[Any, Any],
     turn_id: str,
     *,
@@ -35,10 +35,10 @@ async def return_to_turn(
 
     A turn that is over is told and not touched. Raises TurnNotFound, and NotEntitled for a thread of somebody else.
     """
-    row = await find_turn(runtime.store, turn_id)
+    row = await find_turn(engine.store, turn_id)
     speaker = known_as("user", user_id)
-    await check_owner(runtime, row.agent_id, row.thread_id, speaker)
-    said = [entry.fact.event for entry in await runtime.store.read(row.agent_id, turn_id=row.turn_id)]
+    await check_owner(engine, row.agent_id, row.thread_id, speaker)
+    said = [entry.fact.event for entry in await engine.store.read(row.agent_id, turn_id=row.turn_id)]
     admitted = next(event for event in said if isinstance(event, MessageAdmitted))
     started = next((event for event in said if isinstance(event, TurnStarted)), None)
     editing = admitted.editing if registry is not None else None
@@ -46,7 +46,7 @@ async def return_to_turn(
     speaking = await with_belt(agent, context, registry, bridge, send_message)
     if started is not None and admitted.workflow_ref is None:
         speaking = speaking.changed(model=started.model_ref, fallbacks=())
-    keys = tuple(runtime.surroundings.secrets())
+    keys = tuple(engine.surroundings.secrets())
     async with WireSender(send_message, keys=keys, after_seq=after_seq) as sender:
         request = RunRequest(
             speaking,
@@ -59,5 +59,5 @@ async def return_to_turn(
             agents=agents,
         )
         sender.begun(row.turn_id, row.agent_id)
-        result = await continue_turn(runtime, row.turn_id, request)
-        return await until_it_rests(runtime, request, result, bridge, sender)
+        result = await continue_turn(engine, row.turn_id, request)
+        return await until_it_rests(engine, request, result, bridge, sender)

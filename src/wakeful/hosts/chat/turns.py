@@ -17,7 +17,7 @@ from wakeful.contracts.tools import Principal
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.engine.agent import Agent
 from wakeful.engine.prepare.tools import stated_policy
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.workflow_registry import WorkflowRegistry, editor_tools
 from wakeful.hosts.chat.client_bridge import ClientBridge
 from wakeful.hosts.chat.client_manifest import ClientManifest
@@ -33,7 +33,7 @@ _log = logging.getLogger("wakeful.chat")
 
 
 async def run_chat_agent(
-    runtime: Runtime,
+    engine: Engine,
     agent: Agent[Any, Any],
     *,
     thread_id: str,
@@ -63,9 +63,9 @@ async def run_chat_agent(
         raise NotBuiltYet("memory_enabled=True", "give False")
     context = chat_context_of(chat_context)
     speaker = known_as("user", user_id)
-    await check_owner(runtime, agent.name, thread_id, speaker)
+    await check_owner(engine, agent.name, thread_id, speaker)
     speaking = await with_belt(agent, chat_context, registry, bridge, send_message)
-    async with WireSender(send_message, keys=tuple(runtime.surroundings.secrets())) as sender:
+    async with WireSender(send_message, keys=tuple(engine.surroundings.secrets())) as sender:
         request = RunRequest(
             speaking.changed(model=f"{provider}:{model}", fallbacks=()),
             content,
@@ -83,15 +83,15 @@ async def run_chat_agent(
             registry=registry,
             agents=agents,
         )
-        return await until_it_rests(runtime, request, await run_turn(runtime, request), bridge, sender)
+        return await until_it_rests(engine, request, await run_turn(engine, request), bridge, sender)
 
 
 async def until_it_rests(
-    runtime: Runtime, request: RunRequest, result: RunResult[Any], bridge: ClientBridge | None, sender: WireSender
+    engine: Engine, request: RunRequest, result: RunResult[Any], bridge: ClientBridge | None, sender: WireSender
 ) -> RunResult[Any]:
     """Go on with a turn for as long as it rests on nothing but what the client at the other end answers."""
     while bridge is not None and result.runtime_tools and await bridge.answered(result):
-        result = await continue_turn(runtime, result.turn_id, request)
+        result = await continue_turn(engine, result.turn_id, request)
     sender.facts(result.facts())  # whatever somebody else did with the turn: a cancel that ended it at rest
     return result
 
@@ -101,9 +101,9 @@ def chat_budget(agent: Agent[Any, Any]) -> Budget:
     return agent.budget or Budget(profile="interactive")
 
 
-async def check_owner(runtime: Runtime, agent_id: str, thread_id: str, user_id: str | None) -> None:
+async def check_owner(engine: Engine, agent_id: str, thread_id: str, user_id: str | None) -> None:
     """A thread is its first speaker's. One that nobody began is anybody's to begin. Raises NotEntitled."""
-    for entry in await runtime.store.read(agent_id, thread_id=thread_id, limit=1):
+    for entry in await engine.store.read(agent_id, thread_id=thread_id, limit=1):
         event = entry.fact.event
         owner = event.principal if isinstance(event, MessageAdmitted) else None
         if owner != user_id:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.decisions.redaction import redact
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.hosts.dispatch.dispatch_request import (
     INVALID_RESULT,
@@ -109,7 +109,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        runtime: Runtime,
+        engine: Engine,
         agents: AgentRegistry | None = None,
         *,
         hooks: HookRegistry = default_hooks,
@@ -117,11 +117,11 @@ class Dispatcher:
         status_handler: Control | None = None,
         cancel_handler: Control | None = None,
     ) -> None:
-        self._runtime = runtime
+        self._engine = engine
         self._hooks = hooks
         self._access = access if access is not None else RunAccess()
-        self._local = LocalTarget(runtime, agents if agents is not None else AgentRegistry(runtime))
-        self._records = DispatchRecords(runtime)
+        self._local = LocalTarget(engine, agents if agents is not None else AgentRegistry(engine))
+        self._records = DispatchRecords(engine)
         self._status_handler = status_handler
         self._cancel_handler = cancel_handler
 
@@ -169,7 +169,7 @@ class Dispatcher:
         Raises InvalidValue for a task that is none, RunRefused when nobody takes it, when its id is taken, and with the
         handler's own error; the run is on record as failed then.
         """
-        given = DispatchRequest.normalise(raw, self._runtime.ids.new)
+        given = DispatchRequest.normalise(raw, self._engine.ids.new)
         selection = select(await self.targets(), given.placement)
         handler = await self._handler(given, selection.target, owner_of(caller)) if selection.target else None
         if selection.target is None or handler is None:

@@ -13,7 +13,7 @@ from pydantic_core import to_jsonable_python
 
 from wakeful.contracts.errors import StoreProblem
 from wakeful.contracts.tools import Principal
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.hosts.agent_registry import AgentRegistry, RegisteredAgent
 from wakeful.hosts.chat.turns import check_owner
 from wakeful.hosts.dispatch.dispatch_request import DispatchRequest, DispatchStatus, ExecutorTarget, RunOwner
@@ -33,8 +33,8 @@ AT_REST = ("approval_required", "runtime_tool_pending")
 class LocalTarget:
     """Runs tasks as turns."""
 
-    def __init__(self, runtime: Runtime, agents: AgentRegistry) -> None:
-        self._runtime = runtime
+    def __init__(self, engine: Engine, agents: AgentRegistry) -> None:
+        self._engine = engine
         self._agents = agents
 
     async def target(self) -> ExecutorTarget | None:
@@ -59,15 +59,15 @@ class LocalTarget:
             return {"status": "cancelled"}  # somebody was faster than the first step
         registered = await self._agent(given)
         speaker = principal_id(owner)
-        await check_owner(self._runtime, registered.agent.name, given.session_id, speaker)
+        await check_owner(self._engine, registered.agent.name, given.session_id, speaker)
         known = await self.turn(given.run_id)
-        if known is not None and known.is_open and await self._runtime.store.is_held(known.agent_id, known.thread_id):
+        if known is not None and known.is_open and await self._engine.store.is_held(known.agent_id, known.thread_id):
             return _elsewhere(known, f"thread {known.thread_id!r} is being run by another process or task")
         stopping: list[asyncio.Task[None]] = []
 
         async def stop_if_cancelled(turn_id: str) -> None:
             if await is_cancelled():  # it was cancelled before there was a turn to cancel
-                await cancel_turn(self._runtime, turn_id)
+                await cancel_turn(self._engine, turn_id)
 
         def begun(turn_id: str, agent_id: str) -> None:
             stopping.append(asyncio.get_running_loop().create_task(stop_if_cancelled(turn_id)))
@@ -82,7 +82,7 @@ class LocalTarget:
             on_turn=begun,
         )
         try:
-            return told(await run_turn(self._runtime, request))
+            return told(await run_turn(self._engine, request))
         except StoreProblem as problem:
             row = await self.turn(given.run_id)
             if row is None or not row.is_open:
@@ -94,17 +94,17 @@ class LocalTarget:
 
     async def turn(self, run_id: str) -> TurnRow | None:
         """The turn of a run."""
-        return await self._runtime.store.turn_of_key(key_of(run_id))
+        return await self._engine.store.turn_of_key(key_of(run_id))
 
     async def status(self, run_id: str) -> dict[str, Any] | None:
         """What became of a run whose turn is over; None while it is not."""
         row = await self.turn(run_id)
-        return None if row is None or row.is_open else told(await recall(self._runtime, row, None))
+        return None if row is None or row.is_open else told(await recall(self._engine, row, None))
 
     async def cancel(self, run_id: str) -> None:
         row = await self.turn(run_id)
         if row is not None:
-            await cancel_turn(self._runtime, row.turn_id)
+            await cancel_turn(self._engine, row.turn_id)
 
     async def _agent(self, given: DispatchRequest) -> RegisteredAgent:
         """The agent that is named in the metadata of the task, or of its input; or the only one there is."""

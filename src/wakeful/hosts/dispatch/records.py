@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from wakeful.contracts.envelope import iso
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.hosts.dispatch.dispatch_request import (
     RESULT_SCHEMA,
     DispatchRequest,
@@ -34,9 +34,9 @@ class DispatchRun(NamedTuple):
 class DispatchRecords:
     """The runs of tasks in wakeful's store."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._store = runtime.store.task_runs
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._store = engine.store.task_runs
 
     async def start(
         self,
@@ -46,7 +46,7 @@ class DispatchRecords:
         fallback: dict[str, Any] | None = None,
     ) -> DispatchResult | None:
         """Record a run as running, and that its target is not the preferred one. None: its id was claimed before."""
-        at = self._runtime.clock.now()
+        at = self._engine.clock.now()
         place = {"target_kind": target.kind, "resource_class": given.placement.resource_class}
         result = DispatchResult.normalise(
             {
@@ -90,7 +90,7 @@ class DispatchRecords:
         return [_run(row) for row in await self._store.all("task", limit=limit)]
 
     async def _note(self, run_id: str, event: str, payload: Mapping[str, Any]) -> None:
-        await self._store.note(run_id, at=self._runtime.clock.now(), event=event, payload=self._text(payload))
+        await self._store.note(run_id, at=self._engine.clock.now(), event=event, payload=self._text(payload))
 
     async def events(self, run_id: str) -> list[dict[str, Any]]:
         """What happened to a run, in order."""
@@ -107,7 +107,7 @@ class DispatchRecords:
             wanted = None if run.result.is_over else made(run.result)
             if wanted is None:
                 return run.result
-            at = self._runtime.clock.now()
+            at = self._engine.clock.now()
             result = wanted.model_copy(update={"updated_at": iso(at)})
             changed = await self._store.change(
                 run_id,
@@ -126,7 +126,7 @@ class DispatchRecords:
 
     def _text(self, data: Mapping[str, Any]) -> str:
         """What is written down holds no key of the runtime's."""
-        return json.dumps(self._runtime.keys().hide_in(dict(data)))
+        return json.dumps(self._engine.keys().hide_in(dict(data)))
 
 
 def answered(now: DispatchResult, said: Mapping[str, Any], code: str) -> DispatchResult:

@@ -11,7 +11,7 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AlreadyDecided
 from wakeful.contracts.events import RuntimeToolResolved
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.loop.tool_calls import ToolCall
 from wakeful.ports.client_requests import RuntimeToolRequestStore
@@ -59,7 +59,7 @@ class ClientCalls:
 
     def __init__(
         self,
-        runtime: Runtime,
+        engine: Engine,
         hooks: HookRegistry,
         store: RuntimeToolRequestStore | None,
         find: Callable[[str], RuntimeToolDeclaration | None],
@@ -67,7 +67,7 @@ class ClientCalls:
         context: Callable[[], Mapping[str, Any]],
         request_ids: Mapping[str, str],
     ) -> None:
-        self._runtime = runtime
+        self._engine = engine
         self._request_ids = request_ids
         self._store = store
         self._lifecycle = RuntimeToolLifecycle(hooks)
@@ -86,7 +86,7 @@ class ClientCalls:
                     refused = not await self._request(pending) or refused
             if not refused:
                 break
-            result = await continue_turn(self._runtime, result.turn_id, request)
+            result = await continue_turn(self._engine, result.turn_id, request)
         waiting = {pending.request_id for pending in result.runtime_tools}
         return tuple(made for name, made in self._made.items() if name in waiting)
 
@@ -114,7 +114,7 @@ class ClientCalls:
         return True
 
     async def _fail(self, pending: RuntimeToolRequest, error: str, metadata: Mapping[str, Any]) -> None:
-        row = await self._runtime.store.action(pending.request_id)
+        row = await self._engine.store.action(pending.request_id)
         assert row is not None
         event = RuntimeToolResolved(
             request_id=row.action_id,
@@ -126,8 +126,8 @@ class ClientCalls:
             not_sent=True,
             submitted_by="loop",
         )
-        fact = Fact(event, self._runtime.clock.now(), row.thread_id, row.turn_id, row.step, row.call_id, row.action_id)
+        fact = Fact(event, self._engine.clock.now(), row.thread_id, row.turn_id, row.step, row.call_id, row.action_id)
         try:
-            await self._runtime.store.admit(row.agent_id, [fact])
+            await self._engine.store.admit(row.agent_id, [fact])
         except AlreadyDecided:
             pass  # its time ran out meanwhile: it has an end, and that is what matters

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from wakeful.bootstrap import opened_store, own_price, runtime
+from wakeful.bootstrap import new_engine, opened_store, own_price
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.transcript import Message, check_pairing, normalise_all
 from wakeful.hosts.loop.conversation_result import ConversationResult
@@ -74,7 +74,7 @@ class ConversationLoop:
         check_pairing(given)
         self._hooks.load()
         async with opened_store(self._store) as store:
-            around = runtime(store, clock=self._clock, ids=self._ids)
+            around = new_engine(store, clock=self._clock, ids=self._ids)
             return await OneRun(
                 around,
                 self._hooks,

@@ -35,7 +35,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.outcomes import RunFailure
 from wakeful.contracts.transcript import Message
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.hosts.host_calls import at_once, in_its_place
 from wakeful.hosts.loop.audit import Auditor, PrivateAudit
 from wakeful.hosts.loop.budgets import RunBudgets
@@ -83,7 +83,7 @@ class OneRun:
 
     def __init__(
         self,
-        runtime: Runtime,
+        engine: Engine,
         hooks: HookRegistry,
         options: LoopOptions,
         messages: tuple[Message, ...],
@@ -94,13 +94,13 @@ class OneRun:
         private_audit: Callable[[dict[str, Any]], Any] | None = None,
         price: object | None = None,
     ) -> None:
-        self._runtime = runtime
+        self._engine = engine
         self._hooks = hooks
         self._options = options
         self._messages = messages
         self._claimed = claimed
         """Runs that were claimed here: what a store that is gone after its run cannot remember."""
-        self._agent_id = runtime.ids.new("conversation")
+        self._agent_id = engine.ids.new("conversation")
         self._core = (
             ToolExecutionCore(options.declarations.accepted, options.tool_executor, targets, self._keep_private)
             if options.tool_executor is not None or options.mediates
@@ -109,7 +109,7 @@ class OneRun:
         self._sources = self._known()
         self._budgets = RunBudgets(options.budgets, options.max_turns if options.has_turn_limit else None)
         self._view = LoopView(messages, self._sources, self._budgets, HostIds(options.run_id, options.session_id))
-        self._teller = Teller(runtime.store, runtime.clock, self._agent_id, self._view, options.on_event, hooks)
+        self._teller = Teller(engine.store, engine.clock, self._agent_id, self._view, options.on_event, hooks)
         self._tools = Preparer(self._core, options, self._sources, hooks, self._teller)
         self._model = TurnRunnerModel(
             turn_runner if turn_runner is not None else self._provider_turns(),
@@ -122,7 +122,7 @@ class OneRun:
             price,
         )
         truncator = options.tool_result_truncator
-        self._bounded = ResultBounds(truncator, self._teller, lambda: self._view.turn, runtime.keys).bound
+        self._bounded = ResultBounds(truncator, self._teller, lambda: self._view.turn, engine.keys).bound
         self._compactor = Compactor(
             options.compaction_policy, options.summarizer, self._view, self._sources, self._teller
         )
@@ -133,7 +133,7 @@ class OneRun:
         around = Around(
             *(hooks, self._view, self._sources, self._teller, self._tools.find, self._tools.prepare, self._context),
             self._bounded,
-            lambda text: runtime.keys().hide_keys(text),
+            lambda text: engine.keys().hide_keys(text),
         )
         self._gate = LoopGate(around, options.pre_tool_mediator, mediator_seconds)
         self._between = BetweenTurns(
@@ -206,12 +206,12 @@ class OneRun:
         await self._look_at_tools()
         request = self._request(key)
         try:
-            result = await run_turn(self._runtime, request)
+            result = await run_turn(self._engine, request)
         except KeyReused:  # every run has an agent of its own, so the key of another run never fits
             return self._claimed_before()
-        row = await self._runtime.store.turn(result.turn_id) if result.stop_reason == "cost" else None
+        row = await self._engine.store.turn(result.turn_id) if result.stop_reason == "cost" else None
         if row is not None and row.is_open:  # one at rest would wait for ever: nobody else can go on with it
-            await cancel_turn(self._runtime, result.turn_id, requested_by=BUDGET, reason="budget")
+            await cancel_turn(self._engine, result.turn_id, requested_by=BUDGET, reason="budget")
         waiting = await self._client_calls().ask(result, request)
         await self._teller.catch_up()
         self._view.pause(waiting)
@@ -221,7 +221,7 @@ class OneRun:
     def _client_calls(self) -> ClientCalls:
         options = self._options
         return ClientCalls(
-            self._runtime,
+            self._engine,
             self._hooks,
             options.request_store,
             self._tools.find,
@@ -330,7 +330,7 @@ class OneRun:
             found = await self._between.look(polls=rule != "single")
             if found.stopped_by:
                 await cancel_turn(
-                    *(self._runtime, self._turn_id),
+                    *(self._engine, self._turn_id),
                     requested_by=found.stopped_by,
                     reason="budget" if found.stopped_by == BUDGET else "user_interrupt",
                 )
@@ -356,7 +356,7 @@ class OneRun:
             self._policy_failure = RunFailure(
                 type="should_continue_exception", message=describe(error), turn_count=self._view.turn
             )
-            await cancel_turn(self._runtime, self._turn_id, requested_by="should_continue")
+            await cancel_turn(self._engine, self._turn_id, requested_by="should_continue")
             return False
 
     # --- what the adapters ask for ------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from wakeful.contracts.envelope import iso
 from wakeful.contracts.errors import InvalidValue
 from wakeful.decisions.redaction import redact
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.hosts.host_calls import awaited
 from wakeful.hosts.packages.package_run import (
     ALREADY_STARTED,
@@ -37,10 +37,10 @@ class PackageRuns:
     """The package runs of one host."""
 
     def __init__(
-        self, runtime: Runtime, *, hooks: HookRegistry = default_hooks, otherwise: FindHandler | None = None
+        self, engine: Engine, *, hooks: HookRegistry = default_hooks, otherwise: FindHandler | None = None
     ) -> None:
-        self._runtime = runtime
-        self._store = runtime.store.task_runs
+        self._engine = engine
+        self._store = engine.store.task_runs
         self._hooks = hooks
         self._otherwise = otherwise
         """Who runs a package that no hook knows."""
@@ -50,7 +50,7 @@ class PackageRuns:
 
         Raises RunRefused when nobody runs it or its handler fails, and InvalidValue for an answer that is none.
         """
-        request = PackageRunRequest.normalise(raw, self._runtime.ids.new)
+        request = PackageRunRequest.normalise(raw, self._engine.ids.new)
         begun = PackageRunResult(status="running", run_id=request.run_id, replay=request.replay)
         claimed = await self._store.claim(
             request.run_id,
@@ -58,7 +58,7 @@ class PackageRuns:
             "",
             begun.status,
             self._record(request.model_dump(mode="json"), begun),
-            at=self._runtime.clock.now(),
+            at=self._engine.clock.now(),
             event="runtime_package_run_started",
             payload=self._text({"package": request.package, "workflow": request.workflow}),
         )
@@ -142,7 +142,7 @@ class PackageRuns:
             if now.is_over:
                 await self._store.note(
                     run_id,
-                    at=self._runtime.clock.now(),
+                    at=self._engine.clock.now(),
                     event="runtime_package_run_answered_late",
                     payload=self._text(result.model_dump(mode="json")),
                 )
@@ -156,7 +156,7 @@ class PackageRuns:
             row.revision,
             result.status,
             self._record(json.loads(row.record)["request"], result),
-            at=self._runtime.clock.now(),
+            at=self._engine.clock.now(),
             event=f"runtime_package_run_{result.status}",
             payload=self._text({"status": result.status, "error": result.error}),
         )
@@ -166,7 +166,7 @@ class PackageRuns:
 
     def _text(self, data: dict[str, Any]) -> str:
         """What is written down holds no key of the runtime's."""
-        return json.dumps(self._runtime.keys().hide_in(data))
+        return json.dumps(self._engine.keys().hide_in(data))
 
 
 def _result(row: TaskRunRow) -> PackageRunResult:

@@ -12,7 +12,7 @@ from typing import Any
 from wakeful.contracts.errors import InvalidWorkflow
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph
 from wakeful.decisions.workflows.graph_reader import read_graph
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.workflow_registry import WorkflowRegistry, workflow_registry
 from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.hosts.packages.package_run import PackageRunRequest
@@ -28,9 +28,9 @@ KEY = "package:"
 class PackageWorkflows:
     """Finds who runs a package: this, when its agents were imported here."""
 
-    def __init__(self, runtime: Runtime, agents: AgentRegistry, request: RunRequest) -> None:
+    def __init__(self, engine: Engine, agents: AgentRegistry, request: RunRequest) -> None:
         """`request` says with whose tools and policy, and who is asked and told."""
-        self._runtime = runtime
+        self._engine = engine
         self._agents = agents
         self._request = request
 
@@ -44,21 +44,21 @@ class PackageWorkflows:
         async def handle(_: dict[str, Any]) -> dict[str, Any]:
             agents = (*self._request.agents, *(each.agent for each in found))
             request = replace(self._request, key=KEY + asked.run_id, agents=agents)
-            registry = await workflow_registry(self._runtime, request.agent, agents)
+            registry = await workflow_registry(self._engine, request.agent, agents)
             workflow = await _workflow(registry, asked)
-            return _answer(await run_workflow(self._runtime, registry, workflow, request, asked.input))
+            return _answer(await run_workflow(self._engine, registry, workflow, request, asked.input))
 
         return handle
 
 
-async def settle_package(runtime: Runtime, row: TurnRow, run: RunResult[Any]) -> None:
+async def settle_package(engine: Engine, row: TurnRow, run: RunResult[Any]) -> None:
     """Tell the record of a package's run what its turn came to, if that is what the turn was."""
     if row.key is None or not row.key.startswith(KEY):
         return
-    now = await runtime.store.turn(row.turn_id) or row
+    now = await engine.store.turn(row.turn_id) or row
     if not now.is_open:
-        answer = _answer(WorkflowOutcome(run, await workflow_result(runtime.store, now)))
-        await PackageRuns(runtime).settle(row.key.removeprefix(KEY), answer)
+        answer = _answer(WorkflowOutcome(run, await workflow_result(engine.store, now)))
+        await PackageRuns(engine).settle(row.key.removeprefix(KEY), answer)
 
 
 async def _workflow(registry: WorkflowRegistry, asked: PackageRunRequest) -> SavedWorkflow | WorkflowGraph:

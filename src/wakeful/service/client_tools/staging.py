@@ -11,7 +11,7 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AlreadyDecided, EventRefused
 from wakeful.contracts.events import ActionSettled, ActionStaged, AnyEvent, SessionStarted
 from wakeful.contracts.events.gate import StagedType
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.gate.large_content import INLINE_BYTES
 from wakeful.ports import ActionRow, Store
 
@@ -22,10 +22,10 @@ NEVER = 253_402_300_799_000_000
 
 
 async def stage(
-    runtime: Runtime, action_id: str, kind: StagedType, name: str, record: dict[str, Any], expires_at: int
+    engine: Engine, action_id: str, kind: StagedType, name: str, record: dict[str, Any], expires_at: int
 ) -> bool:
     """Keep a record; False when there is one of that id already, which stays as it is."""
-    store = runtime.store
+    store = engine.store
     if await store.action(action_id) is not None:
         return False
     kept, ref = await _placed(store, record)
@@ -36,7 +36,7 @@ async def stage(
     if STREAM not in await store.agents():
         begun = [SessionStarted(agent_name=STREAM, temporary=True)]
     try:
-        await store.admit(STREAM, [*(Fact(each, runtime.clock.now()) for each in begun), _fact(runtime, event)])
+        await store.admit(STREAM, [*(Fact(each, engine.clock.now()) for each in begun), _fact(engine, event)])
     except EventRefused:
         if await store.action(action_id) is None:
             raise
@@ -44,9 +44,9 @@ async def stage(
     return True
 
 
-async def settle(runtime: Runtime, row: ActionRow, status: str, by: str, record: dict[str, Any]) -> bool:
+async def settle(engine: Engine, row: ActionRow, status: str, by: str, record: dict[str, Any]) -> bool:
     """End it; False when it had ended before, and nothing is written then."""
-    kept, ref = await _placed(runtime.store, record)
+    kept, ref = await _placed(engine.store, record)
     event = ActionSettled(
         action_id=row.action_id,
         action_type="client_tool" if row.kind == "client_tool" else "pending_action",
@@ -56,7 +56,7 @@ async def settle(runtime: Runtime, row: ActionRow, status: str, by: str, record:
         record_ref=ref,
     )
     try:
-        await runtime.store.admit(row.agent_id, [_fact(runtime, event)])
+        await engine.store.admit(row.agent_id, [_fact(engine, event)])
     except AlreadyDecided:
         return False
     return True
@@ -89,5 +89,5 @@ async def _whole(store: Store, event: ActionStaged | ActionSettled) -> dict[str,
     return loaded
 
 
-def _fact(runtime: Runtime, event: ActionStaged | ActionSettled) -> Fact:
-    return Fact(event, runtime.clock.now(), action_id=event.action_id)
+def _fact(engine: Engine, event: ActionStaged | ActionSettled) -> Fact:
+    return Fact(event, engine.clock.now(), action_id=event.action_id)

@@ -33,7 +33,7 @@ from wakeful.contracts.runtime_tools import (
     RuntimeToolResult,
     timed_out,
 )
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.engine.state_loader import load_config
 from wakeful.gate.large_content import INLINE_BYTES, arguments_of
 from wakeful.ports import ActionRow
@@ -50,15 +50,15 @@ class OwnRequestStore:
 
     compare_and_set = True
 
-    def __init__(self, runtime: Runtime, *, by: str = CLIENT) -> None:
-        self._runtime = runtime
-        self._store = runtime.store
+    def __init__(self, engine: Engine, *, by: str = CLIENT) -> None:
+        self._engine = engine
+        self._store = engine.store
         self._by = by
 
     async def create(self, request: RuntimeToolRequest) -> None:
         """Keep a host's own request. One that a turn of this store asked for is there already."""
         await stage(
-            self._runtime,
+            self._engine,
             request.request_id,
             KIND,
             request.tool_name,
@@ -107,7 +107,7 @@ class OwnRequestStore:
             request_id=row.action_id, tool_name=row.tool_name, run_id=str(request.get("run_id", ""))
         )
         # No fact of the turn: that may have come to its end while it was continued.
-        await self._store.admit(row.agent_id, [Fact(event, self._runtime.clock.now(), action_id=row.action_id)])
+        await self._store.admit(row.agent_id, [Fact(event, self._engine.clock.now(), action_id=row.action_id)])
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ class OwnRequestStore:
         if row is None:
             return None
         request = await self._request(row)
-        if row.status == "pending" and status == COMPLETED and row.expires_at <= self._runtime.clock.now():
+        if row.status == "pending" and status == COMPLETED and row.expires_at <= self._engine.clock.now():
             await self._write(row, request, TIMEOUT, timed_out(request), "runtime")  # too late, whoever sees it first
             won = False
         else:
@@ -185,9 +185,9 @@ class OwnRequestStore:
         end = result if result is not None else timed_out(request)
         if not row.turn_id:
             settled = "completed" if status == COMPLETED else "timed_out"
-            return await settle(self._runtime, row, settled, by, end.model_dump(mode="json", exclude_none=True))
+            return await settle(self._engine, row, settled, by, end.model_dump(mode="json", exclude_none=True))
         event = await self._resolution(row, status, end, by)
-        fact = Fact(event, self._runtime.clock.now(), row.thread_id, row.turn_id, row.step, row.call_id, row.action_id)
+        fact = Fact(event, self._engine.clock.now(), row.thread_id, row.turn_id, row.step, row.call_id, row.action_id)
         try:
             await self._store.admit(row.agent_id, [fact])
         except AlreadyDecided:

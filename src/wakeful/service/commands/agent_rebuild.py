@@ -18,7 +18,7 @@ from wakeful.decisions.workflows.children import agent_names
 from wakeful.engine.agent import Agent
 from wakeful.engine.agent_checks import tools_of_the_runtime
 from wakeful.engine.agent_data import find_tool
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.engine.state_loader import fold
 from wakeful.ports import Store, TurnRow
 from wakeful.tools.client import ClientTool
@@ -46,7 +46,7 @@ class NeverBegan(AgentMissing):
 
 
 async def rebuilt_agent(
-    runtime: Runtime,
+    engine: Engine,
     row: TurnRow,
     tools: Sequence[Tool[Any]],
     model: str | None = None,
@@ -56,8 +56,8 @@ async def rebuilt_agent(
 ) -> Agent[Any, Any]:
     """The agent of a turn. Raises ToolMissing or AgentMissing, naming what only the caller can supply."""
     who = f"turn {row.turn_id} of agent {row.agent_name!r}"
-    recorded = await runtime.store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
-    config = (await fold(runtime.store, row, recorded)).state.config
+    recorded = await engine.store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
+    config = (await fold(engine.store, row, recorded)).state.config
     if config is None:
         if model is None:
             raise NeverBegan(
@@ -72,7 +72,7 @@ async def rebuilt_agent(
         )
     return Agent(
         row.agent_name,
-        model or _reference(runtime, who, config),
+        model or _reference(engine, who, config),
         own_instructions(config),
         _tools(who, config, tools),
         settings=config.model_settings.updated(_about_models(config)),
@@ -132,11 +132,11 @@ def _are_made_from_names(config: TurnConfig, resolve_model: Callable[[str], obje
     return True
 
 
-def _reference(runtime: Runtime, who: str, config: TurnConfig) -> str:
+def _reference(engine: Engine, who: str, config: TurnConfig) -> str:
     refs = (config.model_ref, *config.fallbacks)
     for ref in refs:
         try:
-            runtime.resolve_model(ref)
+            engine.resolve_model(ref)
         except WakefulError as error:
             if isinstance(error, KeyMissing) and len(refs) > 1:
                 continue  # it is left out with that reason, unless none has its key: then preparing says so

@@ -35,7 +35,7 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.injected_fields import split
 from wakeful.decisions.redaction import REDACTED
 from wakeful.decisions.secret_shapes import hide_shapes
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.engine.state_loader import load_config
 from wakeful.gate import argument_validation
 from wakeful.gate.approval_binding import bind
@@ -58,28 +58,28 @@ class Outcome:
     rule_id: str | None = None
 
 
-async def approvals(runtime: Runtime, *, pending_only: bool = True, turn_id: str | None = None) -> list[Approval]:
+async def approvals(engine: Engine, *, pending_only: bool = True, turn_id: str | None = None) -> list[Approval]:
     """Every approval and question, oldest first. What is past its time is decided as such on the way."""
-    rows = await runtime.store.actions(pending_only=pending_only, turn_id=turn_id)
-    records = [await _record(runtime.store, await _expired(runtime, row)) for row in rows if row.kind in KINDS]
+    rows = await engine.store.actions(pending_only=pending_only, turn_id=turn_id)
+    records = [await _record(engine.store, await _expired(engine, row)) for row in rows if row.kind in KINDS]
     return [record for record in records if record.status == "pending" or not pending_only]
 
 
-async def show(runtime: Runtime, approval_id: str) -> Approval:
+async def show(engine: Engine, approval_id: str) -> Approval:
     """One record. Raises ApprovalNotFound, with near names."""
-    return await _record(runtime.store, await _expired(runtime, await _find(runtime.store, approval_id)))
+    return await _record(engine.store, await _expired(engine, await _find(engine.store, approval_id)))
 
 
-async def decide(runtime: Runtime, approval_id: str, decided: Decided, *, by: str = OPERATOR) -> Outcome:
+async def decide(engine: Engine, approval_id: str, decided: Decided, *, by: str = OPERATOR) -> Outcome:
     """Decide once. Raises ApprovalNotFound, NotEntitled, or InvalidValue when the decision does not fit."""
-    store = runtime.store
-    row = await _expired(runtime, await _find(store, approval_id))
+    store = engine.store
+    row = await _expired(engine, await _find(store, approval_id))
     if row.status != "pending":
         return Outcome(await _record(store, row), duplicate=True)
     asked = await _asked(store, row)
     _check_entitled(asked, by)
-    events = await _resolution(runtime, row, asked, decided, by)
-    facts = [_fact(runtime, row, event) for event in events]
+    events = await _resolution(engine, row, asked, decided, by)
+    facts = [_fact(engine, row, event) for event in events]
     try:
         await store.admit(row.agent_id, facts)
     except AlreadyDecided:
@@ -91,13 +91,13 @@ async def decide(runtime: Runtime, approval_id: str, decided: Decided, *, by: st
 
 
 async def edited_arguments(
-    runtime: Runtime, approval_id: str, whole: Mapping[str, Any] | None, changed: Mapping[str, str]
+    engine: Engine, approval_id: str, whole: Mapping[str, Any] | None, changed: Mapping[str, str]
 ) -> dict[str, Any]:
     """New arguments for a call: `whole` in the place of what the model wrote, then single fields as they were typed.
 
     What is left as `[redacted]` stays what it was: whoever edits need not know a secret to leave it alone.
     """
-    store = runtime.store
+    store = engine.store
     row = await _find(store, approval_id)
     config = await _config(store, row)
     written = await _written(store, row)
@@ -135,17 +135,17 @@ def _typed(text: str, schema: Any) -> Any:
         return text
 
 
-async def rules(runtime: Runtime, agent_name: str | None = None) -> list[RuleRow]:
+async def rules(engine: Engine, agent_name: str | None = None) -> list[RuleRow]:
     """Rules that were added with `always`, revoked ones included."""
-    return await runtime.store.rules(agent_name)
+    return await engine.store.rules(agent_name)
 
 
-async def revoke_rule(runtime: Runtime, rule_id: str, *, by: str = OPERATOR) -> RuleRow:
+async def revoke_rule(engine: Engine, rule_id: str, *, by: str = OPERATOR) -> RuleRow:
     """Take a rule back: no call is let through by it any more, in turns that are open no less than in new ones.
 
     Raises ApprovalNotFound.
     """
-    known = await runtime.store.rules()
+    known = await engine.store.rules()
     meant = [row for row in known if row.rule_id == rule_id] or [
         row for row in known if len(rule_id) >= 4 and row.rule_id.startswith(rule_id)
     ]
@@ -157,16 +157,16 @@ async def revoke_rule(runtime: Runtime, rule_id: str, *, by: str = OPERATOR) -> 
         hint = (
             f"did you mean {' or '.join(near)}?"
             if near
-            else f"those there are: wakeful approvals rules --store {quote(runtime.store.location)}"
+            else f"those there are: wakeful approvals rules --store {quote(engine.store.location)}"
         )
-        raise ApprovalNotFound(f"there is no rule {rule_id!r} in {runtime.store.location}", hint)
+        raise ApprovalNotFound(f"there is no rule {rule_id!r} in {engine.store.location}", hint)
     if row.revoked_at is None:
-        event, now = ApprovalRuleRevoked(rule_id=row.rule_id, revoked_by=by), runtime.clock.now()
-        await runtime.store.admit(row.agent_id, [Fact(event, now)])
-        for turn in await runtime.store.turns(open_only=True):
+        event, now = ApprovalRuleRevoked(rule_id=row.rule_id, revoked_by=by), engine.clock.now()
+        await engine.store.admit(row.agent_id, [Fact(event, now)])
+        for turn in await engine.store.turns(open_only=True):
             if turn.agent_name == row.agent_name:  # whoever works on it has the rule in hand
-                await runtime.store.admit(turn.agent_id, [Fact(event, now, turn.thread_id, turn.turn_id)])
-    return next(each for each in await runtime.store.rules() if each.rule_id == row.rule_id)
+                await engine.store.admit(turn.agent_id, [Fact(event, now, turn.thread_id, turn.turn_id)])
+    return next(each for each in await engine.store.rules() if each.rule_id == row.rule_id)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -204,9 +204,9 @@ async def _asked(store: Store, row: ActionRow) -> ActionRequired:
     return required.fact.event
 
 
-async def _expired(runtime: Runtime, row: ActionRow) -> ActionRow:
+async def _expired(engine: Engine, row: ActionRow) -> ActionRow:
     """A record past its time is decided by whoever looks first."""
-    if row.status != "pending" or row.expires_at > runtime.clock.now():
+    if row.status != "pending" or row.expires_at > engine.clock.now():
         return row
     event = ActionResolved(
         action_id=row.action_id,
@@ -217,10 +217,10 @@ async def _expired(runtime: Runtime, row: ActionRow) -> ActionRow:
         reason="nobody decided in time",
     )
     try:
-        await runtime.store.admit(row.agent_id, [_fact(runtime, row, event)])
+        await engine.store.admit(row.agent_id, [_fact(engine, row, event)])
     except AlreadyDecided:
         pass
-    return await runtime.store.action(row.action_id) or row
+    return await engine.store.action(row.action_id) or row
 
 
 # --- deciding --------------------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def _check_entitled(asked: ActionRequired, by: str) -> None:
 
 
 async def _resolution(
-    runtime: Runtime, row: ActionRow, asked: ActionRequired, decided: Decided, by: str
+    engine: Engine, row: ActionRow, asked: ActionRequired, decided: Decided, by: str
 ) -> list[AnyEvent]:
     fields: dict[str, Any] = {"action_id": row.action_id, "tool_name": row.tool_name, "resolver": by}
     if not isinstance(decided.note, str):
@@ -247,7 +247,7 @@ async def _resolution(
             return [ActionResolved(status="rejected", decision="reject", **fields)]
         case Answer():
             _check_answer(asked, decided)
-            content = await _answer(runtime.store, _plain("answer", decided.content))
+            content = await _answer(engine.store, _plain("answer", decided.content))
             return [ActionResolved(status="approved", decision="answer", **content, **fields)]
         case _ if asked.action_type == "question":
             raise InvalidValue(
@@ -259,14 +259,14 @@ async def _resolution(
         case Approve():
             return [ActionResolved(status="approved", decision="approve", **fields)]
         case Edit():
-            declaration = await _declaration(runtime.store, row)
+            declaration = await _declaration(engine.store, row)
             arguments = _checked(declaration, _plain("arguments", decided.arguments))
-            binding = bind(runtime.store.secret, declaration, arguments, None)
+            binding = bind(engine.store.secret, declaration, arguments, None)
             edited = ActionResolved(status="approved", decision="edit", arguments=arguments, binding=binding, **fields)
             return [edited]
         case Always():
-            rule_id = runtime.ids.new("rule")
-            rule = _rule(asked, decided, rule_id, by, runtime.clock.now() / 1_000_000)
+            rule_id = engine.ids.new("rule")
+            rule = _rule(asked, decided, rule_id, by, engine.clock.now() / 1_000_000)
             added = ApprovalRuleAdded(
                 rule_id=rule_id, agent_name=row.agent_name, rule=rule, added_by=by, action_id=row.action_id
             )
@@ -373,7 +373,7 @@ async def _declaration(store: Store, row: ActionRow) -> ToolDeclaration:
     return declaration
 
 
-def _fact(runtime: Runtime, row: ActionRow, event: AnyEvent) -> Fact:
+def _fact(engine: Engine, row: ActionRow, event: AnyEvent) -> Fact:
     if isinstance(event, ApprovalRuleAdded):
-        return Fact(event, runtime.clock.now())
-    return Fact(event, runtime.clock.now(), row.thread_id, row.turn_id, row.step, row.call_id, row.action_id)
+        return Fact(event, engine.clock.now())
+    return Fact(event, engine.clock.now(), row.thread_id, row.turn_id, row.step, row.call_id, row.action_id)

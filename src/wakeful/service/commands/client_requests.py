@@ -15,7 +15,7 @@ from wakeful.contracts.envelope import Recorded, iso
 from wakeful.contracts.errors import RequestNotFound
 from wakeful.contracts.events import RuntimeToolRequested, RuntimeToolResolved
 from wakeful.contracts.runtime_tools import PENDING, RuntimeToolRequest, RuntimeToolResult
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.service.client_tools.lifecycle import Continuation, RuntimeToolLifecycle
 from wakeful.service.client_tools.store import CLIENT, KIND, OwnRequestStore
 from wakeful.service.hooks import HookRegistry
@@ -45,23 +45,23 @@ class RequestOutcome:
         return self.request.run_id
 
 
-async def pending_requests(runtime: Runtime, turn_id: str | None = None) -> list[RuntimeToolRequest]:
+async def pending_requests(engine: Engine, turn_id: str | None = None) -> list[RuntimeToolRequest]:
     """What waits for a client, oldest first. What is past its time is ended on the way."""
-    await time_out_late_requests(runtime)
+    await time_out_late_requests(engine)
     query = {} if turn_id is None else {"run_id": turn_id}
-    return (await OwnRequestStore(runtime).recent_pending(query))[::-1]
+    return (await OwnRequestStore(engine).recent_pending(query))[::-1]
 
 
-async def show_request(runtime: Runtime, request_id: str) -> RuntimeToolRequest:
+async def show_request(engine: Engine, request_id: str) -> RuntimeToolRequest:
     """One request, by its id or by enough of its beginning. Raises RequestNotFound, with near names."""
-    await time_out_late_requests(runtime)
-    request = await OwnRequestStore(runtime).get(await _found(runtime, request_id))
+    await time_out_late_requests(engine)
+    request = await OwnRequestStore(engine).get(await _found(engine, request_id))
     assert request is not None
     return request
 
 
 async def submit_result(
-    runtime: Runtime,
+    engine: Engine,
     request_id: str,
     result: Any = None,
     *,
@@ -72,15 +72,15 @@ async def submit_result(
     hooks: HookRegistry = default_hooks,
 ) -> RequestOutcome:
     """The client's answer: what it gave, or with `error` why it could not. Raises RequestNotFound or InvalidValue."""
-    await time_out_late_requests(runtime, hooks=hooks)
-    answer: dict[str, Any] = {"request_id": await _found(runtime, request_id), "metadata": dict(metadata or {})}
+    await time_out_late_requests(engine, hooks=hooks)
+    answer: dict[str, Any] = {"request_id": await _found(engine, request_id), "metadata": dict(metadata or {})}
     answer.update({"success": False, "error": error} if error is not None else {"result": result})
-    store = OwnRequestStore(runtime, by=by)
+    store = OwnRequestStore(engine, by=by)
     return _ended(await _lifecycle(store, hooks).submit_result(store, answer, continuation))
 
 
 async def end_unanswered(
-    runtime: Runtime,
+    engine: Engine,
     request_id: str,
     *,
     cancelled: bool = False,
@@ -89,32 +89,32 @@ async def end_unanswered(
     hooks: HookRegistry = default_hooks,
 ) -> RequestOutcome:
     """Nobody will answer, or nobody wants the answer any more: the call fails. Raises RequestNotFound."""
-    found = await _found(runtime, request_id)
-    store = OwnRequestStore(runtime, by=by)
+    found = await _found(engine, request_id)
+    store = OwnRequestStore(engine, by=by)
     lifecycle = _lifecycle(store, hooks)
     end = lifecycle.cancel_request if cancelled else lifecycle.timeout_request
     return _ended(await end(store, found, continuation))
 
 
-async def time_out_late_requests(runtime: Runtime, *, hooks: HookRegistry = default_hooks) -> list[RequestOutcome]:
+async def time_out_late_requests(engine: Engine, *, hooks: HookRegistry = default_hooks) -> list[RequestOutcome]:
     """End every request that is past its time, whenever and by whomever it was asked."""
-    store = OwnRequestStore(runtime, by=SCANNER)
+    store = OwnRequestStore(engine, by=SCANNER)
     lifecycle = _lifecycle(store, hooks)
-    late = await lifecycle.recent_pending_requests(store, {"before": iso(runtime.clock.now())})
+    late = await lifecycle.recent_pending_requests(store, {"before": iso(engine.clock.now())})
     ended = [_ended(await lifecycle.timeout_request(store, request.request_id)) for request in late[::-1]]
     return [each for each in ended if not each.duplicate]
 
 
-async def announce(runtime: Runtime, facts: Sequence[Recorded], hooks: HookRegistry = default_hooks) -> None:
+async def announce(engine: Engine, facts: Sequence[Recorded], hooks: HookRegistry = default_hooks) -> None:
     """Tell the hooks what a turn asked of clients and what ran out of time while it ran. It is in the log already."""
     for entry in facts:
         event = entry.fact.event
         if isinstance(event, RuntimeToolRequested) and hooks.has(CREATED):
-            request = await OwnRequestStore(runtime).get(event.request_id)
+            request = await OwnRequestStore(engine).get(event.request_id)
             assert request is not None
             await hooks.observe(CREATED, request.settled(PENDING).model_dump(mode="json"), {})
         elif isinstance(event, RuntimeToolResolved) and event.submitted_by == RUNTIME and hooks.has(TIMED_OUT):
-            request = await OwnRequestStore(runtime).get(event.request_id)
+            request = await OwnRequestStore(engine).get(event.request_id)
             assert request is not None
             result = result_view(request, event, None).model_dump(mode="json", exclude_none=True)
             await hooks.observe(TIMED_OUT, request.model_dump(mode="json"), result, {})
@@ -134,8 +134,8 @@ def _ended(envelope: dict[str, Any]) -> RequestOutcome:
     )
 
 
-async def _found(runtime: Runtime, request_id: str) -> str:
-    store = runtime.store
+async def _found(engine: Engine, request_id: str) -> str:
+    store = engine.store
     row = await store.action(request_id) if request_id else None
     if row is not None and row.kind == KIND:
         return request_id

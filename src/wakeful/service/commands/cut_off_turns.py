@@ -11,7 +11,7 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.errors import AgentBusy, StoreProblem
 from wakeful.engine.prepare.turn import safe_keeping
 from wakeful.engine.recovery import closed_beforehand
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.engine.state_loader import fold
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import TurnWork
@@ -22,36 +22,36 @@ from wakeful.views.conversation_export import turn_facts
 _log = logging.getLogger("wakeful.recovery")
 
 
-async def close_cut_off(runtime: Runtime, row: TurnRow) -> None:
+async def close_cut_off(engine: Engine, row: TurnRow) -> None:
     """Close what was cut off in the turns of this turn's thread, which is to be run. Other threads are left alone."""
     if row.agent_id != row.agent_name:  # made for this one turn, which settles what is its own
         return
-    for each in await runtime.store.turns_of_thread(row.agent_id, row.thread_id, open_only=True):
+    for each in await engine.store.turns_of_thread(row.agent_id, row.thread_id, open_only=True):
         if each.state != "running":
             continue
         try:
-            claim = await runtime.store.claim(each.turn_id)
+            claim = await engine.store.claim(each.turn_id)
         except AgentBusy as busy:
             if busy.here:
                 continue  # it runs, or somebody looks at it at this moment
             return  # another process owns the thread, and whoever wants to run a turn of it is told
         try:
-            await _close(runtime, await runtime.store.turn(each.turn_id) or each, claim)
+            await _close(engine, await engine.store.turn(each.turn_id) or each, claim)
         except StoreProblem as problem:
             _log.warning("what was cut off in turn %s cannot be closed: %s", each.turn_id, problem)
         finally:
-            await runtime.store.release(claim)
+            await engine.store.release(claim)
 
 
-async def _close(runtime: Runtime, row: TurnRow, claim: Claim) -> None:
-    work = await work_without_code(runtime, row, claim)
+async def _close(engine: Engine, row: TurnRow, claim: Claim) -> None:
+    work = await work_without_code(engine, row, claim)
     if work.state.config is not None and (facts := closed_beforehand(work)):
-        await runtime.store.append(claim, facts, barrier=True)
+        await engine.store.append(claim, facts, barrier=True)
 
 
-async def work_without_code(runtime: Runtime, row: TurnRow, claim: Claim) -> TurnWork:
+async def work_without_code(engine: Engine, row: TurnRow, claim: Claim) -> TurnWork:
     """A turn as its log knows it: without models and without tools, and without what cannot be read any more."""
-    store = runtime.store
+    store = engine.store
     recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
     folded = await fold(store, row, recorded, lost=True)
     state = folded.state
@@ -64,11 +64,11 @@ async def work_without_code(runtime: Runtime, row: TurnRow, claim: Claim) -> Tur
         config=state.config or TurnConfig(agent_name=row.agent_name, model_ref=""),
         models=(),
         tools={},
-        clock=runtime.clock,
-        ids=runtime.ids,
-        jitter=runtime.jitter,
+        clock=engine.clock,
+        ids=engine.ids,
+        jitter=engine.jitter,
         call_ids=folded.thread.call_ids,
         known=KnownFacts(row.agent_id, turn_facts(recorded, row.turn_id), store.reader(row.agent_id, row.turn_id)),
         # Children that had come to a result have it, however long it is.
-        gate=GateParts(keep=safe_keeping(store, runtime.keys), fetch=store.get_blob, keys=runtime.keys),
+        gate=GateParts(keep=safe_keeping(store, engine.keys), fetch=store.get_blob, keys=engine.keys),
     )

@@ -17,7 +17,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.events.turns import IgnoreReason, InterruptReason
 from wakeful.contracts.values import Value
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.ports import TurnRow
 from wakeful.service.commands.turns_at_rest import end_at_rest
 
@@ -37,7 +37,7 @@ class InterruptAnswer(Value):
 
 
 async def interrupt_turn(
-    runtime: Runtime,
+    engine: Engine,
     *,
     turn_id: str | None = None,
     thread_id: str | None = None,
@@ -52,55 +52,55 @@ async def interrupt_turn(
     `queue="clear"` also stops the turns of the thread that wait for it. The same `interrupt_id` again is the same
     request: it is answered as before, and nothing is written. Raises InvalidValue for a target that is none or several.
     """
-    wanted = interrupt_id if interrupt_id is not None else runtime.ids.new("int")
-    rows = await _targets(runtime, turn_id, thread_id, agent)
+    wanted = interrupt_id if interrupt_id is not None else engine.ids.new("int")
+    rows = await _targets(engine, turn_id, thread_id, agent)
     if not rows:
         return InterruptAnswer(answer="no_op", interrupt_id=wanted, ignore_reason="unknown_target")
     row = next((each for each in rows if each.is_open), rows[-1])
     answer = await _ask(
-        runtime, row, TurnInterruptRequested(interrupt_id=wanted, requested_by=requested_by, reason=reason, queue=queue)
+        engine, row, TurnInterruptRequested(interrupt_id=wanted, requested_by=requested_by, reason=reason, queue=queue)
     )
     if queue == "clear":
-        for waiting in await runtime.store.turns_of_thread(row.agent_id, row.thread_id, open_only=True):
+        for waiting in await engine.store.turns_of_thread(row.agent_id, row.thread_id, open_only=True):
             if waiting.first_seq > row.first_seq:
                 event = TurnInterruptRequested(
-                    interrupt_id=runtime.ids.new("int"), requested_by=requested_by, reason=reason, queue=queue
+                    interrupt_id=engine.ids.new("int"), requested_by=requested_by, reason=reason, queue=queue
                 )
-                await _ask(runtime, waiting, event)
+                await _ask(engine, waiting, event)
     return answer
 
 
 async def cancel_turn(
-    runtime: Runtime, turn_id: str, *, requested_by: str = "caller", reason: InterruptReason = "user_interrupt"
+    engine: Engine, turn_id: str, *, requested_by: str = "caller", reason: InterruptReason = "user_interrupt"
 ) -> bool:
     """Ask a turn to stop. False when it is over already. Raises TurnNotFound."""
-    answer = await interrupt_turn(runtime, turn_id=turn_id, requested_by=requested_by, reason=reason)
+    answer = await interrupt_turn(engine, turn_id=turn_id, requested_by=requested_by, reason=reason)
     if answer.ignore_reason == "unknown_target":
-        raise TurnNotFound(f"there is no turn {turn_id} in {runtime.store.location}")
+        raise TurnNotFound(f"there is no turn {turn_id} in {engine.store.location}")
     return answer.ignore_reason != "no_active_turn"
 
 
-async def supersede(runtime: Runtime, agent_id: str, thread_id: str, *, requested_by: str) -> None:
+async def supersede(engine: Engine, agent_id: str, thread_id: str, *, requested_by: str) -> None:
     """Have every open turn of a thread stopped: a newer message takes their place."""
-    for row in await runtime.store.turns_of_thread(agent_id, thread_id, open_only=True):
+    for row in await engine.store.turns_of_thread(agent_id, thread_id, open_only=True):
         event = TurnInterruptRequested(
-            interrupt_id=runtime.ids.new("int"), requested_by=requested_by, reason="superseded"
+            interrupt_id=engine.ids.new("int"), requested_by=requested_by, reason="superseded"
         )
-        await _ask(runtime, row, event)
+        await _ask(engine, row, event)
 
 
-async def _targets(runtime: Runtime, turn_id: str | None, thread_id: str | None, agent: str | None) -> list[TurnRow]:
+async def _targets(engine: Engine, turn_id: str | None, thread_id: str | None, agent: str | None) -> list[TurnRow]:
     """The turns that are meant, oldest first: one, or those of a thread."""
     if (turn_id is None) == (thread_id is None):
         given = f"turn_id={turn_id!r}, thread_id={thread_id!r}"
         raise InvalidValue("invalid_target", "turn_id", f"{given}: a turn or a thread", "give exactly one of the two")
     if turn_id is not None:
-        row = await runtime.store.turn(turn_id)
+        row = await engine.store.turn(turn_id)
         return [row] if row is not None else []
     assert thread_id is not None
     if agent is not None:
-        return await runtime.store.turns_of_thread(agent, thread_id)
-    rows = [row for row in await runtime.store.turns() if row.thread_id == thread_id]
+        return await engine.store.turns_of_thread(agent, thread_id)
+    rows = [row for row in await engine.store.turns() if row.thread_id == thread_id]
     owners = sorted({row.agent_id for row in rows})
     if len(owners) > 1:
         named = ", ".join(sorted({row.agent_name for row in rows}))
@@ -110,24 +110,24 @@ async def _targets(runtime: Runtime, turn_id: str | None, thread_id: str | None,
     return sorted(rows, key=lambda row: row.first_seq)
 
 
-async def _ask(runtime: Runtime, row: TurnRow, event: TurnInterruptRequested) -> InterruptAnswer:
+async def _ask(engine: Engine, row: TurnRow, event: TurnInterruptRequested) -> InterruptAnswer:
     """Put the request on record, and with it that it changes nothing where that is known already."""
-    store = runtime.store
+    store = engine.store
     before = await store.read(row.agent_id, turn_id=row.turn_id)
     asked = [one.fact.event for one in before if isinstance(one.fact.event, TurnInterruptRequested)]
     if any(earlier.interrupt_id == event.interrupt_id for earlier in asked):
-        return await _answered(runtime, row, event.interrupt_id)
+        return await _answered(engine, row, event.interrupt_id)
     ignored: IgnoreReason | None = None
     if not row.is_open:
         ignored = "no_active_turn"
     elif asked:
         ignored = "already_ending"
-    await _write(runtime, row, event, *([_ignored(event, ignored)] if ignored is not None else []))
+    await _write(engine, row, event, *([_ignored(event, ignored)] if ignored is not None else []))
     row = await store.turn(row.turn_id) or row
     if row.state == "suspended":
-        await end_at_rest(runtime, row)
+        await end_at_rest(engine, row)
     elif ignored is None and not row.is_open:
-        return await _answered(runtime, row, event.interrupt_id)
+        return await _answered(engine, row, event.interrupt_id)
     return InterruptAnswer(
         answer="accepted" if ignored is None else "no_op",
         interrupt_id=event.interrupt_id,
@@ -136,11 +136,11 @@ async def _ask(runtime: Runtime, row: TurnRow, event: TurnInterruptRequested) ->
     )
 
 
-async def _answered(runtime: Runtime, row: TurnRow, interrupt_id: str) -> InterruptAnswer:
+async def _answered(engine: Engine, row: TurnRow, interrupt_id: str) -> InterruptAnswer:
     """What the log says about a request that is in it. One that came after the turn's end is told so here."""
     ended = asked = False
     ignored: IgnoreReason | None = None
-    for one in await runtime.store.read(row.agent_id, turn_id=row.turn_id):
+    for one in await engine.store.read(row.agent_id, turn_id=row.turn_id):
         event = one.fact.event
         if isinstance(event, Terminal) and not asked:
             ended = True
@@ -152,7 +152,7 @@ async def _answered(runtime: Runtime, row: TurnRow, interrupt_id: str) -> Interr
             break
     if ended and ignored is None:
         ignored = "no_active_turn"
-        await _write(runtime, row, TurnInterruptIgnored(interrupt_id=interrupt_id, ignore_reason=ignored))
+        await _write(engine, row, TurnInterruptIgnored(interrupt_id=interrupt_id, ignore_reason=ignored))
     return InterruptAnswer(
         answer="accepted" if ignored is None else "no_op",
         interrupt_id=interrupt_id,
@@ -165,6 +165,6 @@ def _ignored(event: TurnInterruptRequested, reason: IgnoreReason) -> TurnInterru
     return TurnInterruptIgnored(interrupt_id=event.interrupt_id, ignore_reason=reason)
 
 
-async def _write(runtime: Runtime, row: TurnRow, *events: TurnInterruptRequested | TurnInterruptIgnored) -> None:
-    now = runtime.clock.now()
-    await runtime.store.admit(row.agent_id, [Fact(event, now, row.thread_id, row.turn_id) for event in events])
+async def _write(engine: Engine, row: TurnRow, *events: TurnInterruptRequested | TurnInterruptIgnored) -> None:
+    now = engine.clock.now()
+    await engine.store.admit(row.agent_id, [Fact(event, now, row.thread_id, row.turn_id) for event in events])

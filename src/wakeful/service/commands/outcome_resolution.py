@@ -10,7 +10,7 @@ from shlex import quote
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import CallNotFound
 from wakeful.contracts.events import UnknownResolved
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.ports import Store, UnknownRow
 from wakeful.service.queries.turns import turn_events
 
@@ -18,9 +18,9 @@ LOOKED_THROUGH = 1_000
 """How many of the newest turns are looked through for a call that is closed already."""
 
 
-async def resolve_unknown(runtime: Runtime, call: str, *, happened: bool, result: str = "") -> UnknownRow:
+async def resolve_unknown(engine: Engine, call: str, *, happened: bool, result: str = "") -> UnknownRow:
     """Close a call, named by its id or as `TURN/CALL`. Raises CallNotFound, saying what there is."""
-    store = runtime.store
+    store = engine.store
     row = await _find(store, call)
     event = UnknownResolved(
         call_id=row.call_id,
@@ -30,7 +30,7 @@ async def resolve_unknown(runtime: Runtime, call: str, *, happened: bool, result
         source="operator",
         resolved_by="operator",
     )
-    fact = Fact(event, runtime.clock.now(), row.thread_id, row.turn_id, row.step, row.call_id)
+    fact = Fact(event, engine.clock.now(), row.thread_id, row.turn_id, row.step, row.call_id)
     await store.admit(row.agent_id, [fact])
     return row
 

@@ -22,7 +22,7 @@ from wakeful.contracts.spending import (
 )
 from wakeful.decisions.spend_windows import OwnerWindows, has_room, scope_words, window_at
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.ports import TurnRow
 from wakeful.service.commands.steering import is_paused
 
@@ -33,10 +33,10 @@ SOON = 20
 """Seconds that whoever runs a turn waits for its spend window to turn; what takes longer is left to a later resume."""
 
 
-async def spending(runtime: Runtime) -> list[SpendRow]:
+async def spending(engine: Engine) -> list[SpendRow]:
     """Every window that is under way, also those of the owner's file in which nothing was spent yet."""
-    now, owner = runtime.clock.now(), runtime.owner_windows
-    rows = {row.key: row for row in await runtime.store.spending(after=now) if row.began <= now}
+    now, owner = engine.clock.now(), engine.owner_windows
+    rows = {row.key: row for row in await engine.store.spending(after=now) if row.began <= now}
     for window in _of_the_owner(owner, now):
         row = rows.get(window.key)
         limit = nanodollars(window.usd)  # what holds for the next request
@@ -45,14 +45,14 @@ async def spending(runtime: Runtime) -> list[SpendRow]:
 
 
 async def grant(
-    runtime: Runtime, scope: str, usd: Money, period: Period | None = None, *, by: str = OPERATOR, reason: str = ""
+    engine: Engine, scope: str, usd: Money, period: Period | None = None, *, by: str = OPERATOR, reason: str = ""
 ) -> SpendRow:
     """Allow more in the window that is under way. Without a period: of the scope's only one. Raises InvalidConfig."""
     amount = checked_money("grant: usd", usd)
     if amount is None or nanodollars(amount) == 0:
         raise InvalidConfig(f"a grant of {usd!r} dollars", "give an amount above 0: --usd 5")
-    now, zone = runtime.clock.now(), runtime.owner_windows.zone
-    known = [row for row in await spending(runtime) if row.scope == scope]
+    now, zone = engine.clock.now(), engine.owner_windows.zone
+    known = [row for row in await spending(engine) if row.scope == scope]
     if period is None:
         if len(known) != 1:
             there = ", ".join(row.period for row in known) or "none that was used"
@@ -60,41 +60,41 @@ async def grant(
                 f"{scope_words(scope)} has several windows, or none yet ({there})", "say which: --window day"
             )
         period = known[0].period
-    said = {window.key: window.usd for window in _of_the_owner(runtime.owner_windows, now)}
+    said = {window.key: window.usd for window in _of_the_owner(engine.owner_windows, now)}
     window = window_at(scope, SpendWindow(period, 0), now, zone)
     window = window.model_copy(update={"usd": said.get(window.key, "0")})
     granted = BudgetGranted(window=window, usd=amount, granted_by=by, reason=reason)
     facts = [Fact(granted, now)]
-    if STREAM not in await runtime.store.agents():
+    if STREAM not in await engine.store.agents():
         facts.insert(0, Fact(SessionStarted(agent_name=STREAM, temporary=True), now))
-    await runtime.store.admit(STREAM, facts)
-    return next(row for row in await spending(runtime) if row.key == window.key)
+    await engine.store.admit(STREAM, facts)
+    return next(row for row in await spending(engine) if row.key == window.key)
 
 
-async def still_full(runtime: Runtime, agent: Agent[Any, Any], recorded: Sequence[Recorded]) -> bool:
+async def still_full(engine: Engine, agent: Agent[Any, Any], recorded: Sequence[Recorded]) -> bool:
     """Does a turn that rests on a spend window rest on it still? Then taking it up would change nothing."""
     passed = _passed(recorded)
-    if passed is None or runtime.clock.now() >= passed.turns:
+    if passed is None or engine.clock.now() >= passed.turns:
         return False
-    window = _today(passed, runtime.owner_windows, agent)
+    window = _today(passed, engine.owner_windows, agent)
     if window is None:
         return False  # nobody limits it any more
-    rows = {row.key: row for row in await runtime.store.spending([passed.scope], after=runtime.clock.now())}
+    rows = {row.key: row for row in await engine.store.spending([passed.scope], after=engine.clock.now())}
     return not has_room(window, rows.get(window.key), nanodollars(passed.needed))
 
 
-async def turns_soon(runtime: Runtime, row: TurnRow) -> float | None:
+async def turns_soon(engine: Engine, row: TurnRow) -> float | None:
     """In how many seconds the spend window turns that a turn rests on, when that is soon enough to wait for here.
 
     None: later, or it rests on something else. Nothing is waited for when somebody asked the turn to stop.
     """
-    recorded = await runtime.store.read(row.agent_id, turn_id=row.turn_id) if row.state == "suspended" else []
+    recorded = await engine.store.read(row.agent_id, turn_id=row.turn_id) if row.state == "suspended" else []
     passed = _passed(recorded)
     if passed is None or is_paused(recorded):
         return None
     if any(isinstance(entry.fact.event, TurnInterruptRequested) for entry in recorded):
         return 0.0
-    seconds = (passed.turns - runtime.clock.now()) / 1_000_000
+    seconds = (passed.turns - engine.clock.now()) / 1_000_000
     return max(0.0, seconds) if seconds <= SOON else None
 
 

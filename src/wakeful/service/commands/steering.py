@@ -12,43 +12,43 @@ from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import TurnNotFound, TurnOver
 from wakeful.contracts.events import Terminal, TurnInterjected, TurnPauseLifted, TurnPauseRequested
 from wakeful.engine.admission import storable
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.gate.large_content import offload
 from wakeful.ports import TurnRow
 
 
-async def pause_turn(runtime: Runtime, turn_id: str, *, requested_by: str = "caller") -> bool:
+async def pause_turn(engine: Engine, turn_id: str, *, requested_by: str = "caller") -> bool:
     """Ask a turn to rest once nothing of it is under way. False when it is over, or was asked already."""
-    row = await _turn(runtime, turn_id)
-    if not row.is_open or is_paused(await runtime.store.read(row.agent_id, turn_id=turn_id)):
+    row = await _turn(engine, turn_id)
+    if not row.is_open or is_paused(await engine.store.read(row.agent_id, turn_id=turn_id)):
         return False
-    await _write(runtime, row, TurnPauseRequested(requested_by=requested_by))
+    await _write(engine, row, TurnPauseRequested(requested_by=requested_by))
     return True
 
 
-async def unpause_turn(runtime: Runtime, turn_id: str, *, requested_by: str = "caller") -> bool:
+async def unpause_turn(engine: Engine, turn_id: str, *, requested_by: str = "caller") -> bool:
     """Let a turn go on. One that rests already has to be taken up by somebody. False when it was not paused."""
-    row = await _turn(runtime, turn_id)
-    if not row.is_open or not is_paused(await runtime.store.read(row.agent_id, turn_id=turn_id)):
+    row = await _turn(engine, turn_id)
+    if not row.is_open or not is_paused(await engine.store.read(row.agent_id, turn_id=turn_id)):
         return False
-    await _write(runtime, row, TurnPauseLifted(requested_by=requested_by))
+    await _write(engine, row, TurnPauseLifted(requested_by=requested_by))
     return True
 
 
-async def interject(runtime: Runtime, turn_id: str, prompt: Prompt, *, said_by: str = "caller") -> str:
+async def interject(engine: Engine, turn_id: str, prompt: Prompt, *, said_by: str = "caller") -> str:
     """Say something to a turn that is under way: its next request takes it along. Returns the message's id.
 
     Raises TurnOver when the turn has ended: nothing would ever read it.
     """
-    row = await _turn(runtime, turn_id)
+    row = await _turn(engine, turn_id)
     if not row.is_open:
         raise _over(row)
-    item = await offload(UserItem(parts=storable(parts_of(prompt))), runtime.store.put_blob)
+    item = await offload(UserItem(parts=storable(parts_of(prompt))), engine.store.put_blob)
     assert isinstance(item, UserItem)
-    message_id = runtime.ids.new("msg")
-    await _write(runtime, row, TurnInterjected(message_id=message_id, item=item, said_by=said_by))
-    row = await _turn(runtime, turn_id)
-    if not row.is_open and not await _was_in_time(runtime, row, message_id):
+    message_id = engine.ids.new("msg")
+    await _write(engine, row, TurnInterjected(message_id=message_id, item=item, said_by=said_by))
+    row = await _turn(engine, turn_id)
+    if not row.is_open and not await _was_in_time(engine, row, message_id):
         raise _over(row)
     return message_id
 
@@ -62,9 +62,9 @@ def is_paused(facts: Sequence[Recorded]) -> bool:
     return paused
 
 
-async def _was_in_time(runtime: Runtime, row: TurnRow, message_id: str) -> bool:
+async def _was_in_time(engine: Engine, row: TurnRow, message_id: str) -> bool:
     """The turn has ended meanwhile: had it seen the message?"""
-    for one in await runtime.store.read(row.agent_id, turn_id=row.turn_id):
+    for one in await engine.store.read(row.agent_id, turn_id=row.turn_id):
         if isinstance(one.fact.event, Terminal):
             return False
         if isinstance(one.fact.event, TurnInterjected) and one.fact.event.message_id == message_id:
@@ -79,12 +79,12 @@ def _over(row: TurnRow) -> TurnOver:
     )
 
 
-async def _turn(runtime: Runtime, turn_id: str) -> TurnRow:
-    row = await runtime.store.turn(turn_id)
+async def _turn(engine: Engine, turn_id: str) -> TurnRow:
+    row = await engine.store.turn(turn_id)
     if row is None:
-        raise TurnNotFound(f"there is no turn {turn_id} in {runtime.store.location}")
+        raise TurnNotFound(f"there is no turn {turn_id} in {engine.store.location}")
     return row
 
 
-async def _write(runtime: Runtime, row: TurnRow, event: TurnInterjected | TurnPauseRequested | TurnPauseLifted) -> None:
-    await runtime.store.admit(row.agent_id, [Fact(event, runtime.clock.now(), row.thread_id, row.turn_id)])
+async def _write(engine: Engine, row: TurnRow, event: TurnInterjected | TurnPauseRequested | TurnPauseLifted) -> None:
+    await engine.store.admit(row.agent_id, [Fact(event, engine.clock.now(), row.thread_id, row.turn_id)])

@@ -38,7 +38,7 @@ from wakeful.engine.prepare.models import choices_of
 from wakeful.engine.prepare.phase_models import check_window, phase_models
 from wakeful.engine.prepare.retrieval import check_collections
 from wakeful.engine.prepare.turn import opening, prepare
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.runner import TurnRunner
 from wakeful.engine.state_loader import fold
 from wakeful.engine.watchers import Watcher
@@ -57,9 +57,9 @@ from wakeful.service.run_result import RunResult
 from wakeful.views.conversation_export import turn_facts
 
 
-async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
+async def run_turn(engine: Engine, request: RunRequest) -> RunResult[Any]:
     """Start, resume or recall a turn, and wait until it rests."""
-    agent, store = request.agent, runtime.store
+    agent, store = request.agent, engine.store
     check_names(request)
     message = UserItem(parts=storable(parts_of(request.prompt)))
     fingerprint = fingerprint_of(agent.name, message, request.workflow)
@@ -69,18 +69,18 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
         check_deps(agent, request.deps, "a new turn")
         check_bound(agent, request.context)
         check_collections(f"Agent {agent.name!r}", agent.collections, request.collections)
-        choices = choices_of(runtime.resolve_model, agent)
-        check_called(runtime, agent)
-        phase_models(runtime, agent)
+        choices = choices_of(engine.resolve_model, agent)
+        check_called(engine, agent)
+        phase_models(engine, agent)
         check_window(agent, choices[0].model if choices else None)
-        await check_money(runtime, request, message, [choice.model for choice in choices if choice.model is not None])
+        await check_money(engine, request, message, [choice.model for choice in choices if choice.model is not None])
         history = items_from(request.history) if request.history is not None else ()
         if request.supersede and request.thread is not None:
             speaker = request.principal.id if request.principal is not None else "caller"
-            await supersede(runtime, agent.name, request.thread, requested_by=speaker)
-        known, _, reservation = await admit(runtime, request, message, fingerprint, history)
+            await supersede(engine, agent.name, request.thread, requested_by=speaker)
+        known, _, reservation = await admit(engine, request, message, fingerprint, history)
     try:
-        return await _answer(runtime, request, known, message, fingerprint, reservation)
+        return await _answer(engine, request, known, message, fingerprint, reservation)
     except BaseException:
         if reservation is not None:
             with suppress(StoreProblem):
@@ -89,7 +89,7 @@ async def run_turn(runtime: Runtime, request: RunRequest) -> RunResult[Any]:
 
 
 async def _answer(
-    runtime: Runtime,
+    engine: Engine,
     request: RunRequest,
     known: TurnRow,
     message: UserItem,
@@ -97,22 +97,22 @@ async def _answer(
     reservation: str | None,
 ) -> RunResult[Any]:
     """The answer to a message that is safe: from the log, from whoever runs it already, or by running it here."""
-    agent, store = request.agent, runtime.store
+    agent, store = request.agent, engine.store
     if known.fingerprint != fingerprint:
         raise reused(request.key or "", known, agent.name, message)
     if request.on_turn is not None:
         request.on_turn(known.turn_id, known.agent_id)
     if not known.is_open:
-        return await recall(runtime, known, agent)
+        return await recall(engine, known, agent)
     for earlier in await store.turns_of_thread(known.agent_id, known.thread_id, open_only=True):
         # One turn a thread, in the order they were admitted: what was acknowledged first is answered first.
         if earlier.first_seq < known.first_seq:
-            await _run_on(runtime, earlier, request, waits=True)
-    return await _run_on(runtime, known, request, waits=True, reservation=reservation)
+            await _run_on(engine, earlier, request, waits=True)
+    return await _run_on(engine, known, request, waits=True, reservation=reservation)
 
 
 async def resume_turn(
-    runtime: Runtime,
+    engine: Engine,
     turn_id: str,
     agents: Iterable[Agent[Any, Any]],
     *,
@@ -127,15 +127,15 @@ async def resume_turn(
     One that was paused rests on, unless whoever resumes it says that it may go on.
     """
     agents = list(agents)
-    row = await runtime.store.turn(turn_id)
+    row = await engine.store.turn(turn_id)
     if row is None:
         raise TurnNotFound(
-            f"there is no turn {turn_id} in {runtime.store.location}",
-            f"see which there are: wakeful resume --list --store {runtime.store.location}",
+            f"there is no turn {turn_id} in {engine.store.location}",
+            f"see which there are: wakeful resume --list --store {engine.store.location}",
         )
     agent = next((agent for agent in agents if agent.name == row.agent_name), None)
     if not row.is_open:
-        return await recall(runtime, row, agent)
+        return await recall(engine, row, agent)
     if agent is None:
         given = ", ".join(repr(agent.name) for agent in agents) or "none"
         raise AgentMissing(
@@ -143,55 +143,55 @@ async def resume_turn(
             "nothing was changed; pass it in agents=[...], or name its tools with --tools module:name",
         )
     if lift_pause:
-        await unpause_turn(runtime, turn_id)
+        await unpause_turn(engine, turn_id)
     others = tuple(agents)
     request = RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver, agents=others)
-    return await _run_on(runtime, row, request)
+    return await _run_on(engine, row, request)
 
 
-async def continue_turn(runtime: Runtime, turn_id: str, request: RunRequest) -> RunResult[Any]:
+async def continue_turn(engine: Engine, turn_id: str, request: RunRequest) -> RunResult[Any]:
     """Go on with a turn that this request began and that rested on something which is there now."""
-    row = await runtime.store.turn(turn_id)
+    row = await engine.store.turn(turn_id)
     assert row is not None, f"{turn_id} was begun here"
-    return await _run_on(runtime, row, request, waits=True)
+    return await _run_on(engine, row, request, waits=True)
 
 
-async def recall(runtime: Runtime, row: TurnRow, agent: Agent[Any, Any] | None) -> RunResult[Any]:
+async def recall(engine: Engine, row: TurnRow, agent: Agent[Any, Any] | None) -> RunResult[Any]:
     """A turn that is over or at rest, from the log, for free."""
-    recorded = await runtime.store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
-    folded = await fold(runtime.store, row, recorded, lost=True)
+    recorded = await engine.store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
+    folded = await fold(engine.store, row, recorded, lost=True)
     facts = turn_facts(recorded, row.turn_id)
-    return await report(runtime.store, row, folded.state, lambda: facts, agent)
+    return await report(engine.store, row, folded.state, lambda: facts, agent)
 
 
 async def _run_on(
-    runtime: Runtime, row: TurnRow, request: RunRequest, *, waits: bool = False, reservation: str | None = None
+    engine: Engine, row: TurnRow, request: RunRequest, *, waits: bool = False, reservation: str | None = None
 ) -> RunResult[Any]:
     """Run it until it rests. A spend window that turns in a moment is waited for, with the turn at rest meanwhile."""
-    result = await _run(runtime, row, request, waits, reservation)
+    result = await _run(engine, row, request, waits, reservation)
     while result.stop_reason == "cost":
         # Before looking: nothing is missed in between.
-        watch = runtime.store.watch(row.agent_id, thread_id=row.thread_id, feed="outsiders")
+        watch = engine.store.watch(row.agent_id, thread_id=row.thread_id, feed="outsiders")
         try:
-            now = await runtime.store.turn(row.turn_id) or row
+            now = await engine.store.turn(row.turn_id) or row
             if not now.is_open:
-                return await recall(runtime, now, request.agent)
-            seconds = await turns_soon(runtime, now)
+                return await recall(engine, now, request.agent)
+            seconds = await turns_soon(engine, now)
             if seconds is None:
                 break
-            await _sleep_unless_told(runtime, watch, seconds)
+            await _sleep_unless_told(engine, watch, seconds)
         finally:
             watch.close()
         try:
-            result = await _run(runtime, row, request, waits, None)
+            result = await _run(engine, row, request, waits, None)
         except AgentBusy:
             break  # somebody else was faster with it, and goes on
     return result
 
 
-async def _sleep_unless_told(runtime: Runtime, watch: Watch, seconds: float) -> None:
+async def _sleep_unless_told(engine: Engine, watch: Watch, seconds: float) -> None:
     """Until then, or until somebody says something to the turn: that it is to end, for one."""
-    waiting = [asyncio.ensure_future(runtime.clock.sleep(seconds)), asyncio.ensure_future(watch.wait())]
+    waiting = [asyncio.ensure_future(engine.clock.sleep(seconds)), asyncio.ensure_future(watch.wait())]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -200,18 +200,18 @@ async def _sleep_unless_told(runtime: Runtime, watch: Watch, seconds: float) -> 
 
 
 async def _run(
-    runtime: Runtime, row: TurnRow, request: RunRequest, waits: bool, reservation: str | None
+    engine: Engine, row: TurnRow, request: RunRequest, waits: bool, reservation: str | None
 ) -> RunResult[Any]:
     """Claim the turn and run it until it rests, after what another process left open in the thread's turns.
 
     While somebody else runs it, or another turn of its thread, it is waited for: in this process always, in another one
     by those whose caller wants the answer. Raises AgentBusy for all others.
     """
-    store, watch = runtime.store, None
+    store, watch = engine.store, None
     try:
         while True:
             try:
-                await close_cut_off(runtime, row)
+                await close_cut_off(engine, row)
                 claim = await store.claim(row.turn_id, reservation=reservation)
                 break
             except AgentBusy as busy:
@@ -222,36 +222,36 @@ async def _run(
                 continue
             now = await store.turn(row.turn_id)
             if now is not None and not now.is_open:
-                return await recall(runtime, now, request.agent)
+                return await recall(engine, now, request.agent)
             await watch.wait()
     finally:
         if watch is not None:
             watch.close()
-    return await _claimed(runtime, row, request, claim)
+    return await _claimed(engine, row, request, claim)
 
 
-async def _claimed(runtime: Runtime, row: TurnRow, request: RunRequest, claim: Claim) -> RunResult[Any]:
-    store = runtime.store
+async def _claimed(engine: Engine, row: TurnRow, request: RunRequest, claim: Claim) -> RunResult[Any]:
+    store = engine.store
     stack = AsyncExitStack()
     try:
         row = await store.turn(row.turn_id) or row
-        if not row.is_open or await _still_waits(runtime, row, request):
-            return await recall(runtime, row, request.agent)
+        if not row.is_open or await _still_waits(engine, row, request):
+            return await recall(engine, row, request.agent)
         try:
-            prepared = await prepare(runtime, row, claim, request, stack, partial(_decided, runtime))
+            prepared = await prepare(engine, row, claim, request, stack, partial(_decided, engine))
         except TurnUnreadable as gone:
-            await end_unreadable(runtime, row, claim, gone)
-            return await recall(runtime, await store.turn(row.turn_id) or row, request.agent)
+            await end_unreadable(engine, row, claim, gone)
+            return await recall(engine, await store.turn(row.turn_id) or row, request.agent)
         work = prepared.work
         runner = TurnRunner(work)
         if work.watcher is not None:
             work.tell(work.known())  # what is known already, before what is new
         known = work.known.last_seq
-        await runner.run(await opening(runtime, request, prepared, runner))
+        await runner.run(await opening(engine, request, prepared, runner))
         if runner.steps.calls.is_awaiting_late_answers:
-            runtime.linger(runner.steps.calls.late_answers())
+            engine.linger(runner.steps.calls.late_answers())
         if request.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):
-            await announce(runtime, [entry for entry in work.known() if entry.seq > known])
+            await announce(engine, [entry for entry in work.known() if entry.seq > known])
         if work.state.ledger.model_calls > work.state.answered:  # without a lost attempt there is nothing to look for
             await tell_retries([entry for entry in work.known() if entry.seq > known])
         return await report(store, row, work.state, work.known, request.agent)
@@ -260,43 +260,43 @@ async def _claimed(runtime: Runtime, row: TurnRow, request: RunRequest, claim: C
         await store.release(claim)
 
 
-async def _decided(runtime: Runtime, record: Approval, decided: Decided, by: str) -> None:
+async def _decided(engine: Engine, record: Approval, decided: Decided, by: str) -> None:
     """An approver at hand decides as anybody would from outside."""
-    await decide(runtime, record.approval_id, decided, by=by)
+    await decide(engine, record.approval_id, decided, by=by)
 
 
-async def _still_waits(runtime: Runtime, row: TurnRow, request: RunRequest) -> bool:
+async def _still_waits(engine: Engine, row: TurnRow, request: RunRequest) -> bool:
     """Does everything it rests on still rest with somebody outside? Then taking it up would change nothing."""
     if row.state != "suspended":
         return False
-    recorded = await runtime.store.read(row.agent_id, turn_id=row.turn_id)
+    recorded = await engine.store.read(row.agent_id, turn_id=row.turn_id)
     if any(isinstance(entry.fact.event, TurnInterruptRequested) for entry in recorded):
         return False
-    if is_paused(recorded) or await still_full(runtime, request.agent, recorded):
+    if is_paused(recorded) or await still_full(engine, request.agent, recorded):
         return True
     if request.approver is not None:
         return False
-    now = runtime.clock.now()
+    now = engine.clock.now()
     pending = {
         action.action_id
-        for action in await runtime.store.actions(pending_only=True, turn_id=row.turn_id)
+        for action in await engine.store.actions(pending_only=True, turn_id=row.turn_id)
         if action.expires_at > now
     }
     return bool(row.waiting_for) and pending.issuperset(row.waiting_for)
 
 
-async def check_money(runtime: Runtime, request: RunRequest, message: UserItem, models: Sequence[Model]) -> None:
+async def check_money(engine: Engine, request: RunRequest, message: UserItem, models: Sequence[Model]) -> None:
     """Raises InvalidBudget where the money is less than the price of the input and a short answer, with any model."""
-    limits = allowed(runtime, request)
+    limits = allowed(engine, request)
     if limits.usd is None or not limits.final_answer_reserve or request.workflow is not None:
         return
-    await runtime.pricing.ready(models)
+    await engine.pricing.ready(models)
     instructions = request.agent.instructions
     told = len(instructions) if isinstance(instructions, str) else 0
     heard = tokens(told + characters([message]))
-    now = runtime.clock.now()
+    now = engine.clock.now()
     settings = request.agent.settings
-    prices = [runtime.pricing.estimate(model, lambda: heard, short_answer(model, settings), now) for model in models]
+    prices = [engine.pricing.estimate(model, lambda: heard, short_answer(model, settings), now) for model in models]
     known = [Decimal(price.amount) for price in prices if price is not None]
     least = min(known, default=Decimal(0))
     if len(known) == len(prices) and least > Decimal(limits.usd):

@@ -14,41 +14,41 @@ from wakeful.decisions.state import Stop
 from wakeful.decisions.turn import Finish
 from wakeful.decisions.turn_end import ending
 from wakeful.engine.recovery import given_up, resumed
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.engine.runner import TurnRunner
 from wakeful.ports import Claim, TurnRow
 from wakeful.service.commands.cut_off_turns import work_without_code
 
 
-async def end_at_rest(runtime: Runtime, row: TurnRow) -> None:
+async def end_at_rest(engine: Engine, row: TurnRow) -> None:
     """End it, unless somebody has taken it up: then they are told."""
     try:
-        claim = await runtime.store.claim(row.turn_id)
+        claim = await engine.store.claim(row.turn_id)
     except AgentBusy:
         return
     try:
-        row = await runtime.store.turn(row.turn_id) or row
+        row = await engine.store.turn(row.turn_id) or row
         if row.state == "suspended":
-            await _end(runtime, row, claim)
+            await _end(engine, row, claim)
     finally:
-        await runtime.store.release(claim)
+        await engine.store.release(claim)
 
 
-async def end_unreadable(runtime: Runtime, row: TurnRow, claim: Claim, why: TurnUnreadable) -> None:
+async def end_unreadable(engine: Engine, row: TurnRow, claim: Claim, why: TurnUnreadable) -> None:
     """End a turn that cannot be loaded: failed, and worth another try."""
-    work = await work_without_code(runtime, row, claim)
+    work = await work_without_code(engine, row, claim)
     state, message = work.state, f"the turn could not be loaded: {why.message}"
     if state.phase == "new":  # nothing of it has begun
-        failed = ending(state, Finish("failed", "runtime_error", message), runtime.clock.now())
-        await runtime.store.append(claim, [work.fact(failed)], barrier=True, rest=True)
+        failed = ending(state, Finish("failed", "runtime_error", message), engine.clock.now())
+        await engine.store.append(claim, [work.fact(failed)], barrier=True, rest=True)
         return
     # Nothing of it runs, so nobody has to be told before it is closed.
     state.stop = Stop("failed", "runtime_error", message, applied=True, abort="runtime_shutdown")
     await TurnRunner(work).run(given_up(work))
 
 
-async def _end(runtime: Runtime, row: TurnRow, claim: Claim) -> None:
-    work = await work_without_code(runtime, row, claim)
+async def _end(engine: Engine, row: TurnRow, claim: Claim) -> None:
+    work = await work_without_code(engine, row, claim)
     if work.state.config is None or settle(work.state):
         return  # it was cut off inside a call: what became of that takes the tool's code to find out
     await TurnRunner(work).run([resumed(work)])

@@ -25,7 +25,7 @@ from wakeful.engine.prepare.prompt import (
     workspace_id,
 )
 from wakeful.engine.prepare.tools import Belt, toolbelt
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.state_loader import load_config
 from wakeful.guidance import load_guidance
 from wakeful.guidance.guidance_files import AGENTS_MD
@@ -34,17 +34,17 @@ from wakeful.tools.context import RunContext
 from wakeful.views.prompt_report import PromptReport, ShownBlock
 
 
-async def prompt_of_agent(runtime: Runtime, agent: Agent[Any, Any]) -> PromptReport:
+async def prompt_of_agent(engine: Engine, agent: Agent[Any, Any]) -> PromptReport:
     """What the agent would be told now."""
-    keys = keys_only(runtime.surroundings.secrets())
+    keys = keys_only(engine.surroundings.secrets())
     found = look_around(agent, keys.hide_keys) if looks_around(agent) else TurnContext(roots_of(agent))
     async with AsyncExitStack() as stack:
-        now = runtime.clock.now() / 1_000_000
-        surroundings = around(runtime.surroundings, found)
-        belt = await toolbelt(agent, await runtime.store.rules(agent.name), now, surroundings, stack)
+        now = engine.clock.now() / 1_000_000
+        surroundings = around(engine.surroundings, found)
+        belt = await toolbelt(agent, await engine.store.rules(agent.name), now, surroundings, stack)
         policy = _execution_policy(agent, belt)
     offered = [tool.name for tool in belt.offered]
-    limits = allowed(runtime, RunRequest(agent, ""))
+    limits = allowed(engine, RunRequest(agent, ""))
     prompt = prompt_of(agent, found, None, await _instructions(agent), offered, limits.depth)
     config = TurnConfig(
         agent_name=agent.name, model_ref="", instructions=prompt.text, prompt_blocks=prompt.blocks, skills=found.skills

@@ -13,7 +13,7 @@ from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.values import Value
 from wakeful.engine.agent import Agent
 from wakeful.engine.prepare.tools import toolbelt
-from wakeful.engine.run_request import Runtime
+from wakeful.engine.run_request import Engine
 from wakeful.ports import Store, TurnRow
 
 
@@ -27,7 +27,7 @@ class ToolInventory(Value):
 
 
 async def tool_inventory(
-    runtime: Runtime,
+    engine: Engine,
     *,
     turn: TurnRow | None = None,
     agent_id: str | None = None,
@@ -38,16 +38,16 @@ async def tool_inventory(
 
     `agent` is the code, for where nothing is on record. Raises AgentMissing when neither is there.
     """
-    for row in await _scope(runtime.store, turn, agent_id, thread_id):
-        recorded = await catalog_on_record(runtime.store, row)
+    for row in await _scope(engine.store, turn, agent_id, thread_id):
+        recorded = await catalog_on_record(engine.store, row)
         if recorded is not None:
             return ToolInventory(agent=row.agent_name, turn_id=row.turn_id, catalog=recorded)
     if agent is not None:
-        return ToolInventory(agent=agent.name, catalog=await _resolved(runtime, agent))
+        return ToolInventory(agent=agent.name, catalog=await _resolved(engine, agent))
     if turn is not None:  # a turn without tools puts none on record
         return ToolInventory(agent=turn.agent_name, turn_id=turn.turn_id, catalog=ToolCatalog(entries=()))
     raise AgentMissing(
-        f"nothing is on record about the tools of {agent_id!r} in {runtime.store.location}",
+        f"nothing is on record about the tools of {agent_id!r} in {engine.store.location}",
         "supply the agent itself: --agent FILE or --tools module:AGENT",
     )
 
@@ -74,8 +74,8 @@ async def catalog_on_record(store: Store, row: TurnRow) -> ToolCatalog | None:
     return catalog.model_copy(update={"revision": newest.revision, "reason": newest.reason})
 
 
-async def _resolved(runtime: Runtime, agent: Agent[Any, Any]) -> ToolCatalog:
+async def _resolved(engine: Engine, agent: Agent[Any, Any]) -> ToolCatalog:
     async with AsyncExitStack() as stack:
-        now = runtime.clock.now() / 1_000_000
-        belt = await toolbelt(agent, await runtime.store.rules(agent.name), now, runtime.surroundings, stack)
+        now = engine.clock.now() / 1_000_000
+        belt = await toolbelt(agent, await engine.store.rules(agent.name), now, engine.surroundings, stack)
     return belt.catalog.model_copy(update={"resolved_for": "query", "reason": "query"})

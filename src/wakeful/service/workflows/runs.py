@@ -24,7 +24,7 @@ from wakeful.contracts.workflows import (
 from wakeful.decisions.workflows.node_inputs import complete_inputs, wrong_inputs
 from wakeful.decisions.workflows.progress import node_result, run_result
 from wakeful.engine.prepare.agents_inside import named_agents
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.gate.large_content import resolve
 from wakeful.ports import Store, TurnRow
@@ -43,7 +43,7 @@ class WorkflowOutcome(NamedTuple):
 
 
 async def run_workflow(
-    runtime: Runtime,
+    engine: Engine,
     registry: WorkflowRegistry,
     workflow: SavedWorkflow | WorkflowGraph,
     request: RunRequest,
@@ -71,10 +71,10 @@ async def run_workflow(
         inputs=complete_inputs(graph, inputs or {}, text),
         revision=saved.revision if saved is not None else None,
     )
-    done = await run_turn(runtime, replace(request, prompt=text or f"Run the workflow {graph.name}.", workflow=run))
-    row = await runtime.store.turn(done.turn_id)
+    done = await run_turn(engine, replace(request, prompt=text or f"Run the workflow {graph.name}.", workflow=run))
+    row = await engine.store.turn(done.turn_id)
     assert row is not None
-    return WorkflowOutcome(done, await workflow_result(runtime.store, row))
+    return WorkflowOutcome(done, await workflow_result(engine.store, row))
 
 
 async def workflow_result(store: Store, row: TurnRow) -> WorkflowRunResult | None:

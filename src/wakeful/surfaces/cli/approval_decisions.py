@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from wakeful.contracts.approvals import Always, Answer, Approve, Decided, Reject
-from wakeful.service import Runtime
+from wakeful.service import Engine
 from wakeful.service.operations import DECIDE, OPERATOR, ApprovalDecision, ArgumentChange
 from wakeful.surfaces.cli.approval_words import DAY, HOUR, MINUTE, call_text, decided_words, rule_line
 from wakeful.surfaces.cli.options import StoreOption
@@ -35,7 +35,7 @@ Note: TypeAlias = Annotated[str, typer.Option("--note", metavar="TEXT", help="A 
 _SPAN = re.compile(r"^(\d+(?:\.\d+)?)(s|m|min|h|d|w)$")
 _UNITS = {"s": 1, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 
-Decide: TypeAlias = Callable[[Runtime], Awaitable[Decided]]
+Decide: TypeAlias = Callable[[Engine], Awaitable[Decided]]
 
 
 def approve(approval: Id, note: Note = "", by: As = OPERATOR, store: StoreOption = None) -> None:

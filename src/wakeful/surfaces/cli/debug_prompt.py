@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.prompts import InstructionSource
 from wakeful.service import Agent
 from wakeful.service.operations import SHOW_PROMPT, TurnName
@@ -95,4 +95,4 @@ def _source(source: InstructionSource | None) -> str:
 async def _of_agent(path: str | None, agent: Agent[Any, Any]) -> PromptReport:
     """What holds now; the store is asked for standing answers, and none is made for the question."""
     async with opened_store(path, reading=True) as opened:
-        return await prompt_of_agent(runtime(opened), agent)
+        return await prompt_of_agent(new_engine(opened), agent)

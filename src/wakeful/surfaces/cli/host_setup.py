@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.principals import CapabilityCeiling, ExecutionPrincipal
 from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.hosts.host import Host
@@ -52,7 +52,7 @@ async def opened_host(
     With `reading`, a store that cannot be written is read all the same.
     """
     async with opened_store(place.path, reading=reading) as opened:
-        system = runtime(opened)
+        system = new_engine(opened)
 
         def runs(agents: AgentRegistry) -> FindHandler:
             assert packages is not None

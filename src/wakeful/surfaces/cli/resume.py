@@ -8,11 +8,11 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from wakeful.bootstrap import opened_store, resolve_model, runtime
+from wakeful.bootstrap import new_engine, opened_store, resolve_model
 from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing, WakefulError
 from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.hosts.packages.workflows import settle_package
-from wakeful.service import Agent, Runtime, TurnRow, UnknownRow
+from wakeful.service import Agent, Engine, TurnRow, UnknownRow
 from wakeful.service.commands.agent_rebuild import NeverBegan, ToolsNotSupplied, code_needed, rebuilt_agent
 from wakeful.service.commands.turns import recall, resume_turn
 from wakeful.service.operations import TurnAhead
@@ -131,7 +131,7 @@ async def _resume(
 ) -> list[int]:
     """Resume and tell, one turn after the other; the exit code of each."""
     async with opened_store(place.path) as opened:
-        system = runtime(opened)
+        system = new_engine(opened)
         rows = [await find_turn(opened, turn)] if turn is not None else await open_turns(opened)
         if not rows and not json:
             note("no turn is unfinished")
@@ -163,7 +163,7 @@ async def _resume(
 
 
 async def _one(
-    system: Runtime, row: TurnRow, place: StoreAddress, supplied: SuppliedCode, quiet: bool
+    system: Engine, row: TurnRow, place: StoreAddress, supplied: SuppliedCode, quiet: bool
 ) -> RunResult[Any]:
     progress = somebody_or_nobody(quiet=quiet)
     progress.begun(row.turn_id, row.agent_id)
@@ -182,7 +182,7 @@ async def _one(
         raise _with_command(missing, row, place) from missing
 
 
-async def _with_own(system: Runtime, row: TurnRow, supplied: SuppliedCode) -> list[Agent[Any, Any]]:
+async def _with_own(system: Engine, row: TurnRow, supplied: SuppliedCode) -> list[Agent[Any, Any]]:
     """What was supplied, the turn's own agent, and those that came in packages: a workflow's nodes may name them.
 
     The turn's own is made from what it wrote down. One that never began wrote nothing: then it is the imported one.

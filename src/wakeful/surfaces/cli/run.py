@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.bootstrap import opened_store, resolve_model, runtime
+from wakeful.bootstrap import new_engine, opened_store, resolve_model
 from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.errors import InvalidConfig, StoreProblem
@@ -148,7 +148,7 @@ async def _run(
     async with opened_store(place.path) as opened:
         # What tools print goes to stderr: stdout is for the answer alone.
         with contextlib.redirect_stdout(sys.stderr), progress:
-            result = await run_turn(runtime(opened), request)
+            result = await run_turn(new_engine(opened), request)
         return result, await opened.unknown() if result.unknown else []
 
 

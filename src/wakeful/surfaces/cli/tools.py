@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.tool_catalog import OFFERED, CatalogEntry
 from wakeful.service import Agent
 from wakeful.service.operations import SHOW_TOOLS, TurnName
@@ -90,4 +90,4 @@ def _held(entry: CatalogEntry) -> str:
 async def _of_agent(path: str | None, agent: Agent[Any, Any]) -> ToolInventory:
     """What holds now; the store is asked for standing answers, and none is made for the question."""
     async with opened_store(path, reading=True) as opened:
-        return await tool_inventory(runtime(opened), agent=agent)
+        return await tool_inventory(new_engine(opened), agent=agent)

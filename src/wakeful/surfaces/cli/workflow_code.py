@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wakeful.hosts.agent_registry import AgentRegistry
-from wakeful.service import Agent, Runtime
+from wakeful.service import Agent, Engine
 from wakeful.surfaces.cli.agents import agent_for
 from wakeful.surfaces.cli.code_loader import LoadedCode, load
 from wakeful.surfaces.cli.problems import note
@@ -19,7 +19,7 @@ class WorkflowCode(NamedTuple):
     agents: tuple[Agent[Any, Any], ...]
 
 
-async def with_imported(system: Runtime, code: WorkflowCode) -> WorkflowCode:
+async def with_imported(system: Engine, code: WorkflowCode) -> WorkflowCode:
     """The same, with the agents that came in packages and can be made with the tools that were named."""
     made, _ = await AgentRegistry(system, tools=code.agent.tools).imported()
     named = {agent.name for agent in code.agents}

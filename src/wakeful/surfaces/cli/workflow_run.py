@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowRunResult
 from wakeful.service import RunRequest, UnknownRow, as_text, fitted, workflow_registry
 from wakeful.service.workflows.runs import WorkflowOutcome, run_workflow
@@ -97,7 +97,7 @@ async def _run(
     progress: SilentView,
 ) -> tuple[WorkflowOutcome, list[UnknownRow]]:
     async with opened_store(place.path) as opened:
-        system = runtime(opened)
+        system = new_engine(opened)
         code = await with_imported(system, code)
         request.agents = code.agents
         registry = await workflow_registry(system, code.agent, code.agents)

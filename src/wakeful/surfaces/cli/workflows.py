@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.errors import InvalidWorkflow
 from wakeful.contracts.workflows import GraphProblem, SavedWorkflow, WorkflowGraph
 from wakeful.service import as_lines, as_mermaid, read_graph, workflow_registry
@@ -145,11 +145,11 @@ def _text(file: Path) -> str:
 
 async def _problems(graph: WorkflowGraph, code: WorkflowCode) -> tuple[GraphProblem, ...]:
     async with opened_store(None) as opened:
-        return (await workflow_registry(runtime(opened), code.agent, code.agents)).problems(graph)
+        return (await workflow_registry(new_engine(opened), code.agent, code.agents)).problems(graph)
 
 
 async def _save(graph: WorkflowGraph, code: WorkflowCode, path: str) -> SavedWorkflow:
     async with opened_store(path) as opened:
-        system = runtime(opened)
+        system = new_engine(opened)
         code = await with_imported(system, code)
         return await (await workflow_registry(system, code.agent, code.agents)).keep(graph)

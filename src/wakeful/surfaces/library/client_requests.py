@@ -6,7 +6,7 @@ Each ends a request once, from whatever process; whoever comes later changes not
 from collections.abc import Mapping
 from typing import Any
 
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.service.commands import client_requests
 from wakeful.service.commands.client_requests import RequestOutcome
@@ -16,7 +16,7 @@ from wakeful.surfaces.library.run_checks import StorePlace, existing_store
 async def pending_requests(store: StorePlace, turn_id: str | None = None) -> list[RuntimeToolRequest]:
     """What clients are to run, oldest first, with the real parameters. What is past its time is ended on the way."""
     async with opened_store(existing_store(store)) as opened:
-        return await client_requests.pending_requests(runtime(opened), turn_id)
+        return await client_requests.pending_requests(new_engine(opened), turn_id)
 
 
 async def submit_result(
@@ -32,16 +32,18 @@ async def submit_result(
     Safe to repeat: a second answer, or one after the time ran out, is `duplicate` and changes nothing.
     """
     async with opened_store(existing_store(store)) as opened:
-        return await client_requests.submit_result(runtime(opened), request_id, result, error=error, metadata=metadata)
+        return await client_requests.submit_result(
+            new_engine(opened), request_id, result, error=error, metadata=metadata
+        )
 
 
 async def timeout_request(store: StorePlace, request_id: str) -> RequestOutcome:
     """The client will not answer any more: its call has failed, as when its time runs out."""
     async with opened_store(existing_store(store)) as opened:
-        return await client_requests.end_unanswered(runtime(opened), request_id)
+        return await client_requests.end_unanswered(new_engine(opened), request_id)
 
 
 async def cancel_request(store: StorePlace, request_id: str) -> RequestOutcome:
     """Nobody wants the answer any more: its call is cancelled."""
     async with opened_store(existing_store(store)) as opened:
-        return await client_requests.end_unanswered(runtime(opened), request_id, cancelled=True)
+        return await client_requests.end_unanswered(new_engine(opened), request_id, cancelled=True)

@@ -3,7 +3,7 @@
 A program that only defines agents and tools, or imports them, does not pay for the machinery that runs them.
 """
 
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.service.commands.client_requests import time_out_late_requests
 from wakeful.service.commands.interruption import cancel_turn, interrupt_turn
 from wakeful.service.commands.steering import interject, pause_turn
@@ -18,6 +18,6 @@ __all__ = [
     "recall",
     "resume_turn",
     "run_turn",
-    "runtime",
+    "new_engine",
     "time_out_late_requests",
 ]

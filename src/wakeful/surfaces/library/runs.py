@@ -19,7 +19,7 @@ from wakeful.surfaces.library.run_options import NO_CONTEXT, Approver, History, 
 from wakeful.surfaces.library.sync import wait_for
 
 if TYPE_CHECKING:
-    from wakeful.service import Runtime, TurnRow
+    from wakeful.service import Engine, TurnRow
     from wakeful.service.run_result import RunResult
 
 Deps = TypeVar("Deps")
@@ -84,7 +84,7 @@ async def run(
     from wakeful.surfaces.library import late_imports
 
     async with late_imports.opened_store(store) as opened:
-        return with_advice(await late_imports.run_turn(late_imports.runtime(opened), request), store)
+        return with_advice(await late_imports.run_turn(late_imports.new_engine(opened), request), store)
 
 
 @overload
@@ -112,7 +112,7 @@ async def resume(
 
     async with late_imports.opened_store(existing_store(store)) as opened:
         return await late_imports.resume_turn(
-            late_imports.runtime(opened), turn_id, list(agents), deps=deps, lift_pause=True
+            late_imports.new_engine(opened), turn_id, list(agents), deps=deps, lift_pause=True
         )
 
 
@@ -126,7 +126,7 @@ async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps:
     supplied = list(agents)
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def one(system: "Runtime", row: "TurnRow") -> "RunResult[Any] | None":
+    async def one(system: "Engine", row: "TurnRow") -> "RunResult[Any] | None":
         async with slots:
             try:
                 return await late_imports.resume_turn(system, row.turn_id, supplied, deps=deps)
@@ -138,7 +138,7 @@ async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps:
                 return result
 
     async with late_imports.opened_store(existing_store(store)) as opened:
-        system = late_imports.runtime(opened)
+        system = late_imports.new_engine(opened)
         await late_imports.time_out_late_requests(system)  # also those that no turn here waits for
         rows = sorted(await opened.turns(open_only=True), key=lambda row: row.created_at)
         results = await asyncio.gather(*(one(system, row) for row in rows), return_exceptions=True)

@@ -14,7 +14,7 @@ async def cancel(store: StorePlace, turn_id: str) -> bool:
     from wakeful.surfaces.library import late_imports
 
     async with late_imports.opened_store(existing_store(store)) as opened:
-        return await late_imports.cancel_turn(late_imports.runtime(opened), turn_id)
+        return await late_imports.cancel_turn(late_imports.new_engine(opened), turn_id)
 
 
 async def interrupt(
@@ -35,7 +35,7 @@ async def interrupt(
 
     async with late_imports.opened_store(existing_store(store)) as opened:
         return await late_imports.interrupt_turn(
-            late_imports.runtime(opened),
+            late_imports.new_engine(opened),
             turn_id=turn_id,
             thread_id=thread,
             agent=agent,
@@ -50,7 +50,7 @@ async def pause(store: StorePlace, turn_id: str) -> bool:
     from wakeful.surfaces.library import late_imports
 
     async with late_imports.opened_store(existing_store(store)) as opened:
-        return await late_imports.pause_turn(late_imports.runtime(opened), turn_id)
+        return await late_imports.pause_turn(late_imports.new_engine(opened), turn_id)
 
 
 async def interject(store: StorePlace, turn_id: str, prompt: Prompt, *, said_by: str = "caller") -> str:
@@ -61,4 +61,4 @@ async def interject(store: StorePlace, turn_id: str, prompt: Prompt, *, said_by:
     from wakeful.surfaces.library import late_imports
 
     async with late_imports.opened_store(existing_store(store)) as opened:
-        return await late_imports.interject(late_imports.runtime(opened), turn_id, prompt, said_by=said_by)
+        return await late_imports.interject(late_imports.new_engine(opened), turn_id, prompt, said_by=said_by)

@@ -16,10 +16,10 @@ from typing import Any, Generic, Self, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.envelope import Recorded
-from wakeful.service import Agent, Glimpse, ModelGlimpsed, RunRequest, Runtime
+from wakeful.service import Agent, Engine, Glimpse, ModelGlimpsed, RunRequest
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.run_result import RunResult
@@ -43,7 +43,7 @@ class StreamedRun(Generic[Out]):
         self._view: RunStream | None = None
         self._early: list[Recorded] = []
         self._task: asyncio.Task[RunResult[Any]] | None = None
-        self._system: Runtime | None = None
+        self._system: Engine | None = None
         self._detached = False
         self.turn_id: str | None = None
         """Known as soon as the run is safe in the store."""
@@ -71,7 +71,7 @@ class StreamedRun(Generic[Out]):
     async def _run(self) -> RunResult[Any]:
         try:
             async with opened_store(self._store) as opened:
-                self._system = runtime(opened)
+                self._system = new_engine(opened)
                 result = await run_turn(self._system, self._request)
                 if self._view is not None and not self._view.ended:
                     self.facts(result.facts())  # it was finished before: shown from the log

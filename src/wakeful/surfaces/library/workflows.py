@@ -59,7 +59,7 @@ async def run_workflow(
     from wakeful.surfaces.library import late_imports
 
     async with late_imports.opened_store(store) as opened:
-        system = late_imports.runtime(opened)
+        system = late_imports.new_engine(opened)
         registry = await workflow_registry(system, request.agent, request.agents)
         found: SavedWorkflow | WorkflowGraph = graph or await registry.find(str(workflow))
         return await run_graph(system, registry, found, request, inputs)

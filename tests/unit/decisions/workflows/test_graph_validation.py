@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.runs.workflow_graphs import PROBLEMS, TYPES, data, edge, edges, graph, line, nodes
 from wakeful.contracts.workflows import (
     MAX_EDGES,
     MAX_GRAPH_BYTES,
@@ -19,7 +20,6 @@ from wakeful.contracts.workflows import (
 from wakeful.decisions.workflows.graph_reader import read_graph
 from wakeful.decisions.workflows.order import cycles, dependencies, topological
 from wakeful.decisions.workflows.validation import by_ref, validate
-from workflow_graphs import PROBLEMS, TYPES, data, edge, edges, graph, line, nodes
 
 
 def found(**changes: Any) -> list[tuple[str, str]]:

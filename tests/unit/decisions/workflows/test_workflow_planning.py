@@ -2,6 +2,7 @@
 
 import json
 
+from kit.runs.workflow_graphs import PUBLISH, SEARCH, TYPES, WRITER, data, graph
 from wakeful.contracts.workflows import NodeType
 from wakeful.decisions.workflows.graph_reader import read_graph
 from wakeful.decisions.workflows.planning import (
@@ -15,7 +16,6 @@ from wakeful.decisions.workflows.planning import (
     planner_instructions,
 )
 from wakeful.decisions.workflows.validation import by_ref, validate
-from workflow_graphs import PUBLISH, SEARCH, TYPES, WRITER, data, graph
 
 WRONG = json.dumps(data(outputs={"text": {"node": "nobody"}}))
 

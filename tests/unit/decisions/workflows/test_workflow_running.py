@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.runs.workflow_graphs import data, graph, line
 from wakeful.contracts.workflows import NodeStatus, WorkflowGraph, WorkflowNodeResult
 from wakeful.decisions.workflows.layout import as_lines, as_mermaid
 from wakeful.decisions.workflows.node_inputs import (
@@ -18,7 +19,6 @@ from wakeful.decisions.workflows.node_inputs import (
 )
 from wakeful.decisions.workflows.order import doomed, ready, topological
 from wakeful.decisions.workflows.progress import PlannedCall, node_result, planned_calls, run_result
-from workflow_graphs import data, graph, line
 
 INPUTS = {"topic": "snow", "limit": 5}
 RESULTS: dict[str, Any] = {

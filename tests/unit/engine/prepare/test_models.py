@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from chat_server import EDITOR, Client, Server, played
-from engine_runs import calls, cut, kinds, of_kind
-from level_scripts import SCHEMA, LevelModel, ends, finish, subtask, told
+from kit.hosts.chat_server import EDITOR, Client, Server, played
+from kit.runs.engine_runs import calls, cut, kinds, of_kind
+from kit.runs.level_scripts import SCHEMA, LevelModel, ends, finish, subtask, told
 from wakeful import Agent, Budget, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.content import Image, Prompt, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.errors import InvalidConfig, KeyMissing, ModelFailure
@@ -170,7 +170,7 @@ async def test_every_model_that_cannot_be_used_is_left_out_with_its_reason(
     slow = Answers("slow:m", limited(3_600), price=CHEAP)
     broke = Answers("broke:m", blocked(until), price=CHEAP)
     good = Answers("good:m", price=CHEAP)
-    system = runtime(store, clock=clock)
+    system = new_engine(store, clock=clock)
     await run_turn(system, RunRequest(Agent("a", slow, fallbacks=[broke, good]), "go", thread="t"))
     chain: list[str | Model] = [
         Answers("blind:m", profile=BLIND, price=CHEAP),
@@ -248,7 +248,7 @@ async def test_what_a_provider_said_about_its_limits_holds_for_later_turns_until
     store, clock = MemoryStore(), FixedClock()
     slow, good = Answers("slow:m", limited(120)), Answers("good:m")
     agent: Agent[Any, Any] = Agent("a", slow, fallbacks=[good])
-    system = runtime(store, clock=clock)
+    system = new_engine(store, clock=clock)
 
     async def asked(thread: str) -> list[str]:
         result = await run_turn(system, RunRequest(agent, "go", thread=thread))
@@ -289,7 +289,7 @@ async def test_the_decision_stands_before_the_request_once_a_turn_and_again_when
     ):
         taken_up = MemoryStore(cut(memory, result.agent_id, result.facts()[place - 1].seq))
         agent: Agent[Any, Any] = Agent("a", script, fallbacks=fallbacks, tools=[look], settings=settings)
-        finished = await resume_turn(runtime(taken_up), result.turn_id, [agent])
+        finished = await resume_turn(new_engine(taken_up), result.turn_id, [agent])
         assert finished.output == "done"
         after = kinds(finished.facts())[place:]
         routing = ["routing.candidates.resolved", *(f"routing.{word}" for word in anew)] if anew else []
@@ -306,7 +306,7 @@ async def test_a_turn_that_was_cut_off_at_its_fallback_goes_on_although_the_chai
     result = await run(agent, "go", store=MemoryStore(memory))
     asked = [entry.seq for entry in result.facts() if isinstance(entry.fact.event, ModelRequested)]
     taken_up = MemoryStore(cut(memory, result.agent_id, asked[-1]))
-    finished = await resume_turn(runtime(taken_up), result.turn_id, [Agent("a", Answers("one:m"))])
+    finished = await resume_turn(new_engine(taken_up), result.turn_id, [Agent("a", Answers("one:m"))])
     assert finished.output == "from one:m"
     assert await identical(taken_up)
 

@@ -8,9 +8,9 @@ from typing import Any, get_args
 import pytest
 from pydantic import ValidationError
 
-from engine_runs import calls, cut, folded, kinds, of_kind
+from kit.runs.engine_runs import calls, cut, folded, kinds, of_kind
 from wakeful import Agent, TextFiles, resume, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import (
     ContextOmission,
@@ -411,7 +411,7 @@ async def test_the_collections_that_were_named_are_searched_and_an_empty_list_me
     both = {name: Fixed(name, f"from {name}") for name in ("one", "two")}
     told, store = Told(), MemoryStore()
     agent = Agent("clerk", told.model, collections=list(both.values()))
-    result = await run_turn(runtime(store), RunRequest(agent, "go", collections=names))
+    result = await run_turn(new_engine(store), RunRequest(agent, "go", collections=names))
     searched = {name for name, each in both.items() if each.asked}
     assert searched == set(both if names is None else names)
     shown = told.requests[0].history[1].text if len(told.requests[0].history) > 1 else ""
@@ -423,7 +423,7 @@ async def test_a_collection_that_nobody_has_is_refused_before_the_message_is_saf
     store = MemoryStore()
     agent = Agent("clerk", Told().model, collections=[Fixed("one")])
     with pytest.raises(InvalidConfig, match="has no collection 'two'"):
-        await run_turn(runtime(store), RunRequest(agent, "go", collections=("two",)))
+        await run_turn(new_engine(store), RunRequest(agent, "go", collections=("two",)))
     assert list(await store.turns()) == []
     refused: list[tuple[Any, str]] = [([Fixed("one"), Fixed("one")], "two collections"), ([7], "collections has 7")]
     for wrong, words in refused:
@@ -554,7 +554,7 @@ async def found(store: MemoryStore, turn_id: str) -> TurnRow:
 async def test_a_report_on_an_agent_says_what_a_turn_would_be_told_and_one_on_a_turn_what_it_was(place: Place) -> None:
     told, store = Told(), MemoryStore()
     agent = Agent("coder", told.model, "Be brief.", workspace=place.repo)
-    now = await prompt_of_agent(runtime(store), agent)
+    now = await prompt_of_agent(new_engine(store), agent)
     assert told.requests == [], "no model is asked"
     await run(agent, "go", store=store)
     assert now.system_prompt == told.prompts[0]
@@ -565,7 +565,7 @@ async def test_a_report_on_an_agent_says_what_a_turn_would_be_told_and_one_on_a_
     assert then.workspace_id == now.workspace_id and then.loaded_agents_md.workspace_source is not None
     assert (
         loaded_agents_md(agent).workspace_source
-        == (await prompt_of_agent(runtime(store), agent)).loaded_agents_md.workspace_source
+        == (await prompt_of_agent(new_engine(store), agent)).loaded_agents_md.workspace_source
     )
     assert "Use spaces" not in loaded_agents_md(agent).model_dump_json()
 

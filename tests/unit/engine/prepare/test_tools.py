@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls
+from kit.runs.engine_runs import calls
 from wakeful import Agent, run, tool
 from wakeful.contracts.envelope import published
 from wakeful.contracts.errors import UnknownTool

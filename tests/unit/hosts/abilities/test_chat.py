@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls
-from task_host import OTHER, TaskHost
+from kit.hosts.task_host import OTHER, TaskHost
+from kit.runs.engine_runs import calls
 from wakeful import Agent, tool
 from wakeful.contracts.errors import InvalidValue
 from wakeful.hosts.run_access import RunRefused

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from client_tools import agent
+from kit.hosts.client_tools import agent
 from wakeful import Principal, run
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.principals import CapabilityCeiling, ExecutionPrincipal
 from wakeful.hosts.abilities.client_tools import MANAGE, RuntimeToolAbilities
@@ -53,7 +53,7 @@ class Host:
 @pytest.fixture
 async def host(tmp_path: Path) -> AsyncIterator[Host]:
     async with opened_store(str(tmp_path / "store.db")) as store:
-        yield Host(runtime(store))
+        yield Host(new_engine(store))
 
 
 async def asked(tmp_path: Path, owner: str | None = "u1") -> str:

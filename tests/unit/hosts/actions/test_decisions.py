@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from contract.waiting.test_pending_action_stores import action
-from engine_runs import calls
+from kit.runs.engine_runs import calls
 from wakeful import Agent, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.errors import InvalidValue
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.hosts.actions.decisions import PendingActions
 from wakeful.hosts.actions.pending_action import PendingAction, PendingActionError
 from wakeful.hosts.actions.records import OwnPendingActionStore
@@ -32,7 +32,7 @@ class Publisher:
         return {"published": accepted.apply_input["post"]}
 
 
-async def staged(around: Runtime, **more: Any) -> PendingAction:
+async def staged(around: Engine, **more: Any) -> PendingAction:
     kept = action(**more)
     await OwnPendingActionStore(around).store(kept)
     return kept
@@ -44,7 +44,7 @@ def hooks() -> HookRegistry:
 
 @pytest.mark.spec("API-PND-05")
 async def test_a_decision_is_accepted_or_rejected_and_is_applied_exactly_once_or_refused() -> None:
-    around, publish = runtime(MemoryStore()), Publisher()
+    around, publish = new_engine(MemoryStore()), Publisher()
     actions = PendingActions.on(around, {"publish": publish}, hooks())
     kept = await staged(around)
     # Of many who decide at once, one is heard.
@@ -70,7 +70,7 @@ async def test_a_decision_is_accepted_or_rejected_and_is_applied_exactly_once_or
 
 
 async def what_cannot_be_decided_says_why_and_stays_pending() -> None:
-    around, publish = runtime(MemoryStore()), Publisher()
+    around, publish = new_engine(MemoryStore()), Publisher()
     await staged(around)
     store = OwnPendingActionStore(around)
     known = PendingActions.on(around, {"publish": publish}, hooks())
@@ -99,7 +99,7 @@ async def what_cannot_be_decided_says_why_and_stays_pending() -> None:
 
 
 async def test_a_store_that_a_hook_names_comes_before_the_default() -> None:
-    around, theirs, registry = runtime(MemoryStore()), runtime(MemoryStore()), hooks()
+    around, theirs, registry = new_engine(MemoryStore()), new_engine(MemoryStore()), hooks()
     await staged(theirs)
     registry.register("pending_action_store", lambda found: OwnPendingActionStore(theirs))
     done = await PendingActions.on(around, hooks=registry).decide("a1", "rejected", resolver="anna")
@@ -108,14 +108,14 @@ async def test_a_store_that_a_hook_names_comes_before_the_default() -> None:
 
 async def test_what_is_past_its_time_is_not_accepted_any_more() -> None:
     clock, publish = FixedClock(), Publisher()
-    around = runtime(MemoryStore(), clock=clock)
+    around = new_engine(MemoryStore(), clock=clock)
     await staged(around, expires_at="2000-01-01T00:00:00.000Z")
     late = await PendingActions.on(around, {"publish": publish}, hooks()).decide("a1", "accepted", resolver="anna")
     assert (late.duplicate, late.action.status, publish.done) == (True, "expired", [])
 
 
 async def test_what_fails_while_it_is_carried_out_is_raised_and_not_done_again() -> None:
-    around, tried = runtime(MemoryStore()), []
+    around, tried = new_engine(MemoryStore()), []
 
     def fails(accepted: PendingAction) -> None:
         tried.append(accepted.action_id)
@@ -140,7 +140,7 @@ async def test_a_call_of_a_turn_is_carried_out_by_its_turn_and_may_be_remembered
 
     round_ = calls(("publish", {"post": 7}))
     who = Agent("support", ScriptedModel([round_, round_, "done"]), tools=[publish])
-    around = runtime(MemoryStore())
+    around = new_engine(MemoryStore())
     waiting = await run_turn(around, RunRequest(who, "go", key="k"))
     actions = PendingActions.on(around, hooks=hooks())
     outcome = await actions.decide(waiting.approvals[0].id, "accepted", resolver="anna", remember=remember)
@@ -155,7 +155,7 @@ async def test_a_scope_that_is_none_decides_nothing() -> None:
         raise AssertionError
 
     who = Agent("support", ScriptedModel([calls(("publish", {"post": 7})), "done"]), tools=[publish])
-    around = runtime(MemoryStore())
+    around = new_engine(MemoryStore())
     waiting = await run_turn(around, RunRequest(who, "go", key="k"))
     actions = PendingActions.on(around, hooks=hooks())
     for wrong, error in (({"scope": "world"}, PendingActionError), ({"for_seconds": -1}, InvalidValue)):

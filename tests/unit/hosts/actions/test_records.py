@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from contract.waiting.test_pending_action_stores import action
-from engine_runs import calls
+from kit.runs.engine_runs import calls
 from wakeful import Agent, resume, run, tool
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.envelope import iso
 from wakeful.engine.run_request import RunRequest
 from wakeful.hosts.abilities.registry import Abilities, Ability
@@ -41,7 +41,7 @@ async def test_a_decision_about_the_action_is_the_decision_about_the_call(
     place = str(tmp_path / "store.db")
     waiting = await run(agent(), "go", store=place)
     async with opened_store(place) as store:
-        actions = OwnPendingActionStore(runtime(store))
+        actions = OwnPendingActionStore(new_engine(store))
         (action,) = await actions.list({"status": "pending"})
         assert (action.action_id, action.kind, action.agent) == (waiting.approvals[0].id, "tool_call", "support")
         assert action.preview == {"tool_name": "publish", "parameters": {"post": 7, "password": "[redacted]"}}
@@ -73,7 +73,7 @@ async def test_a_decision_stages_the_action_in_wakefuls_own_store_and_the_abilit
 
     async def call() -> Any:
         async with opened_store(place) as store:
-            abilities = Abilities.on(runtime(store), hooks)
+            abilities = Abilities.on(new_engine(store), hooks)
             abilities.register(Ability("posts/publish", published.append, lambda given: True))
             return await abilities.call("posts/publish", {"post": 7})
 
@@ -82,7 +82,7 @@ async def test_a_decision_stages_the_action_in_wakefuls_own_store_and_the_abilit
     assert envelope["metadata"] == {"ability_name": "posts/publish", "staged": True}
     assert (envelope["payload"]["instruction"], published) == ("Ask the editor.", [])
     async with opened_store(place) as store:  # another process finds it
-        kept = await OwnPendingActionStore(runtime(store)).get("pa_1")
+        kept = await OwnPendingActionStore(new_engine(store)).get("pa_1")
         assert kept is not None and (kept.status, kept.apply_input) == ("pending", {"post": 7})
     mine: list[Any] = []
     theirs = type("Theirs", (), {"store": lambda self, action: mine.append(action)})()
@@ -94,7 +94,7 @@ async def test_a_decision_stages_the_action_in_wakefuls_own_store_and_the_abilit
 
 async def test_what_hosts_keep_is_no_approval_of_a_turn(tmp_path: Path) -> None:
     async with opened_store(str(tmp_path / "store.db")) as store:
-        system = runtime(store)
+        system = new_engine(store)
         actions = OwnPendingActionStore(system)
         await actions.store(action())
         assert await approvals(system, pending_only=False) == []
@@ -117,7 +117,7 @@ async def test_what_was_stored_is_executed_or_nothing_and_the_run_goes_on_with_a
     model = ScriptedModel([calls(("publish", {"post": 7, "password": "hunter2"})), "done"])
     who = Agent("support", model, tools=[publish], approval_expiry=60.0)
     clock = FixedClock()
-    around = runtime(MemoryStore(), clock=clock)
+    around = new_engine(MemoryStore(), clock=clock)
     await run_turn(around, RunRequest(who, "go", key="k"))
     actions = OwnPendingActionStore(around)
     (action,) = await actions.list({"status": "pending"})

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from chat_server import EDITOR, Client, Server, place, played
-from engine_runs import calls, of_kind
+from kit.hosts.chat_server import EDITOR, Client, Server, place, played
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent
 from wakeful.contracts.errors import InvalidValue, NotEntitled
 from wakeful.contracts.events import RuntimeToolRequested, RuntimeToolResolved, ToolFailed, ToolResult
@@ -84,7 +84,7 @@ async def test_a_call_goes_to_the_one_client_that_declared_the_tool_and_waits_fo
     assert TIMEOUT_SECONDS == 30
     assert 0 < frame.timeout_ms <= 30_000
     (row,) = await store.turns(open_only=True)
-    (request,) = await client_requests.pending_requests(server.runtime)
+    (request,) = await client_requests.pending_requests(server.engine)
     assert frame == ClientToolCall(
         thread_id="t1",
         turn_id=row.turn_id,
@@ -151,7 +151,7 @@ async def test_only_an_answer_of_the_client_that_was_asked_counts_and_only_once(
     silent = Client(server, ADD)
     waiting = await asked(silent, "t2")
     request_id = silent.frames[0].request_id
-    await client_requests.end_unanswered(server.runtime, request_id)
+    await client_requests.end_unanswered(server.engine, request_id)
     late = await waiting
     (failed,) = of_kind(late, ToolFailed)
     assert (failed.tool_error.kind, failed.status, late.output) == ("client_timeout", "timed_out", "It is there.")
@@ -184,7 +184,7 @@ async def test_a_client_that_is_gone_leaves_its_request_and_the_turn_rests(store
         def gone(frame: ClientToolCall) -> None:
             raise ConnectionResetError("gone")
 
-        client.bridge = type(client.bridge)(server.runtime, gone, (ADD,))
+        client.bridge = type(client.bridge)(server.engine, gone, (ADD,))
         resting = await client.say("Add it.", chat_context=EDITOR)
     else:
         turn = await asked(client)
@@ -201,7 +201,7 @@ async def test_a_turn_that_is_cancelled_waits_for_its_client_no_longer(store: Sq
     client = Client(server, ADD)
     turn = await asked(client)
     (row,) = await store.turns(open_only=True)
-    await cancel_turn(server.runtime, row.turn_id)
+    await cancel_turn(server.engine, row.turn_id)
     done = await turn
     assert done.status == "cancelled"
     assert not await client.bridge.take({"request_id": client.frames[0].request_id, "ok": True, "result": "late"})

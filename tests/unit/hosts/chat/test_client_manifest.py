@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, kinds, of_kind
+from kit.runs.engine_runs import calls, kinds, of_kind
 from wakeful import Agent, pending_requests, resume, run, submit_result
 from wakeful.contracts.events import RuntimeToolRequested, ToolFailed, ToolResult
 from wakeful.contracts.policies import GatePolicy

@@ -11,9 +11,9 @@ from typing import Any, get_args
 
 import pytest
 
-from chat_server import BUILDING, EDITOR, Client, Server, designing, place, played
-from engine_runs import Died, Dying, calls, check_ends, kinds, of_kind
-from level_scripts import subtask
+from kit.hosts.chat_server import BUILDING, EDITOR, Client, Server, designing, place, played
+from kit.runs.engine_runs import Died, Dying, calls, check_ends, kinds, of_kind
+from kit.runs.level_scripts import subtask
 from wakeful import Agent, Budget, TextFiles, tool
 from wakeful.contracts.budgets import INTERACTIVE
 from wakeful.contracts.errors import InvalidConfig, InvalidValue, NotBuiltYet, NotEntitled, WorkflowNotFound
@@ -362,7 +362,7 @@ async def test_one_cost_summary_stands_right_before_the_end_however_the_turn_end
         """Somebody stops the turn while this runs."""
         (row,) = [row for row in await store.turns(open_only=True) if row.thread_id == "cancelled"]
         stopping.append(row.turn_id)
-        await cancel_turn(server.runtime, row.turn_id)
+        await cancel_turn(server.engine, row.turn_id)
         return "stopped"
 
     def broken(request: Any) -> object:
@@ -424,7 +424,7 @@ async def test_no_field_of_a_message_is_without_effect(store: SqliteStore) -> No
         chosen.append(choice)
         return server.model
 
-    server.runtime = replace(server.runtime, resolve_model=resolve)
+    server.engine = replace(server.engine, resolve_model=resolve)
     client = Client(server)
     done = await client.say("Good day", thread_id="t7", provider="anthropic", model="opus", request_seq=4)
     assert set(chosen) == {"anthropic:opus"}

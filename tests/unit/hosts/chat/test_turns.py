@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from wakeful import Agent, RunResult, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.errors import InvalidConfig, InvalidValue, NotBuiltYet, NotEntitled
 from wakeful.contracts.events import MessageAdmitted, ModelRequested, TurnStarted
 from wakeful.engine.state_loader import load_config
@@ -52,7 +52,7 @@ class Chat:
             "send_message": self.sent.append,
             **given,
         }
-        return await run_chat_agent(runtime(self.store), self.agent, content=content, **options)
+        return await run_chat_agent(new_engine(self.store), self.agent, content=content, **options)
 
 
 CALLS = "- calls: [{name: search, arguments: {words: cats}}]\n- There are cats.\n"
@@ -113,7 +113,7 @@ async def offered(chat: Chat, **given: Any) -> set[str]:
 @pytest.mark.spec("LOOP-RUN-03")
 async def test_the_context_and_the_registry_are_not_guessed_from_each_other(tmp_path: Path) -> None:
     chat = Chat(tmp_path, "- Hello.\n")
-    registry = await workflow_registry(runtime(chat.store), chat.agent)
+    registry = await workflow_registry(new_engine(chat.store), chat.agent)
     assert await offered(chat) == {"search"}
     assert await offered(chat, registry=registry) == {"search"}, "a server that could is not a user who wants to"
     assert await offered(chat, chat_context=EDITOR) == {"search"}, "and the other way round"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from task_host import AUDITOR, MANAGER, OTHER, OWNER, TaskHost
+from kit.hosts.task_host import AUDITOR, MANAGER, OTHER, OWNER, TaskHost
 from wakeful.contracts.errors import InvalidValue
 from wakeful.hosts.abilities.registry import AbilityRefused
 from wakeful.hosts.dispatch import dispatch_request as contracts

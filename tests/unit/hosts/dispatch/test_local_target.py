@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from asked_runs import World
-from engine_runs import calls
-from task_host import MANAGER, OTHER, OWNER, TaskHost
+from kit.hosts.task_host import MANAGER, OTHER, OWNER, TaskHost
+from kit.runs.asked_runs import World
+from kit.runs.engine_runs import calls
 from wakeful import Agent, tool
 from wakeful.contracts.approvals import Approve
 from wakeful.contracts.events import MessageAdmitted

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from loop_host import SEARCH, Host, calling, search
-from wakeful.bootstrap import opened_store, runtime
+from kit.hosts.loop_host import SEARCH, Host, calling, search
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.transcript import Message
@@ -238,7 +238,7 @@ async def test_a_turn_that_wants_to_pause_fails_instead_of_being_misread(status:
 
 async def test_a_run_that_somebody_cancels_is_neither_completed_nor_failed() -> None:
     host = Host()
-    around = runtime(host.store)
+    around = new_engine(host.store)
 
     async def cancelled(messages: Any, context: Any) -> dict[str, Any]:
         (turn,) = await host.store.turns(open_only=True)

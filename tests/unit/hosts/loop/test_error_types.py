@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
-from loop_host import CLOCK, SEARCH, Host, calling, search
+from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.hosts import ToolExecutionCore
 from wakeful.hosts.abilities.executor import AbilityExecutor
 from wakeful.hosts.abilities.registry import Abilities, Ability

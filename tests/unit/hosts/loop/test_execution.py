@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import CLOCK, SEARCH, Host, calling, search
+from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.hosts import ConversationLoop, ToolExecutionCore
 from wakeful.hosts.declarations.reader import normalize_for_conversation_request
 from wakeful.hosts.loop.tool_calls import ToolCall, ToolCallMetadata

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import Host, calling, search
+from kit.hosts.loop_host import Host, calling, search
 from wakeful import hosts
 
 MECHANICS = {

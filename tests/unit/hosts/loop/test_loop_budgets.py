@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import CLOCK, SEARCH, Host, calling, search
+from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.events import LimitChanged, TurnStarted
 from wakeful.hosts import ConversationLoop, IterationBudget

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import SEARCH, Host, calling, search
+from kit.hosts.loop_host import SEARCH, Host, calling, search
 from wakeful.contracts.transcript import check_pairing
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from loop_host import SEARCH, Host, calling, search
-from wakeful.bootstrap import runtime
+from kit.hosts.loop_host import SEARCH, Host, calling, search
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.transcript import check_pairing, normalise_all
 from wakeful.service.client_tools.lifecycle import RuntimeToolLifecycle
@@ -176,7 +176,7 @@ async def test_what_the_client_could_not_run_is_never_asked() -> None:
 async def test_wakefuls_own_store_keeps_the_requests_of_its_own_loop() -> None:
     """The request is in the log already: keeping it again changes nothing, and its answer ends it there."""
     host = Host(calling(pick()))
-    own = OwnRequestStore(runtime(host.store))
+    own = OwnRequestStore(new_engine(host.store))
     result = await host.run(tool_declarations=TOOLS, max_turns=5, context=CONTEXT, runtime_tool_store=own, run_id="r1")
     assert result.runtime_tool_pending is not None
     (kept,) = await own.recent_pending({"run_id": "r1"})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import Host, calling, search
+from kit.hosts.loop_host import Host, calling, search
 from wakeful.contracts import transcript
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.transcript import Message, check_pairing

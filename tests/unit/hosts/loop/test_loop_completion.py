@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import SEARCH, Host, calling, search
+from kit.hosts.loop_host import SEARCH, Host, calling, search
 from wakeful.hosts import IterationBudget, mediate_turn
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import Host, calling, search
+from kit.hosts.loop_host import Host, calling, search
 from wakeful.contracts.envelope import SCHEMA_VERSION, event_id, iso
 
 REPEATED = {"tool_name", "parameters_hash", "signature_hash", "turn", "repeat_count", "threshold"}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from loop_host import CLOCK, SEARCH, Host, calling, search
-from tool_starters import check_one_door
-from wakeful.bootstrap import runtime
+from kit.gates.tool_starters import check_one_door
+from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.events import PermissionEvaluated, ToolMediationFailed, ToolResult
 from wakeful.hosts import ConversationLoop, ToolPolicy, mediate_turn, tiered
 from wakeful.hosts.abilities.registry import Abilities, Ability, AbilityRefused
@@ -180,7 +180,7 @@ async def left_over(stop: str) -> tuple[Host, ConversationResult]:
     async def executed(call: Any, declaration: Any, context: dict[str, Any]) -> Any:
         if stop == "interrupt" and call.parameters["q"] == "b":
             (row,) = await host.store.turns()
-            await cancel_turn(runtime(host.store), row.turn_id)
+            await cancel_turn(new_engine(host.store), row.turn_id)
         return execute(call, declaration, context)
 
     host.execute = executed  # type: ignore[method-assign, assignment]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import SEARCH, Host, calling, search
+from kit.hosts.loop_host import SEARCH, Host, calling, search
 from wakeful import Agent, Budget, run, tool
 from wakeful.contracts.errors import InvalidValue
 from wakeful.decisions.redaction import call_envelope, stable_hash

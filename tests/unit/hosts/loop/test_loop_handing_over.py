@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls
-from loop_host import SEARCH, Host, calling, search
+from kit.hosts.loop_host import SEARCH, Host, calling, search
+from kit.runs.engine_runs import calls
 from wakeful import Agent, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.approvals import Approve
 from wakeful.contracts.events.tools import Elsewhere, Said
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
@@ -166,7 +166,7 @@ async def test_an_approval_does_not_bring_a_call_back_that_somebody_outside_carr
         return Consultation((Said(by="mediator", decision="allow", elsewhere=Elsewhere(metadata={"queue": "slow"})),))
 
     store = MemoryStore()
-    around = runtime(store)
+    around = new_engine(store)
     who = Agent("support", ScriptedModel([calls(("publish", {"post": 7})), "done"]), tools=[publish])
     request = RunRequest(who, "go", key="k", consult=outside)
     waiting = await run_turn(around, request)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from loop_host import CLOCK, SEARCH, Host, calling, search
-from wakeful.bootstrap import runtime
+from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
+from wakeful.bootstrap import new_engine
 from wakeful.hosts import IterationBudget
 from wakeful.hosts.loop.conversation_request import ConversationRequest
 from wakeful.service.commands.interruption import cancel_turn
@@ -140,7 +140,7 @@ class Cancelled(Host):
     async def cancel(self, point: str) -> None:
         if point == self.point:
             (turn,) = await self.store.turns(open_only=True)
-            await cancel_turn(runtime(self.store), turn.turn_id, requested_by="operator")
+            await cancel_turn(new_engine(self.store), turn.turn_id, requested_by="operator")
 
     async def runner(self, messages: Any, context: dict[str, Any]) -> dict[str, Any]:
         await self.cancel(f"model turn {context['turn']}")
@@ -280,7 +280,7 @@ async def test_of_several_stops_the_first_in_rank_is_reported() -> None:
     class Cancels:
         async def record_tool_result(self, *_: Any) -> dict[str, Any]:
             (row,) = await host.store.turns(open_only=True)
-            await cancel_turn(runtime(host.store), row.turn_id, requested_by="operator")
+            await cancel_turn(new_engine(host.store), row.turn_id, requested_by="operator")
             return {"complete": False}
 
     assert await reported(host, completion_policy=Cancels()) == "interrupted"

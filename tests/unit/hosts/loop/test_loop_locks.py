@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import Host, calling, search
+from kit.hosts.loop_host import Host, calling, search
 from wakeful.hosts import MemoryConversationLock
 from wakeful.hosts.loop.conversation_request import ConversationRequest
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import CLOCK, SEARCH, Host
+from kit.hosts.loop_host import CLOCK, SEARCH, Host
 from wakeful.contracts.errors import InvalidValue
 from wakeful.hosts.loop.options import NAMES, read_options
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import CLOCK, SEARCH, Host, calling, search
+from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.contracts.errors import InvalidConfig, InvalidValue
 from wakeful.contracts.principals import CapabilityCeiling, ConversationOwner, ExecutionPrincipal
 from wakeful.hosts import ConversationLoop, ToolExecutionCore

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import Host, calling, search
+from kit.hosts.loop_host import Host, calling, search
 from wakeful.hosts import IterationBudget
 from wakeful.service.queries.replay import replay_turn
 from wakeful.testing.validating_store import ValidatingStore

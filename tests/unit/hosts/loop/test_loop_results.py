@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import SEARCH, Host, calling, search
+from kit.hosts.loop_host import SEARCH, Host, calling, search
 from wakeful.decisions.redaction import stable_hash
 from wakeful.hosts.loop.conversation_result import ConversationResult
 

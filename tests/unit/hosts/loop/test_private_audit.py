@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import Host, calling, search
+from kit.hosts.loop_host import Host, calling, search
 from wakeful.contracts.principals import ExecutionPrincipal
 
 WHO = ExecutionPrincipal.runtime(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import CLOCK, SEARCH, Host, search
+from kit.hosts.loop_host import CLOCK, SEARCH, Host, search
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.hosts import ConversationLoop, IterationBudget
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import facts_of, kinds
-from loop_host import Host
+from kit.hosts.loop_host import Host
+from kit.runs.engine_runs import facts_of, kinds
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.hosts import ConversationLoop
 from wakeful.testing import FixedClock

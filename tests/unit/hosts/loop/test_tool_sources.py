@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loop_host import CLOCK, SEARCH, Host
+from kit.hosts.loop_host import CLOCK, SEARCH, Host
 from wakeful.contracts.errors import InvalidConfig, InvalidValue
 from wakeful.hosts import ToolSourceRegistry
 from wakeful.hosts.declarations.reader import normalize_for_server

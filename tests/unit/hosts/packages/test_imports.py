@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls
-from task_host import TaskHost
+from kit.hosts.task_host import TaskHost
+from kit.runs.engine_runs import calls
 from wakeful import Agent, tool
 from wakeful.hosts.packages.imports import BundleImporter
 from wakeful.hosts.run_access import RunRefused

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from task_host import AUDITOR, MANAGER, OTHER, OWNER, TaskHost
+from kit.hosts.task_host import AUDITOR, MANAGER, OTHER, OWNER, TaskHost
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.hosts import dispatch_ability, hooks, import_runtime_bundles, register_ability, run_runtime_package

@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from anthropic_samples import WEATHER, block, call_block, ended, sse, started, text_block
-from engine_runs import of_kind
-from model_requests import a_request, pieces_of, reply_of
+from kit.runs.engine_runs import of_kind
+from kit.wires.anthropic_samples import WEATHER, block, call_block, ended, sse, started, text_block
+from kit.wires.model_requests import a_request, pieces_of, reply_of
 from wakeful import Agent, run, tool
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import History, UserItem

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-import anthropic_samples
-from model_requests import a_request, reply_of
-from provider_server import JSON, Answer, serving
+from kit.wires import anthropic_samples
+from kit.wires.model_requests import a_request, reply_of
+from kit.wires.provider_server import JSON, Answer, serving
 from wakeful.contracts.content import Image, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.contracts.errors import ModelFailure

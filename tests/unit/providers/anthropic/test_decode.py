@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from anthropic_samples import (
+from kit.wires.anthropic_samples import (
     NO_NAMES,
     WEATHER,
     block,

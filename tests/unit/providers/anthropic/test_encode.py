@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from anthropic_samples import WEATHER
-from model_requests import a_request
+from kit.wires.anthropic_samples import WEATHER
+from kit.wires.model_requests import a_request
 from wakeful.contracts.content import File, Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.contracts.errors import InvalidConfig, ModelFailure

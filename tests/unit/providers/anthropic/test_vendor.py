@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from anthropic_samples import NO_NAMES, WEATHER, block, call_block, decoded, ended, sse, started, text_block
-from anthropic_vendor import FIELDS, accepted, facts_of, our_facts, sdk_message
-from model_requests import a_request
+from kit.wires.anthropic_samples import NO_NAMES, WEATHER, block, call_block, decoded, ended, sse, started, text_block
+from kit.wires.anthropic_vendor import FIELDS, accepted, facts_of, our_facts, sdk_message
+from kit.wires.model_requests import a_request
 from wakeful.contracts.content import File, Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.providers.anthropic.decode import decode_response

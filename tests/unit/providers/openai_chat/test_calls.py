@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat_streams import PEER, TOOLS, chunk, piece, read, reply_to, response, stream
+from kit.wires.chat_streams import PEER, TOOLS, chunk, piece, read, reply_to, response, stream
 from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.models import ArgumentsDelta
 from wakeful.providers.openai_chat.decode import decode_response

@@ -10,8 +10,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from chat_streams import TOOLS, USAGE_CHUNK, chunk, piece, response, stream
-from model_requests import a_request, pieces_of, reply_of
+from kit.wires.chat_streams import TOOLS, USAGE_CHUNK, chunk, piece, response, stream
+from kit.wires.model_requests import a_request, pieces_of, reply_of
 from wakeful import Agent, run, tool
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import History, UserItem

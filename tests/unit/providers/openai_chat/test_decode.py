@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_streams import PEER, TOOLS, USAGE, USAGE_CHUNK, chunk, events_of, piece, read, reply_to, response, stream
+from kit.wires.chat_streams import (
+    PEER,
+    TOOLS,
+    USAGE,
+    USAGE_CHUNK,
+    chunk,
+    events_of,
+    piece,
+    read,
+    reply_to,
+    response,
+    stream,
+)
 from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import ReasoningDelta, TextDelta, TokenUsage

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from chat_streams import ADD, PEER, TOOLS, response
-from model_requests import a_request
+from kit.wires.chat_streams import ADD, PEER, TOOLS, response
+from kit.wires.model_requests import a_request
 from wakeful.contracts.content import File, Image, Text, Thinking
 from wakeful.contracts.conversation import ITEM, AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.contracts.errors import InvalidConfig, ModelFailure

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from chat_streams import PEER, chunk, response, stream
-from provider_server import JSON, Answer, Asked, ProviderServer, chat_words, refusal, serving
+from kit.wires.chat_streams import PEER, chunk, response, stream
+from kit.wires.provider_server import JSON, Answer, Asked, ProviderServer, chat_words, refusal, serving
 from wakeful import Agent, Budget, Image, run, tool
 from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import AssistantItem

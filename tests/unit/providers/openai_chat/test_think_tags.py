@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_streams import PEER, TOOLS, chunk, read, response, stream
+from kit.wires.chat_streams import PEER, TOOLS, chunk, read, response, stream
 from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import ITEM, AssistantItem, CallPart
 from wakeful.contracts.models import ReasoningDelta, TextDelta

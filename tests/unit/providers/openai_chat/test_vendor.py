@@ -7,9 +7,9 @@ import openai
 import pytest
 from pydantic import ValidationError
 
-from chat_streams import PEER, TOOLS, USAGE, chunk, piece, read, response, stream
-from chat_vendor import heard, vendor_accepts, vendor_heard, vendor_heard_at_once
-from model_requests import a_request
+from kit.wires.chat_streams import PEER, TOOLS, USAGE, chunk, piece, read, response, stream
+from kit.wires.chat_vendor import heard, vendor_accepts, vendor_heard, vendor_heard_at_once
+from kit.wires.model_requests import a_request
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.contracts.errors import ModelFailure

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from background_server import ANSWER, BackgroundServer, background_server
-from loopback import nobody_listens
-from model_requests import a_request
-from responses_wire import WEATHER
+from kit.wires.background_server import ANSWER, BackgroundServer, background_server
+from kit.wires.loopback import nobody_listens
+from kit.wires.model_requests import a_request
+from kit.wires.responses_wire import WEATHER
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import History, UserItem
 from wakeful.contracts.errors import ModelFailure, ResponseGone

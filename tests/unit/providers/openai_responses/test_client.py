@@ -7,9 +7,9 @@ import httpx2
 import pytest
 from pytest_httpserver import HTTPServer
 
-from model_requests import a_request, pieces_of, reply_of
-from responses_server import ResponsesServer, streamed
-from responses_wire import REASONING, WEATHER, call, events_of, message, response, sse, words
+from kit.wires.model_requests import a_request, pieces_of, reply_of
+from kit.wires.responses_server import ResponsesServer, streamed
+from kit.wires.responses_wire import REASONING, WEATHER, call, events_of, message, response, sse, words
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import History, UserItem
 from wakeful.contracts.errors import InvalidConfig, ModelFailure

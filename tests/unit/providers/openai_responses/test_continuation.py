@@ -6,9 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from model_requests import a_request, reply_of
-from responses_server import ResponsesServer
-from responses_wire import REASONING, WEATHER, call, message, response, words
+from kit.wires.model_requests import a_request, reply_of
+from kit.wires.responses_server import ResponsesServer
+from kit.wires.responses_wire import REASONING, WEATHER, call, message, response, words
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import History, ToolItem, UserItem
 from wakeful.contracts.errors import ModelFailure

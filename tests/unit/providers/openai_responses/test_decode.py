@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from model_requests import a_request
-from responses_wire import REASONING, USAGE, WEATHER, call, decoded, events_of, message, response, sse, words
+from kit.wires.model_requests import a_request
+from kit.wires.responses_wire import REASONING, USAGE, WEATHER, call, decoded, events_of, message, response, sse, words
 from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import CallPart, History
 from wakeful.contracts.errors import ModelFailure

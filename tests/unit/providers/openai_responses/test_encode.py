@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from model_requests import a_request
-from responses_vendor import vendor_accepts
-from responses_wire import REASONING, WEATHER, call, decoded, events_of, message, response, sse, words
+from kit.wires.model_requests import a_request
+from kit.wires.responses_vendor import vendor_accepts
+from kit.wires.responses_wire import REASONING, WEATHER, call, decoded, events_of, message, response, sse, words
 from wakeful.contracts.content import BlobRef, File, Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.contracts.errors import InvalidConfig, ModelFailure

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from responses_server import ResponsesServer
-from responses_wire import message, response, words
+from kit.wires.responses_server import ResponsesServer
+from kit.wires.responses_wire import message, response, words
 from wakeful import Agent, run
 from wakeful.contracts.events import ToolStarted
 from wakeful.providers.openai_responses import OpenAIResponses

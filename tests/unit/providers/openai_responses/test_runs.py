@@ -6,8 +6,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from responses_server import ResponsesServer, streamed
-from responses_wire import REASONING, call, events_of, message, response, sse, words
+from kit.wires.responses_server import ResponsesServer, streamed
+from kit.wires.responses_wire import REASONING, call, events_of, message, response, sse, words
 from wakeful import Agent, run, tool
 from wakeful.contracts.events import ModelCompleted, ModelFailed
 from wakeful.providers.endpoints import Endpoint

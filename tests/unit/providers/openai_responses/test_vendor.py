@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from model_requests import a_request
-from responses_vendor import our_usage, vendor_accepts, vendor_calls, vendor_reading, vendor_usage
-from responses_wire import REASONING, WEATHER, call, decoded, events_of, message, response, sse, words
+from kit.wires.model_requests import a_request
+from kit.wires.responses_vendor import our_usage, vendor_accepts, vendor_calls, vendor_reading, vendor_usage
+from kit.wires.responses_wire import REASONING, WEATHER, call, decoded, events_of, message, response, sse, words
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.contracts.errors import ModelFailure

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from model_requests import a_request, pieces_of, reply_of
+from kit.wires.model_requests import a_request, pieces_of, reply_of
 from wakeful.contracts.content import Image
 from wakeful.contracts.errors import MalformedScript
 from wakeful.contracts.models import TokenUsage

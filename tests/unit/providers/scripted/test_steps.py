@@ -2,7 +2,7 @@
 
 import pytest
 
-from model_requests import a_request, pieces_of, reply_of
+from kit.wires.model_requests import a_request, pieces_of, reply_of
 from wakeful.contracts.content import Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.models import ArgumentsDelta, ReasoningDelta, Reply, TextDelta, TokenUsage

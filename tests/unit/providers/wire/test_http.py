@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import httpx2
 import pytest
 
-from loopback import nobody_listens
+from kit.wires.loopback import nobody_listens
 from wakeful.contracts.errors import ModelFailure
 from wakeful.providers.wire.http import HttpTransport, Timeouts
 from wakeful.providers.wire.loop_client import close_shared_client, shared_client

@@ -2,9 +2,9 @@
 
 import pytest
 
+from kit.wires.wire_formats import ALL, KEY, MESSAGES, WireFormat
 from wakeful.ports import Secretive
 from wakeful.providers.wire.redaction import public_url, redact, secrets_of, secrets_of_url
-from wire_formats import ALL, KEY, MESSAGES, WireFormat
 
 
 def test_a_key_goes_in_every_spelling_and_other_words_stay() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from loopback import nobody_listens
+from kit.wires.loopback import nobody_listens
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import FailureKind, Stage
 from wakeful.providers.wire.failures import from_exception

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from wakeful import Agent, Budget, ask_person, run, tool
-from wakeful.bootstrap import resolve_model, runtime
+from wakeful.bootstrap import new_engine, resolve_model
 from wakeful.contracts.approvals import Always
 from wakeful.contracts.content import Text
 from wakeful.contracts.controls import CompactionPolicy
@@ -39,11 +39,11 @@ async def test_model_instructions_settings_and_tools_are_those_of_the_turn() -> 
     )
     await run(agent, "hello", store=store)
     (row,) = await store.turns()
-    again = await rebuilt_agent(runtime(store), row, [look_up])
+    again = await rebuilt_agent(new_engine(store), row, [look_up])
     written = again.to_dict()
     assert again.policy is not None, "what the turn was held to is said, whatever the default is today"
     assert {name: value for name, value in written.items() if name != "policy"} == agent.to_dict()
-    other = await rebuilt_agent(runtime(store), row, [look_up], "scripted:other")
+    other = await rebuilt_agent(new_engine(store), row, [look_up], "scripted:other")
     assert (other.model, other.fallbacks) == ("scripted:other", ())
 
 
@@ -61,14 +61,14 @@ async def test_the_folder_the_profile_and_what_needs_a_person_come_back_with_the
     )
     await run(agent, "hello", store=store)
     (row,) = await store.turns()
-    again = await rebuilt_agent(runtime(store), row, [look_up])
+    again = await rebuilt_agent(new_engine(store), row, [look_up])
     assert (again.workspace, again.profile) == (tmp_path, "shell_first")
     assert again.injected_tool_args == {"reason": "Why."}
     assert again.policy is not None
     assert again.policy.hitl_tools == ("wakeful/exec_command",)
     assert [rule.match for rule in again.policy.rules] == ["x"]
     assert await code_needed(store, row, resolve_model) == [], "the policy left all of them out"
-    elsewhere = await rebuilt_agent(runtime(store), row, [look_up], workspace=tmp_path.parent, profile="coding")
+    elsewhere = await rebuilt_agent(new_engine(store), row, [look_up], workspace=tmp_path.parent, profile="coding")
     assert (elsewhere.workspace, elsewhere.profile) == (tmp_path.parent, "coding")
 
 
@@ -92,7 +92,7 @@ async def test_the_controls_come_back_with_the_agent(tmp_path: Path, monkeypatch
     )
     await run(given, "hello", store=store, model=scripted(["hello"], name="demo", context_window=4_000))
     (row,) = await store.turns()
-    again = await rebuilt_agent(runtime(store), row, [])
+    again = await rebuilt_agent(new_engine(store), row, [])
     assert again.controls == given.controls
     assert (again.collections, again.compaction, again.subtasks) == (given.collections, given.compaction, False)
 
@@ -102,7 +102,7 @@ async def test_built_in_tools_and_questions_need_no_code_and_the_rest_does(tmp_p
     await run(Agent("coder", "scripted:demo", tools=[look_up, ask_person], workspace=tmp_path), "hello", store=store)
     (row,) = await store.turns()
     assert await code_needed(store, row, resolve_model) == ["shop/look_up"]
-    again = await rebuilt_agent(runtime(store), row, [look_up])
+    again = await rebuilt_agent(new_engine(store), row, [look_up])
     assert [tool.name for tool in again.tools] == ["wakeful/ask_person", "shop/look_up"]
 
 
@@ -121,12 +121,12 @@ async def test_a_standing_answer_is_not_made_part_of_the_agent(tmp_path: Path) -
     script.write_text("- calls: [{name: pay, arguments: {}}]\n- Done.\n")
     agent = Agent("clerk", f"scripted:{script}", tools=[pay])
     waits = await run(agent, "pay", store=store, key="k")
-    await decide(runtime(store), waits.approvals[0].id, Always("tool"))
+    await decide(new_engine(store), waits.approvals[0].id, Always("tool"))
     await run(agent, "pay", store=store, key="k")
     row = await store.turn(waits.turn_id)
     assert row is not None
     (rule,) = await store.rules("clerk")
-    again = await rebuilt_agent(runtime(store), row, [pay])
+    again = await rebuilt_agent(new_engine(store), row, [pay])
     assert again.policy is not None
     assert again.policy.rules == (), f"{rule.rule_id} can still be revoked"
     await store.close()
@@ -137,7 +137,7 @@ async def test_a_tool_without_code_is_named() -> None:
     await run(Agent("clerk", "scripted:demo", tools=[look_up]), "hello", store=store)
     (row,) = await store.turns()
     with pytest.raises(ToolsNotSupplied, match="uses shop/look_up, and the code was not supplied") as missing:
-        await rebuilt_agent(runtime(store), row, [])
+        await rebuilt_agent(new_engine(store), row, [])
     assert (missing.value.names, missing.value.exit_code) == (("shop/look_up",), 3)
 
 
@@ -148,6 +148,6 @@ async def test_a_turn_that_never_began_has_no_configuration_but_may_be_given_one
     await store.admit("clerk", facts)
     (row,) = await store.turns()
     with pytest.raises(AgentMissing, match="was admitted and never began"):
-        await rebuilt_agent(runtime(store), row, [])
-    given = await rebuilt_agent(runtime(store), row, [look_up], "scripted:demo")
+        await rebuilt_agent(new_engine(store), row, [])
+    given = await rebuilt_agent(new_engine(store), row, [look_up], "scripted:demo")
     assert (given.name, given.model, given.tools) == ("clerk", "scripted:demo", (look_up,))

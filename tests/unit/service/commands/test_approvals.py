@@ -7,10 +7,10 @@ from typing import Any, get_args
 
 import pytest
 
-from asked_runs import REFUND, World, again, agent, answers, asked, check_replay, say
-from engine_runs import Died, Dying, calls, check_ends, facts_of, kinds, of_kind
+from kit.runs.asked_runs import REFUND, World, again, agent, answers, asked, check_replay, say
+from kit.runs.engine_runs import Died, Dying, calls, check_ends, facts_of, kinds, of_kind
 from wakeful import Agent, Always, Answer, Approval, Approve, Edit, Reject, RunContext, Tool, cancel, resume, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.envelope import published
@@ -92,7 +92,7 @@ async def test_without_the_list_the_same_call_runs_unasked() -> None:
 async def test_the_record_says_everything_and_each_of_its_two_events_names_it() -> None:
     world, store, clock = World(), MemoryStore(), FixedClock()
     support = shop(world, approval_expiry=60.0)
-    around = runtime(store, clock=clock)
+    around = new_engine(store, clock=clock)
     result = await run_turn(around, RunRequest(support, "go", key="k"))
     (record,) = await service.approvals(around)
     noon = clock.now() / 1_000_000
@@ -187,7 +187,7 @@ async def test_what_was_decided_is_what_happens_and_what_is_told(
 
 async def test_nobody_having_decided_is_a_decision_and_the_tool_is_not_run() -> None:
     world, store, clock = World(), MemoryStore(), FixedClock()
-    support, around = shop(world, approval_expiry=60.0), runtime(store, clock=clock)
+    support, around = shop(world, approval_expiry=60.0), new_engine(store, clock=clock)
     first = await run_turn(around, RunRequest(support, "go", key="k"))
     clock.advance(60)
     result = await run_turn(around, RunRequest(support, "go", key="k"))
@@ -204,7 +204,7 @@ async def test_nobody_having_decided_is_a_decision_and_the_tool_is_not_run() -> 
 async def test_a_call_that_was_asked_about_ends_in_one_of_three_states_and_only_approved_runs() -> None:
     for state, decided in (("approved", Approve()), ("rejected", Reject("no")), ("timed_out", None)):
         world, store, clock = World(), MemoryStore(), FixedClock()
-        request, around = RunRequest(shop(world, approval_expiry=60.0), "go", key="k"), runtime(store, clock=clock)
+        request, around = RunRequest(shop(world, approval_expiry=60.0), "go", key="k"), new_engine(store, clock=clock)
         first = await run_turn(around, request)
         if decided is None:
             clock.advance(60)
@@ -450,7 +450,7 @@ async def test_a_tool_says_how_long_an_approval_of_its_calls_waits() -> None:
     tools = [world.tool("refund", approval=True, approval_expires=30), world.tool("send", approval=True)]
     model = scripted([calls("refund", "send"), "done"], leftover="ignore")
     agent = Agent("shop", model, tools=tools, approval_expiry=60.0)
-    around = runtime(store, clock=clock)
+    around = new_engine(store, clock=clock)
     result = await run_turn(around, RunRequest(agent, "go", key="k"))
     noon = clock.now() / 1_000_000
     assert {each.tool: each.expires_at - noon for each in result.approvals} == {"refund": 30, "send": 60}
@@ -511,7 +511,7 @@ async def test_an_approver_that_hangs_is_overtaken_by_the_end_of_the_approval() 
             late.append(approval.id)
         return True
 
-    around = runtime(store, clock=clock)
+    around = new_engine(store, clock=clock)
     request = RunRequest(shop(world, approval_expiry=60.0), "go", key="k", approver=approver)
     running = asyncio.ensure_future(run_turn(around, request))
     await hangs.wait()
@@ -561,24 +561,28 @@ async def test_what_expired_while_nobody_ran_it_is_timed_out_for_whoever_looks_f
     world, memory, clock = World(), Memory(), FixedClock()
     store, other = MemoryStore(memory), MemoryStore(memory)
     support = shop(world, approval_expiry=60.0)
-    result = await run_turn(runtime(store, clock=clock), RunRequest(support, "go", key="k"))
+    result = await run_turn(new_engine(store, clock=clock), RunRequest(support, "go", key="k"))
     (approval,) = result.approvals
     clock.advance(59)
-    assert [each.status for each in await service.approvals(runtime(other, clock=clock))] == ["pending"]
+    assert [each.status for each in await service.approvals(new_engine(other, clock=clock))] == ["pending"]
     clock.advance(1)
-    assert await service.approvals(runtime(other, clock=clock)) == [], "nothing pends that nobody may decide any more"
-    (listed,) = await service.approvals(runtime(other, clock=clock), pending_only=False)
+    assert await service.approvals(new_engine(other, clock=clock)) == [], (
+        "nothing pends that nobody may decide any more"
+    )
+    (listed,) = await service.approvals(new_engine(other, clock=clock), pending_only=False)
     assert (listed.status, listed.decided_by) == ("timed_out", "runtime")
     late = await say(other, approval, Approve(), clock=clock)
     assert (late.duplicate, late.approval.status) == (True, "timed_out")
-    done = await run_turn(runtime(store, clock=clock), RunRequest(support, "go", key="k"))
+    done = await run_turn(new_engine(store, clock=clock), RunRequest(support, "go", key="k"))
     assert (done.status, world.done) == ("completed", [])
     await check_replay(store, done)
 
 
 async def test_a_decision_after_its_time_is_none_even_when_nobody_had_looked() -> None:
     world, store, clock = World(), MemoryStore(), FixedClock()
-    result = await run_turn(runtime(store, clock=clock), RunRequest(shop(world, approval_expiry=60.0), "go", key="k"))
+    result = await run_turn(
+        new_engine(store, clock=clock), RunRequest(shop(world, approval_expiry=60.0), "go", key="k")
+    )
     clock.advance(61)
     late = await say(store, result.approvals[0], Approve(), clock=clock)
     assert (late.duplicate, late.approval.status) == (True, "timed_out")
@@ -630,11 +634,11 @@ async def test_cancelling_a_run_that_nobody_runs_ends_it_and_withdraws_what_it_a
     assert len(first.approvals) == 2
     assert await cancel(other, first.turn_id)
     assert [(row.status, row.decided_by) for row in await store.actions()] == [("rejected", "runtime")] * 2
-    records = await service.approvals(runtime(store), pending_only=False)
+    records = await service.approvals(new_engine(store), pending_only=False)
     assert [record.note for record in records] == ["run_cancelled"] * 2
     row = await store.turn(first.turn_id)
     assert row is not None and (row.state, row.waiting_for) == ("cancelled", ())
-    result = await recall(runtime(store), row, None)
+    result = await recall(new_engine(store), row, None)
     assert (result.status, world.names) == ("cancelled", ["look"])
     ends = of_kind(result, ToolFailed)
     assert [(end.status, end.metadata.approval_id) for end in ends] == [
@@ -663,7 +667,7 @@ async def test_cancelling_a_run_that_somebody_runs_withdraws_what_it_asked() -> 
     assert await cancel(store, row.turn_id)
     result = await asyncio.wait_for(running, 60)
     assert (result.status, world.done) == ("cancelled", [])
-    (record,) = await service.approvals(runtime(store), pending_only=False)
+    (record,) = await service.approvals(new_engine(store), pending_only=False)
     assert (record.status, record.decided_by, record.note) == ("rejected", "runtime", "run_cancelled")
     await check_replay(store, result)
 
@@ -676,7 +680,7 @@ async def test_a_decision_that_was_there_before_the_cancel_stands_and_nothing_ru
     row = await store.turn(first.turn_id)
     assert row is not None and (row.state, world.done) == ("cancelled", [])
     assert [(each.status, each.decided_by) for each in await store.actions()] == [("approved", "ada")]
-    await check_replay(store, await recall(runtime(store), row, None))
+    await check_replay(store, await recall(new_engine(store), row, None))
 
 
 async def test_cancelling_a_turn_that_waits_for_its_code_leaves_what_was_cut_off_to_whoever_has_it() -> None:
@@ -688,7 +692,7 @@ async def test_cancelling_a_turn_that_waits_for_its_code_leaves_what_was_cut_off
     (row,) = await store.turns()
     with pytest.raises(ToolMissing):
         await resume(store, row.turn_id, [agent([], (REFUND,))])
-    assert await cancel_turn(runtime(store), row.turn_id)
+    assert await cancel_turn(new_engine(store), row.turn_id)
     (row,) = await store.turns()
     assert row.state == "suspended"
     result = await resume(store, row.turn_id, [keyed])
@@ -721,7 +725,7 @@ async def test_an_always_answers_for_calls_like_it_until_it_is_revoked(always: A
     later = await run(support, "go", store=store, key="another")
     assert [approval.arguments["order"] for approval in later.approvals] == again_asked
     assert outcome.rule_id is not None
-    await service.revoke_rule(runtime(store), outcome.rule_id)
+    await service.revoke_rule(new_engine(store), outcome.rule_id)
     fresh = await run(support, "go", store=store, key="a third")
     assert [approval.arguments["order"] for approval in fresh.approvals] == ["A"]
 
@@ -735,7 +739,7 @@ async def test_a_rule_that_is_revoked_lets_nothing_through_in_a_turn_that_is_ope
     assert outcome.rule_id is not None
 
     async def revoke() -> str:
-        await service.revoke_rule(runtime(store), str(outcome.rule_id))
+        await service.revoke_rule(new_engine(store), str(outcome.rule_id))
         return "revoked"
 
     tools = [world.tool(), tool(revoke, effect="keyed")]
@@ -764,7 +768,7 @@ def about(facts: Any, call_id: str) -> list[Any]:
 @pytest.mark.parametrize("how", ["approve", "reject", "expire", "cancel"])
 async def test_a_persons_decision_is_bracketed_by_what_was_asked_and_what_came_of_it(how: str) -> None:
     world, store, clock = World(), MemoryStore(), FixedClock()
-    around = runtime(store, clock=clock)
+    around = new_engine(store, clock=clock)
     request = RunRequest(shop(world, approval_expiry=60.0), "go", key="k")
     first = await run_turn(around, request)
     if how == "expire":
@@ -793,7 +797,7 @@ async def test_a_persons_decision_is_bracketed_by_what_was_asked_and_what_came_o
 @pytest.mark.parametrize("how", ["approve", "reject", "expire", "cancel", "answer"])
 async def test_every_reference_in_an_event_of_a_call_leads_to_what_it_names(how: str) -> None:
     world, store, clock = World(), MemoryStore(), FixedClock()
-    around = runtime(store, clock=clock)
+    around = new_engine(store, clock=clock)
 
     def breaks(call: Any) -> bool:
         raise ValueError(call)

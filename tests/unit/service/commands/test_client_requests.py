@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from client_tools import PICK, SECRET, agent, pick_file, screen_size
-from engine_runs import calls, facts_of, folded, kinds, of_kind
+from kit.hosts.client_tools import PICK, SECRET, agent, pick_file, screen_size
+from kit.runs.engine_runs import calls, facts_of, folded, kinds, of_kind
 from wakeful import (
     Answer,
     Approve,
@@ -24,7 +24,7 @@ from wakeful import (
     timeout_request,
     tool,
 )
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.errors import InvalidValue, RequestNotFound
 from wakeful.contracts.events import (
@@ -205,7 +205,7 @@ async def test_large_arguments_can_be_asked_about_too(place: str) -> None:
     (approval,) = waiting.approvals
     assert (approval.arguments["truncated"], approval.arguments["size_chars"]) == (True, 100_013)
     async with opened_store(place) as store:
-        await decide_approval(runtime(store), approval.id, Approve())
+        await decide_approval(new_engine(store), approval.id, Approve())
     asked = await resume(place, waiting.turn_id, [support])
     assert asked.runtime_tools[0].parameters == {"folder": folder}
     assert await identical(place, waiting.turn_id)
@@ -230,10 +230,10 @@ async def test_a_request_past_its_time_has_failed_when_the_turn_is_taken_up(
     support = agent(calls((name, {"folder": "/"} if "pick" in name else {})), "done")
     async with opened_store(place) as store:
         clock = FixedClock(1_700_000_000)
-        waiting = await run_turn(runtime(store, clock=clock), RunRequest(support, "go"))
+        waiting = await run_turn(new_engine(store, clock=clock), RunRequest(support, "go"))
         clock.advance(61)
-        result = await resume_turn(runtime(store, clock=clock), waiting.turn_id, [support])
-        late = await submit_to(runtime(store, clock=clock), waiting.runtime_tools[0].request_id, {"late": 1})
+        result = await resume_turn(new_engine(store, clock=clock), waiting.turn_id, [support])
+        late = await submit_to(new_engine(store, clock=clock), waiting.runtime_tools[0].request_id, {"late": 1})
     (failed,) = of_kind(result, ToolFailed)
     assert (result.output, failed.status, failed.tool_error.kind) == ("done", "timed_out", "client_timeout")
     assert failed.effects == effects and bool(result.unknown) == (effects == "unknown")
@@ -244,11 +244,11 @@ async def test_a_request_past_its_time_has_failed_when_the_turn_is_taken_up(
 async def test_a_late_answer_is_late_also_when_nobody_noticed_the_time(place: str) -> None:
     async with opened_store(place) as store:
         clock = FixedClock(1_700_000_000)
-        waiting = await run_turn(runtime(store, clock=clock), RunRequest(agent(), "go"))
+        waiting = await run_turn(new_engine(store, clock=clock), RunRequest(agent(), "go"))
         clock.advance(61)
-        late = await submit_to(runtime(store, clock=clock), waiting.runtime_tools[0].request_id, {"late": 1})
+        late = await submit_to(new_engine(store, clock=clock), waiting.runtime_tools[0].request_id, {"late": 1})
         assert (late.duplicate, late.request.status) == (True, "runtime_tool_timeout")
-        assert await pending_of(runtime(store, clock=clock)) == []
+        assert await pending_of(new_engine(store, clock=clock)) == []
 
 
 async def test_a_request_times_out_while_a_sibling_still_runs(place: str) -> None:
@@ -314,7 +314,7 @@ async def test_a_call_that_needs_a_person_is_sent_to_the_client_once_it_is_appro
     waiting = await run(support, "go", store=place)
     assert (waiting.status, waiting.runtime_tools) == ("approval_required", ())
     async with opened_store(place) as store:
-        await decide_approval(runtime(store), waiting.approvals[0].id, Approve())
+        await decide_approval(new_engine(store), waiting.approvals[0].id, Approve())
     asked = await resume(place, waiting.turn_id, [support])
     assert (asked.status, asked.runtime_tools[0].parameters) == ("runtime_tool_pending", PICK[1])
     await submit_result(place, asked.runtime_tools[0].request_id, {"file": "a"})
@@ -328,7 +328,7 @@ async def test_a_large_answer_of_a_person_takes_the_same_way(place: str) -> None
     support = agent(hitl_tools=["pick_file"])
     waiting = await run(support, "go", store=place)
     async with opened_store(place) as store:
-        await decide_approval(runtime(store), waiting.approvals[0].id, Answer({"text": "x" * 55_000}))
+        await decide_approval(new_engine(store), waiting.approvals[0].id, Answer({"text": "x" * 55_000}))
     result = await resume(place, waiting.turn_id, [support])
     (ended,) = of_kind(result, ToolResult)
     assert ended.truncated and result.output == "done" and not of_kind(result, RuntimeToolRequested)
@@ -343,7 +343,9 @@ async def test_what_a_person_edited_is_what_the_client_gets(place: str) -> None:
     support = agent(hitl_tools=["pick_file"])
     waiting = await run(support, "go", store=place)
     async with opened_store(place) as store:
-        await decide_approval(runtime(store), waiting.approvals[0].id, Edit({"folder": "/safe", "password": "other"}))
+        await decide_approval(
+            new_engine(store), waiting.approvals[0].id, Edit({"folder": "/safe", "password": "other"})
+        )
     asked = await resume(place, waiting.turn_id, [support])
     assert asked.runtime_tools[0].parameters == {"folder": "/safe", "password": "other"}
     assert (await pending_requests(place))[0].parameters == {"folder": "/safe", "password": "other"}
@@ -355,7 +357,7 @@ async def test_what_a_hook_rewrote_is_what_the_client_gets_also_when_a_person_wa
     support = agent(hitl_tools=["pick_file"], hooks=[lambda call: HookVerdict.rewrite(safe)])
     waiting = await run(support, "go", store=place)
     async with opened_store(place) as store:
-        await decide_approval(runtime(store), waiting.approvals[0].id, Approve())
+        await decide_approval(new_engine(store), waiting.approvals[0].id, Approve())
     asked = await resume(place, waiting.turn_id, [support])
     assert asked.runtime_tools[0].parameters == safe
     assert await identical(place, waiting.turn_id)
@@ -406,7 +408,7 @@ async def test_after_a_restart_whoever_takes_turns_up_times_out_what_is_late(pla
 
     support = agent(calls("client/quick"), "done", tools=[quick])
     async with opened_store(place) as store:
-        long_ago = runtime(store, clock=FixedClock(1_000_000))
+        long_ago = new_engine(store, clock=FixedClock(1_000_000))
         waiting = await run_turn(long_ago, RunRequest(support, "go"))
     assert waiting.status == "runtime_tool_pending"
     (result,) = await resume_all(place, [support])
@@ -426,7 +428,7 @@ async def test_every_step_is_told_to_the_hooks_with_its_envelopes_and_is_an_entr
     for name in NAMES_OF_HOOKS:
         own_hooks.register(name, lambda *given, name=name: heard.append((name, given)))
     async with opened_store(place) as store:
-        own = OwnRequestStore(runtime(store))
+        own = OwnRequestStore(new_engine(store))
         lifecycle = RuntimeToolLifecycle(own_hooks, record=own.record)
         asked = {"tool_name": "client/pick", "run_id": "r1", "parameters": {"n": 1}}
         first = await lifecycle.create_pending_request(own, {**asked, "tool_call_id": "c1"}, {"who": "me"})
@@ -454,7 +456,7 @@ async def test_every_step_is_told_to_the_hooks_with_its_envelopes_and_is_an_entr
     waiting = await run(agent(), "go", store=place)
     async with opened_store(place) as store:
         await submit_to(
-            runtime(store), waiting.runtime_tools[0].request_id, 1, continuation=lambda *_: {}, hooks=own_hooks
+            new_engine(store), waiting.runtime_tools[0].request_id, 1, continuation=lambda *_: {}, hooks=own_hooks
         )
         kinds_now = kinds(await store.read(waiting.agent_id))
     assert kinds_now[-4:] == [

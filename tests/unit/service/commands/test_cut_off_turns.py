@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
-from engine_runs import Died, Dying
+from kit.runs.engine_runs import Died, Dying
 from wakeful import Agent, run, tool
 from wakeful.contracts.envelope import Recorded
 from wakeful.ports import Store

@@ -5,9 +5,9 @@ from typing import Any, get_args
 
 import pytest
 
-from engine_runs import calls, check_ends, facts_of, of_kind
+from kit.runs.engine_runs import calls, check_ends, facts_of, of_kind
 from wakeful import Agent, cancel, interrupt, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import InvalidConfig, InvalidValue, TurnNotFound
 from wakeful.contracts.events import (
@@ -131,18 +131,18 @@ async def test_a_target_that_is_not_there_is_told_so_and_one_that_is_ambiguous_r
         {"thread_id": "t", "agent": "nobody"},
     ]
     for where in nowhere:
-        answer = await interrupt_turn(runtime(hanging.store), **where)
+        answer = await interrupt_turn(new_engine(hanging.store), **where)
         assert (answer.answer, answer.ignore_reason) == ("no_op", "unknown_target")
     neither_or_both: list[dict[str, Any]] = [{}, {"turn_id": row.turn_id, "thread_id": "t"}]
     for both in neither_or_both:
         with pytest.raises(InvalidValue, match="a turn or a thread"):
-            await interrupt_turn(runtime(hanging.store), **both)
+            await interrupt_turn(new_engine(hanging.store), **both)
     with pytest.raises(TurnNotFound):
         await cancel(hanging.store, "turn_none")
     await run(Agent("other", scripted(["hello"])), "hi", store=hanging.store, thread="t")
     with pytest.raises(InvalidValue, match="'t' is a thread of any, other"):
-        await interrupt_turn(runtime(hanging.store), thread_id="t")
-    assert (await interrupt_turn(runtime(hanging.store), thread_id="t", agent="any")).accepted
+        await interrupt_turn(new_engine(hanging.store), thread_id="t")
+    assert (await interrupt_turn(new_engine(hanging.store), thread_id="t", agent="any")).accepted
     assert hanging.task is not None
     await hanging.task
 
@@ -169,7 +169,7 @@ async def test_of_two_requests_at_the_same_time_one_holds_and_both_are_answered(
         assert await cancel(hanging.store, row.turn_id)
 
     racing.before = another
-    assert (await interrupt_turn(runtime(racing), turn_id=row.turn_id, requested_by="late")).accepted
+    assert (await interrupt_turn(new_engine(racing), turn_id=row.turn_id, requested_by="late")).accepted
     assert hanging.task is not None
     result = await hanging.task
     facts = await facts_of(hanging.store, row.turn_id)
@@ -211,7 +211,7 @@ async def test_a_request_that_came_after_the_end_is_told_that_it_is_late() -> No
         await task
 
     racing.before = it_ends
-    answered = await interrupt_turn(runtime(racing), turn_id=row.turn_id)
+    answered = await interrupt_turn(new_engine(racing), turn_id=row.turn_id)
     assert (answered.answer, answered.ignore_reason) == ("no_op", "no_active_turn")
     assert (await task).status == "completed"
     assert list(answers_to(await facts_of(store, row.turn_id)).values()) == [["ignored"]]
@@ -273,7 +273,7 @@ async def test_why_a_call_was_stopped_is_on_record_and_cancelled_is_not_interrup
     ):
         hanging = Hanging()
         row = await hanging.start()
-        assert await cancel_turn(runtime(hanging.store), row.turn_id, reason=reason)  # type: ignore[arg-type]
+        assert await cancel_turn(new_engine(hanging.store), row.turn_id, reason=reason)  # type: ignore[arg-type]
         assert hanging.task is not None
         result = await hanging.task
         (ended,) = of_kind(result, TurnFailed)

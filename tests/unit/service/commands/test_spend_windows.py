@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from engine_runs import facts_of, kinds, of_kind
-from store_facts import NOON, claimed
+from kit.runs.engine_runs import facts_of, kinds, of_kind
+from kit.runs.store_facts import NOON, claimed
 from wakeful import Agent, Budget, SpendWindow, resume_all, run
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import Fact, Recorded
@@ -30,7 +30,7 @@ from wakeful.contracts.spending import WindowRef, nanodollars
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.decisions.spend_windows import OwnerWindows
-from wakeful.engine.run_request import RunRequest, Runtime
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.workflow_registry import workflow_registry
 from wakeful.ports import Claim, ModelRequest, Store, TurnRow
 from wakeful.providers.prices import IN_CODE, ListedPrice, Price
@@ -100,8 +100,8 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-async def system(memory: Memory, clock: FixedClock) -> Runtime:
-    return runtime(MemoryStore(memory), clock=clock)
+async def system(memory: Memory, clock: FixedClock) -> Engine:
+    return new_engine(MemoryStore(memory), clock=clock)
 
 
 async def agrees(store: Store, turn_id: str) -> None:
@@ -116,7 +116,7 @@ def day(usd: str) -> SpendWindow:
 
 
 async def test_a_run_pauses_when_its_agents_day_is_used_up_and_goes_on_in_the_next(
-    system: Runtime, clock: FixedClock
+    system: Engine, clock: FixedClock
 ) -> None:
     model = Paid(rounds=4)
     ops = agent(model, day("0.35"))
@@ -151,7 +151,7 @@ async def test_a_run_pauses_when_its_agents_day_is_used_up_and_goes_on_in_the_ne
 
 
 async def test_a_window_that_turns_in_a_moment_is_waited_for_by_whoever_waits_for_the_run(
-    system: Runtime, clock: FixedClock
+    system: Engine, clock: FixedClock
 ) -> None:
     clock.advance(MIDNIGHT - 10)
     model = Paid(rounds=4)
@@ -166,7 +166,7 @@ async def test_a_window_that_turns_in_a_moment_is_waited_for_by_whoever_waits_fo
     await agrees(system.store, done.turn_id)
 
 
-async def test_a_run_that_waits_for_its_window_can_be_cancelled(system: Runtime, clock: FixedClock) -> None:
+async def test_a_run_that_waits_for_its_window_can_be_cancelled(system: Engine, clock: FixedClock) -> None:
     clock.advance(MIDNIGHT - 10)
     running = asyncio.create_task(run_turn(system, RunRequest(agent(Paid(rounds=4), day("0.35")), "go")))
     async with asyncio.timeout(30):
@@ -184,14 +184,14 @@ async def at_rest(store: Store) -> TurnRow:
         await asyncio.sleep(0.01)
 
 
-async def test_without_the_window_the_same_run_spends_all_of_it(system: Runtime) -> None:
+async def test_without_the_window_the_same_run_spends_all_of_it(system: Engine) -> None:
     model = Paid(rounds=4)
     result = await run_turn(system, RunRequest(agent(model), "go"))
     assert (result.status, model.asked, result.cost_usd) == ("completed", 4, 0.4)
     assert of_kind(result, ModelRequested)[0].windows == () and await system.store.spending() == []
 
 
-async def test_a_grant_lets_a_run_go_on_before_its_window_turns(system: Runtime) -> None:
+async def test_a_grant_lets_a_run_go_on_before_its_window_turns(system: Engine) -> None:
     model = Paid(rounds=3)
     ops = agent(model, day("0.35"))
     result = await run_turn(system, RunRequest(ops, "go"))
@@ -211,7 +211,7 @@ async def test_a_grant_lets_a_run_go_on_before_its_window_turns(system: Runtime)
     ]
 
 
-async def test_a_grant_is_refused_when_it_is_nothing_or_its_window_is_unclear(system: Runtime) -> None:
+async def test_a_grant_is_refused_when_it_is_nothing_or_its_window_is_unclear(system: Engine) -> None:
     with pytest.raises(InvalidConfig, match="a grant of '0'"):
         await grant(system, "runtime", "0", "day")
     with pytest.raises(InvalidConfig, match="say which"):
@@ -221,7 +221,7 @@ async def test_a_grant_is_refused_when_it_is_nothing_or_its_window_is_unclear(sy
     assert (row.limit, row.granted) == (0, nanodollars("1"))
 
 
-async def test_the_limit_that_holds_is_the_one_the_code_says_when_the_turn_is_taken_up(system: Runtime) -> None:
+async def test_the_limit_that_holds_is_the_one_the_code_says_when_the_turn_is_taken_up(system: Engine) -> None:
     model = Paid(rounds=3)
     result = await run_turn(system, RunRequest(agent(model, day("0.35")), "go"))
     assert result.stop_reason == "cost"
@@ -230,7 +230,7 @@ async def test_the_limit_that_holds_is_the_one_the_code_says_when_the_turn_is_ta
     await agrees(system.store, result.turn_id)
 
 
-async def test_windows_of_the_runtime_and_of_a_principal_hold_for_every_agent(system: Runtime) -> None:
+async def test_windows_of_the_runtime_and_of_a_principal_hold_for_every_agent(system: Engine) -> None:
     owner = OwnerWindows((day("0.5"),), {"ada": (SpendWindow("hour", "0.25"),)})
     system = replace(system, owner_windows=owner)
     for_ada = Principal(id="ada")
@@ -244,7 +244,7 @@ async def test_windows_of_the_runtime_and_of_a_principal_hold_for_every_agent(sy
     assert shown == [("principal:ada", "hour", nanodollars("0.1")), ("runtime", "day", nanodollars("0.4"))]
 
 
-async def test_most_of_a_window_is_noticed_once_in_the_transaction_that_spends_it(system: Runtime) -> None:
+async def test_most_of_a_window_is_noticed_once_in_the_transaction_that_spends_it(system: Engine) -> None:
     ops = agent(Paid(rounds=4), day("0.5"))
     result = await run_turn(system, RunRequest(ops, "go"))
     assert result.completed
@@ -258,7 +258,7 @@ async def test_most_of_a_window_is_noticed_once_in_the_transaction_that_spends_i
     assert cheap.completed and of_kind(cheap, BudgetNoticed) == [], "it was said"
 
 
-async def test_a_lost_attempt_counts_at_what_was_held_and_the_retry_needs_room(system: Runtime) -> None:
+async def test_a_lost_attempt_counts_at_what_was_held_and_the_retry_needs_room(system: Engine) -> None:
     cut = ModelFailure("cut", kind="stream_interrupted", stage="body")
     model = Paid(1, cut)
     result = await run_turn(system, RunRequest(agent(model, day("0.35")), "go"))
@@ -268,7 +268,7 @@ async def test_a_lost_attempt_counts_at_what_was_held_and_the_retry_needs_room(s
     await agrees(system.store, result.turn_id)
 
 
-async def test_a_request_that_fits_in_no_window_ends_the_turn_instead_of_waiting_for_ever(system: Runtime) -> None:
+async def test_a_request_that_fits_in_no_window_ends_the_turn_instead_of_waiting_for_ever(system: Engine) -> None:
     model = Paid()
     result = await run_turn(system, RunRequest(agent(model, day("0.15")), "go"))
     assert (result.status, result.stop_reason, model.asked) == ("incomplete", "cost", 0)
@@ -283,7 +283,7 @@ class Unpriced(Paid):
     price = None  # type: ignore[assignment]
 
 
-async def test_a_model_without_a_price_is_refused_in_a_window_unless_its_tokens_are_limited(system: Runtime) -> None:
+async def test_a_model_without_a_price_is_refused_in_a_window_unless_its_tokens_are_limited(system: Engine) -> None:
     model = Unpriced()
     result = await run_turn(system, RunRequest(agent(model, day("5")), "go"))
     assert (result.status, result.stop_reason, model.asked) == ("failed", "routing_not_possible", 0)
@@ -298,7 +298,7 @@ async def test_a_model_without_a_price_is_refused_in_a_window_unless_its_tokens_
     await agrees(system.store, result.turn_id)
 
 
-async def test_children_hold_in_the_same_window(system: Runtime) -> None:
+async def test_children_hold_in_the_same_window(system: Engine) -> None:
     class Splitting(Paid):
         async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
             self.asked += 1
@@ -321,7 +321,7 @@ async def test_children_hold_in_the_same_window(system: Runtime) -> None:
     await agrees(system.store, result.turn_id)
 
 
-async def test_a_cancelled_turn_that_waits_for_money_ends(system: Runtime) -> None:
+async def test_a_cancelled_turn_that_waits_for_money_ends(system: Engine) -> None:
     from wakeful.service.commands.interruption import cancel_turn
 
     result = await run_turn(system, RunRequest(agent(Paid(4), day("0.35")), "go"))
@@ -365,14 +365,14 @@ async def test_a_runner_that_is_refused_by_the_store_looks_again_and_rests_witho
 ) -> None:
     owner = OwnerWindows((day("0.35"),))
     inner = MemoryStore(memory)
-    rival = replace(runtime(MemoryStore(memory), clock=clock), owner_windows=owner)
+    rival = replace(new_engine(MemoryStore(memory), clock=clock), owner_windows=owner)
     theirs, ours = Paid(rounds=2), Paid(rounds=2)
 
     async def be_faster() -> None:
         assert (await run_turn(rival, RunRequest(agent(theirs, name="rival"), "go"))).stop_reason == "natural"
 
     store = Racing(inner, ModelRequested, be_faster)
-    system = replace(runtime(store, clock=clock), owner_windows=owner)
+    system = replace(new_engine(store, clock=clock), owner_windows=owner)
     result = await run_turn(system, RunRequest(agent(ours), "go"))
     assert (store.raced, theirs.asked, ours.asked) == (1, 2, 0)
     assert (result.status, result.stop_reason) == ("incomplete", "cost")
@@ -397,7 +397,7 @@ async def test_of_two_who_notice_at_once_one_says_so_and_nothing_else_is_lost(
         await rival.append(claim, [Fact(said, NOON, "main", "turn_2")])
 
     store = Racing(inner, BudgetNoticed, be_faster)
-    system = replace(runtime(store, clock=clock), owner_windows=owner)
+    system = replace(new_engine(store, clock=clock), owner_windows=owner)
     result = await run_turn(system, RunRequest(agent(Paid(rounds=4)), "go"))
     assert store.raced == 1 and of_kind(result, BudgetNoticed) == []
     assert (result.completed, result.cost_usd) == (True, 0.4)
@@ -406,7 +406,7 @@ async def test_of_two_who_notice_at_once_one_says_so_and_nothing_else_is_lost(
     await agrees(inner, result.turn_id)
 
 
-async def test_a_sibling_that_settles_makes_room_and_is_waited_for(system: Runtime) -> None:
+async def test_a_sibling_that_settles_makes_room_and_is_waited_for(system: Engine) -> None:
     """What the turn itself holds will mostly come back: nobody rests on that."""
 
     class Twins(Paid):
@@ -437,13 +437,13 @@ async def test_the_same_line_and_resume_all_go_on_once_there_is_money(memory: Me
     third = await run(ops, "go on", store=store, key="c", thread="queue")
     assert {each.stop_reason for each in (first, second, third)} == {"cost"}, "what was admitted waits in its order"
     assert {each.stop_reason for each in await resume_all(store, [ops])} == {"cost"}
-    await grant(runtime(store), "agent:ops", 5)
+    await grant(new_engine(store), "agent:ops", 5)
     assert (await run(ops, "go", store=store, key="a")).completed
     rest = await resume_all(store, [ops])
     assert [(each.turn_id, each.completed) for each in rest] == [(second.turn_id, True), (third.turn_id, True)]
 
 
-async def test_an_agent_inside_a_workflow_spends_from_its_own_window(system: Runtime) -> None:
+async def test_an_agent_inside_a_workflow_spends_from_its_own_window(system: Engine) -> None:
     nodes = [{"id": name, "kind": "agent", "ref": "writer", "inputs": {"input": "go"}} for name in ("one", "two")]
     graph = WorkflowGraph.model_validate({"name": "letters", "nodes": nodes, "edges": []})
     model = Paid()

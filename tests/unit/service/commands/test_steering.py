@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, check_ends, facts_of, kinds, of_kind
+from kit.runs.engine_runs import calls, check_ends, facts_of, kinds, of_kind
 from wakeful import Agent, cancel, interject, pause, resume, resume_all, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.errors import TurnNotFound, TurnOver
 from wakeful.contracts.events import TurnInterjected, TurnSuspended
 from wakeful.ports import Admitted, ModelRequest
@@ -75,7 +75,7 @@ async def test_a_paused_turn_finishes_what_is_under_way_and_begins_nothing_until
 async def test_a_pause_that_is_lifted_in_time_stops_nothing() -> None:
     working = Working()
     turn_id = await working.start()
-    around = runtime(working.store)
+    around = new_engine(working.store)
     assert await unpause_turn(around, turn_id) is False, "it was not paused"
     await pause(working.store, turn_id)
     assert await unpause_turn(around, turn_id) is True
@@ -162,7 +162,7 @@ async def test_a_message_that_came_too_late_by_a_moment_is_not_acknowledged() ->
 
     racing.ending = it_ends
     with pytest.raises(TurnOver):
-        await say_to(runtime(racing), turn_id, "Also B.")
+        await say_to(new_engine(racing), turn_id, "Also B.")
 
 
 async def test_what_was_said_to_a_turn_that_was_stopped_is_read_by_the_next_one() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import Died, Dying, calls, kinds
+from kit.runs.engine_runs import Died, Dying, calls, kinds
 from wakeful import Agent, KeyReused, RunContext, RunResult, resume_all, run, tool
 from wakeful.contracts.errors import AgentBusy, Fenced, InvalidValue, TurnNotFound
 from wakeful.ports import Claim, ModelRequest

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, of_kind
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, RunResult, run, tool
 from wakeful.contracts.events import PermissionEvaluated, ToolFailed
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from asked_runs import World, agent, check_replay, say
-from engine_runs import calls, facts_of, of_kind
+from kit.runs.asked_runs import World, agent, check_replay, say
+from kit.runs.engine_runs import calls, facts_of, of_kind
 from wakeful import Agent, Approval, run, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.approvals import Always, Approve
 from wakeful.contracts.errors import AgentMissing
 from wakeful.contracts.events import ModelRequested, ToolCatalogResolved, ToolFailed
@@ -73,7 +73,7 @@ async def test_a_turns_tools_are_published_once_and_the_inventory_gives_the_same
     result = await run(shop(calls("look"), calls("look")), "go", store=store)
     row = await store.turn(result.turn_id)
     (recorded,) = await on_record(store, result.turn_id)
-    told = await tool_inventory(runtime(store), turn=row)
+    told = await tool_inventory(new_engine(store), turn=row)
     assert told.catalog.entries == recorded.entries
     assert {entry.tool_name: entry.policy for entry in recorded.entries} == {
         "look": "allowed",
@@ -164,7 +164,7 @@ async def test_a_turn_that_is_taken_up_unchanged_publishes_nothing_anew() -> Non
 
 async def test_the_inventory_of_an_agent_is_its_latest_catalogue_or_one_made_for_the_question() -> None:
     store = MemoryStore()
-    system = runtime(store)
+    system = new_engine(store)
     queried = await tool_inventory(system, agent_id="shop", agent=shop())
     assert (queried.turn_id, queried.catalog.resolved_for) == (None, "query")
     assert await store.turns() == [], "a question leaves nothing behind"
@@ -186,14 +186,14 @@ async def test_the_inventory_of_an_agent_is_its_latest_catalogue_or_one_made_for
 async def test_a_turn_without_tools_has_an_empty_inventory() -> None:
     store = MemoryStore()
     result = await run(Agent("bare", "scripted:demo"), "go", store=store)
-    told = await tool_inventory(runtime(store), turn=await store.turn(result.turn_id))
+    told = await tool_inventory(new_engine(store), turn=await store.turn(result.turn_id))
     assert told == ToolInventory(agent="bare", turn_id=result.turn_id, catalog=ToolCatalog(entries=()))
 
 
 async def test_a_tool_that_asks_before_every_call_is_listed_so_and_one_with_a_predicate_says_it_may() -> None:
     world = World()
     always, sometimes = world.tool("pay", approval=True), world.tool("tip", approval=lambda call: False)
-    told = await tool_inventory(runtime(MemoryStore()), agent=agent([always, sometimes, world.tool("note")]))
+    told = await tool_inventory(new_engine(MemoryStore()), agent=agent([always, sometimes, world.tool("note")]))
     assert [(entry.tool_name, entry.policy) for entry in told.catalog.entries] == [
         ("pay", "ask"),
         ("tip", "allowed"),
@@ -239,6 +239,6 @@ async def test_what_is_large_or_private_of_a_tool_is_referred_to_and_not_inline(
     assert "sensitive_parameters" not in inline and "A long story" not in inline and "field_1" not in inline
     # The same answer on request, and nothing about the turn itself is changed by it.
     row = await store.turn(result.turn_id)
-    asked = await tool_inventory(runtime(store), turn=row)
+    asked = await tool_inventory(new_engine(store), turn=row)
     assert asked.catalog.entries == catalog.entries
     await check_replay(store, result)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, facts_of
+from kit.runs.engine_runs import calls, facts_of
 from wakeful import Agent, Budget, RunResult, cancel, run, tool
 from wakeful.bootstrap import opened_store
 from wakeful.contracts.envelope import MAIN_THREAD, Recorded

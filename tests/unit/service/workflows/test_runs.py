@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from asked_runs import say
-from engine_runs import Died, Dying, calls
+from kit.runs.asked_runs import say
+from kit.runs.engine_runs import Died, Dying, calls
 from wakeful import Agent, Budget, HookInput, HookVerdict, RunContext, hook, tool
-from wakeful.bootstrap import runtime
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.approvals import Answer, Approve, Reject
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
@@ -132,7 +132,7 @@ async def ran(
     inputs: dict[str, Any] | None = None,
     **options: Any,
 ) -> WorkflowOutcome:
-    system = runtime(store)
+    system = new_engine(store)
     registry = await workflow_registry(system, agent, agents)
     request = RunRequest(agent, options.pop("prompt", ""), agents=agents, **options)
     outcome = await run_workflow(system, registry, graph, request, inputs)
@@ -199,7 +199,7 @@ async def cancelled_run() -> WorkflowOutcome:
     )
 
     async def approver(_: Any) -> None:
-        await cancel_turn(runtime(store), (await store.turns())[0].turn_id)
+        await cancel_turn(new_engine(store), (await store.turns())[0].turn_id)
 
     done = await ran(store, graph, shop.agent(), approver=approver)
     assert done.run.status == "cancelled"
@@ -230,19 +230,19 @@ async def test_calls_of_workflows_and_of_agents_wait_in_one_record_each_with_its
     shop, store = Shop(), MemoryStore()
     model = ScriptedModel([calls(("refund", {"order": "B2", "cents": 5})), "done"])
     talker = shop.agent(hitl_tools=["refund"]).changed(name="talker", model=model)
-    spoken = await run_turn(runtime(store), RunRequest(talker, "go", key="said"))
+    spoken = await run_turn(new_engine(store), RunRequest(talker, "go", key="said"))
     flow = shop.agent(hitl_tools=["refund"])
     drawn_run = await ran(store, pay_back(), flow, inputs={"order": "A17"}, key="drawn")
     (said,), (paid,) = spoken.approvals, drawn_run.run.approvals
     assert (said.run_kind, paid.run_kind) == ("agent", "workflow")
     assert (said.turn_id, paid.turn_id) == (spoken.turn_id, drawn_run.run.turn_id), "each of its run, as a turn is one"
     assert type(said) is type(paid) and not any("workflow" in name for name in type(paid).model_fields)
-    waiting = await approvals(runtime(store))
+    waiting = await approvals(new_engine(store))
     assert {each.id for each in waiting} == {said.id, paid.id}
     for each in waiting:
         await say(store, each, Approve())
-    assert await approvals(runtime(store)) == []
-    assert (await run_turn(runtime(store), RunRequest(talker, "go", key="said"))).status == "completed"
+    assert await approvals(new_engine(store)) == []
+    assert (await run_turn(new_engine(store), RunRequest(talker, "go", key="said"))).status == "completed"
     assert (await ran(store, pay_back(), flow, inputs={"order": "A17"}, key="drawn")).run.status == "completed"
     assert shop.did == ["refund B2 5", "refund A17 4200"]
 
@@ -252,7 +252,7 @@ async def test_an_approval_that_is_rejected_fails_its_node(tmp_path: Path) -> No
     store = await SqliteStore.open(tmp_path / "runs.db")
     first = await ran(store, pay_back(ask=True), shop.agent(), inputs={"order": "A17"}, key="a17")
     await say(store, first.run.questions[0], Reject("not this one"))
-    done = await resume_turn(runtime(store), first.run.turn_id, [shop.agent()])
+    done = await resume_turn(new_engine(store), first.run.turn_id, [shop.agent()])
     assert done.status == "failed"
     row = await store.turn(done.turn_id)
     assert row is not None
@@ -493,7 +493,7 @@ async def test_what_an_agent_would_lose_as_a_node_is_refused_before_anything_run
     with pytest.raises(DepsMissing, match="agent 'writer' needs deps"):
         await ran(store, graph, shop.agent(), (needs,))
     with pytest.raises(AgentMissing, match="needs the agent 'writer'"):
-        system, agent = runtime(store), shop.agent()
+        system, agent = new_engine(store), shop.agent()
         registry = await workflow_registry(system, agent, (Agent("writer", ScriptedModel(["x"])),))
         await run_workflow(system, registry, graph, RunRequest(agent, ""))
     assert await store.turns() == []
@@ -522,7 +522,7 @@ async def test_the_text_of_the_message_is_the_input_prompt() -> None:
 
 async def test_a_turn_that_runs_no_workflow_has_no_result_of_one() -> None:
     store = MemoryStore()
-    done = await run_turn(runtime(store), RunRequest(Agent("a", ScriptedModel(["hi"])), "hi"))
+    done = await run_turn(new_engine(store), RunRequest(Agent("a", ScriptedModel(["hi"])), "hi"))
     row = await store.turn(done.turn_id)
     assert row is not None
     with pytest.raises(TurnNotFound, match="runs no workflow"):
@@ -555,7 +555,7 @@ async def test_killed_at_any_commit_it_goes_on_and_pays_once() -> None:
                 await dying.close()
             store = MemoryStore(memory)
             (row,) = await store.turns()
-            done = await resume_turn(runtime(store), row.turn_id, [shop.agent(), writer])
+            done = await resume_turn(new_engine(store), row.turn_id, [shop.agent(), writer])
             await replays(store, row.turn_id)
             row = await store.turn(row.turn_id) or row
             outcome = WorkflowOutcome(done, await workflow_result(store, row))
@@ -612,7 +612,7 @@ async def test_an_agents_own_tool_that_a_kill_cut_off_is_found_again_with_that_a
         (row,) = await store.turns()
         facts = [entry.fact.event for entry in await store.read(row.agent_id)]
         cut_off += isinstance(facts[-1], ToolStarted) and facts[-1].tool_name == "count"
-        done = await resume_turn(runtime(store), row.turn_id, [boss, writer])
+        done = await resume_turn(new_engine(store), row.turn_id, [boss, writer])
         assert done.status == "completed", (at, done.stop_reason, done.message)
         await replays(store, row.turn_id)
     assert cut_off, "no kill came while the tool ran"

@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from store_facts import AGENT, TURN, admitted, message, started
+from kit.runs.store_facts import AGENT, TURN, admitted, message, started
 from unit.store.sqlite.disks import FullDisk
 from wakeful.contracts.errors import StoreDamaged, StoreFull, StoreProblem, StoreRewound
 from wakeful.ports import Damage
@@ -32,7 +32,7 @@ WRITER = """
 import asyncio, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from store_facts import TURN, admitted, requested, started
+from kit.runs.store_facts import TURN, admitted, requested, started
 from wakeful.store.sqlite import SqliteStore
 
 async def main():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store_facts import AGENT, message
+from kit.runs.store_facts import AGENT, message
 from wakeful.store.sqlite import SqliteStore
 from wakeful.store.sqlite.doorbell import LARGEST, Doorbell
 from wakeful.store.sqlite.owners import Owners

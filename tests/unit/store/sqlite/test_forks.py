@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from store_facts import TURN
+from kit.runs.store_facts import TURN
 from wakeful.store.sqlite import SqliteStore
 
 OWNER = """
 import asyncio, os, sys, time
 sys.path.insert(0, sys.argv[2])
-from store_facts import TURN, admitted
+from kit.runs.store_facts import TURN, admitted
 from wakeful.store.sqlite import SqliteStore
 
 async def main():
@@ -35,7 +35,7 @@ asyncio.run(main())
 CHILD = """
 import asyncio, multiprocessing, os, sys
 sys.path.insert(0, sys.argv[2])
-from store_facts import TURN, admitted
+from kit.runs.store_facts import TURN, admitted
 from wakeful import Agent, run_sync
 from wakeful.contracts.errors import StoreProblem
 from wakeful.providers.scripted import ScriptedModel

@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from store_facts import message, requested
+from kit.runs.store_facts import message, requested
 from wakeful.contracts.errors import StoreDamaged, StoreRewound
 from wakeful.ports import Store
 from wakeful.store.sqlite import SqliteStore

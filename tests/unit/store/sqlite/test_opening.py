@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from store_facts import AGENT, admitted
+from kit.runs.store_facts import AGENT, admitted
 from wakeful.contracts.errors import StoreDamaged, StoreProblem, StoreTooNew
 from wakeful.store.sqlite import SqliteStore
 from wakeful.store.sqlite.anchor import forget_anchor

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from store_facts import TURN, admitted, requested
+from kit.runs.store_facts import TURN, admitted, requested
 from wakeful.contracts.errors import AgentBusy
 from wakeful.store.leases import elapsed
 from wakeful.store.sqlite import SqliteStore

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from store_facts import AGENT, admitted, interrupt, message, requested, started
+from kit.runs.store_facts import AGENT, admitted, interrupt, message, requested, started
 from wakeful.contracts.errors import StoreRewound
 from wakeful.store.sqlite import SqliteStore
 from wakeful.store.sqlite.helper import Sync

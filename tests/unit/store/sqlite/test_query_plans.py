@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from store_facts import (
+from kit.runs.store_facts import (
     AGENT,
     TURN,
     admitted,

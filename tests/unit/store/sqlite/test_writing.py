@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from store_facts import AGENT, claimed, message, requested, started
+from kit.runs.store_facts import AGENT, claimed, message, requested, started
 from wakeful.contracts.errors import StoreFull, StoreLocked, StoreProblem
 from wakeful.store.sqlite import SqliteStore
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from event_samples import NOON, ONE_OF_EACH, THREAD, TURN
+from kit.runs.event_samples import NOON, ONE_OF_EACH, THREAD, TURN
 from wakeful.contracts.envelope import Fact, Recorded, published
 from wakeful.surfaces.cli.event_lines import event_line
 

@@ -1,7 +1,7 @@
 """Lines of the log: children stand to the right of what is around them."""
 
-from event_samples import AGENT, ONE_OF_EACH, fact
-from turn_trees import began, child, inside, nested_turn
+from kit.runs.event_samples import AGENT, ONE_OF_EACH, fact
+from kit.runs.turn_trees import began, child, inside, nested_turn
 from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
 from wakeful.contracts.events import CompactionCompleted, PlanningCompleted, TurnInterjected
 from wakeful.surfaces.cli.event_lines import event_line

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls
+from kit.runs.engine_runs import calls
 from wakeful import Agent, Approval, HookInput, RunContext, hook, pending_requests, run, stream, tool
 from wakeful.bootstrap import opened_store
 from wakeful.service.queries.explanation import why_call

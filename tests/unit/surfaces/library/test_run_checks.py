@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import pytest
 from typing_extensions import TypedDict
 
-from engine_runs import calls
+from kit.runs.engine_runs import calls
 from wakeful import (
     Agent,
     RunContext,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine_runs import calls, check_ends, facts_of
+from kit.runs.engine_runs import calls, check_ends, facts_of
 from wakeful import Agent, RunContext, RunResult, run, run_sync, stream, tool
 from wakeful.ports import ModelRequest
 from wakeful.store.memory import MemoryStore

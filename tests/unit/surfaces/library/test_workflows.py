@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from wakeful import Agent, KeyReused, run_workflow, tool
-from wakeful.bootstrap import opened_store, runtime
+from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.errors import InvalidValue, InvalidWorkflow, WorkflowNotFound
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.engine.workflow_registry import workflow_registry
@@ -58,7 +58,7 @@ async def test_a_saved_one_goes_by_its_name_and_the_same_key_is_the_same_run(tmp
     with pytest.raises(WorkflowNotFound, match="greeting"):
         await run_workflow(here.agent, "greeting", store=place)
     async with opened_store(place) as store:
-        registry = await workflow_registry(runtime(store), here.agent, [here.poet])
+        registry = await workflow_registry(new_engine(store), here.agent, [here.poet])
         workflow_id = await registry.save(WorkflowGraph.model_validate(GRAPH))
     options: dict[str, Any] = {"agents": [here.poet], "store": place, "key": "ann"}
     first = await run_workflow(here.agent, "greeting", {"prompt": "Ann"}, **options)

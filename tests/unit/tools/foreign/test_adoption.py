@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from asked_runs import again, agent, asked, say
+from kit.runs.asked_runs import again, agent, asked, say
 from wakeful import Approve, run, tool
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.store.memory import MemoryStore

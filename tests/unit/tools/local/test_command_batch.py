@@ -6,8 +6,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from confined_commands import alive, level, marker
-from engine_runs import calls, of_kind
+from kit.gates.confined_commands import alive, level, marker
+from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, run
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.events import ToolResult, ToolStarted

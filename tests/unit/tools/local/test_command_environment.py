@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from confined_commands import level, place_outside, said, sandbox, sh
-from hostile_model import attack, command
+from kit.gates.confined_commands import level, place_outside, said, sandbox, sh
+from kit.gates.hostile_model import attack, command
 from wakeful.sandbox.confinement import Sandbox
 from wakeful.sandbox.environment import git_settings
 from wakeful.workspaces.git import user_settings

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from confined_commands import alive, level, marker, place_outside, until
+from kit.gates.confined_commands import alive, level, marker, place_outside, until
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.sandbox import level_probe

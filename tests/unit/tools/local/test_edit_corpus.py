@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edit_corpus import edits
+from kit.gates.edit_corpus import edits
 from wakeful.contracts.errors import ToolReported
 from wakeful.contracts.tools import ToolError
 from wakeful.tools.local.exact_replacement import replace_exactly

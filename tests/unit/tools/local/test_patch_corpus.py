@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edit_corpus import Edit, ambiguous, diff_of, edits
+from kit.gates.edit_corpus import Edit, ambiguous, diff_of, edits
 from wakeful.contracts.errors import ToolReported
 from wakeful.tools.local.patch_plan import plan
 from wakeful.tools.local.unified_diff import parse

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ConfigDict, create_model
 
-from model_requests import a_request
+from kit.wires.model_requests import a_request
 from wakeful import tool
 from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.contracts.tools import ToolDeclaration

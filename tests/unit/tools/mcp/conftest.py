@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_peers.asking import MakeOdd, Odd, running_sdk_server
+from kit.mcp_peers.asking import MakeOdd, Odd, running_sdk_server
 
 
 @pytest.fixture

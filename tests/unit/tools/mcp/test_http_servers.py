@@ -12,8 +12,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from loopback import nobody_listens
-from mcp_peers.asking import QUICK, ctx, named, names
+from kit.mcp_peers.asking import QUICK, ctx, named, names
+from kit.wires.loopback import nobody_listens
 from wakeful.contracts.errors import OutcomeUnknown, ToolReported
 from wakeful.tools.mcp.servers import ServerLimits
 from wakeful.tools.mcp.source import McpSource, from_mcp

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hostile_model import everything
-from mcp_peers.asking import MakeOdd
+from kit.gates.hostile_model import everything
+from kit.mcp_peers.asking import MakeOdd
 from wakeful import Agent, Approval, RunResult, from_mcp, run, stream
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import ToolCatalogResolved, ToolProgress, ToolResult

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from pytest_httpserver import HTTPServer
 
-from mcp_peers.asking import HERE, MakeOdd, ctx, named, names
+from kit.mcp_peers.asking import HERE, MakeOdd, ctx, named, names
 from wakeful.tools.mcp.addresses import AddressRefused, Destinations
 from wakeful.tools.mcp.http import JudgedTransport, Signs
 from wakeful.tools.mcp.servers import ServerLimits

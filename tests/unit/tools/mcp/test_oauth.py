@@ -16,8 +16,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from loopback import free_port
-from mcp_peers.asking import QUICK, ctx, named, names
+from kit.mcp_peers.asking import QUICK, ctx, named, names
+from kit.wires.loopback import free_port
 from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.tools.mcp.failures import NotReached
 from wakeful.tools.mcp.login import in_a_browser, log_in

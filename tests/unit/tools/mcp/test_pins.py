@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_peers.asking import MakeOdd, ctx, named, names, reasons
+from kit.mcp_peers.asking import MakeOdd, ctx, named, names, reasons
 from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.tools.mcp.pins import Pins
 from wakeful.tools.mcp.tool_list import ListedTool, fingerprint

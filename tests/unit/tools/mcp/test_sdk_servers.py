@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_peers.asking import HERE, QUICK, Progress, ctx, named, names
+from kit.mcp_peers.asking import HERE, QUICK, Progress, ctx, named, names
 from wakeful.contracts.content import Image
 from wakeful.contracts.errors import ToolReported
 from wakeful.tools.mcp.source import McpSource, from_mcp

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mcp_peers.asking import HERE, MakeOdd, Progress, ctx, named, names, reasons
+from kit.mcp_peers.asking import HERE, MakeOdd, Progress, ctx, named, names, reasons
 from wakeful.contracts.errors import InvalidConfig, OutcomeUnknown, ToolReported
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.policy.provenance import what_it_does

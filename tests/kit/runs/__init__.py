@@ -1,0 +1,1 @@
+"""Turns for tests: agents with scripts, whole trees, facts made by hand, stores filled with them."""

@@ -1,0 +1,1 @@
+"""What providers send and take: servers on loopback, recorded shapes, the vendors' own types."""
