@@ -1,7 +1,7 @@
-"""Keeping the result of a call to a size, for hosts that ask for it.
+"""The option `tool_result_truncator`: results of a host's tools, no larger than the host wants them.
 
-A cut text has lost the keys by which its values would be redacted. So what is sensitive is taken out first, and cut
-afterwards: an excerpt never holds what its whole would hide, nor a part of it.
+The cut itself is the one of every result (`tools.results.show`); here is what a host reads about it. A cut text has
+lost the keys by which its values would be redacted, so those values are redacted before it is cut.
 """
 
 import copy
@@ -12,11 +12,11 @@ from typing import Any
 
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.events import ObserverFailed, ToolResultTruncated
-from wakeful.decisions.excerpts import cut_text
 from wakeful.decisions.redaction import redact
 from wakeful.decisions.secret_values import SecretValues
 from wakeful.hosts.host_calls import at_once
 from wakeful.hosts.loop.event_reports import Teller, describe
+from wakeful.tools.results import excerpt_of
 
 INVALID = "invalid_truncator"
 DEFAULT_BYTES = 8_192
@@ -61,7 +61,7 @@ class ToolResultTruncator:
         kept = size
         if size > self.max_bytes:
             safe = str(payload) if name == "error" else _json(redact(payload))
-            excerpt = cut_text(hide(safe), self.max_bytes)
+            excerpt = excerpt_of(safe, hide, self.max_bytes)
             kept = _size(excerpt)
             about = {"truncated": True, "excerpt": excerpt, "original_bytes": size, "excerpt_bytes": kept}
             bounded[name] = about if name == "result" else excerpt
