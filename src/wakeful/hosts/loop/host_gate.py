@@ -29,8 +29,8 @@ from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import in_its_place
 from wakeful.hosts.loop.event_reports import Teller
 from wakeful.hosts.loop.execution import failed, normalised
-from wakeful.hosts.loop.executor_tool import Bound
 from wakeful.hosts.loop.host_policy import action_policy
+from wakeful.hosts.loop.host_tools import Bound
 from wakeful.hosts.loop.mediator_decisions import (
     PROCEED,
     MediatorDecision,

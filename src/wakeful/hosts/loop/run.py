@@ -39,7 +39,6 @@ from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.hosts.host_calls import at_once, in_its_place
 from wakeful.hosts.loop.audit import Auditor, PrivateAudit
 from wakeful.hosts.loop.budgets import RunBudgets
-from wakeful.hosts.loop.call_preparation import Preparer
 from wakeful.hosts.loop.client_calls import ClientCalls, LoopClientTool, sent_to_client
 from wakeful.hosts.loop.compaction import Compactor
 from wakeful.hosts.loop.conversation_items import items_of
@@ -47,9 +46,9 @@ from wakeful.hosts.loop.conversation_request import ConversationRequest
 from wakeful.hosts.loop.conversation_result import ConversationResult
 from wakeful.hosts.loop.event_reports import Teller, describe
 from wakeful.hosts.loop.execution import ToolExecutionCore
-from wakeful.hosts.loop.executor_tool import ExecutorTool
 from wakeful.hosts.loop.host_gate import MEDIATOR_SECONDS, Around, LoopGate
 from wakeful.hosts.loop.host_policy import visible_tools
+from wakeful.hosts.loop.host_tools import ExecutorTool, HostTools, Preparer
 from wakeful.hosts.loop.locks import HeldLock, acquire
 from wakeful.hosts.loop.loop_events import HostIds
 from wakeful.hosts.loop.options import LoopOptions
@@ -141,7 +140,8 @@ class OneRun:
             self._context,
             self._current_request,
         )
-        self._visible: frozenset[str] = frozenset()
+        self._hidden: Mapping[str, str] = {}
+        """Declared tools that are not there in this run, and why."""
         self._turn_id = ""
         self._policy_failure: RunFailure | None = None
         self._metadata: dict[str, Any] = {}
@@ -253,14 +253,14 @@ class OneRun:
                 lambda tool, given: sent_to_client(tool, self._tools.assemble, options.run_id, given),
             )
             for tool in options.offered
-            if core is not None and tool.name in self._visible
+            if core is not None
         ]
         prompt, history = self._opening()
         return RunRequest(
             agent=Agent(
                 self._agent_id,
                 self._model,
-                tools=tools,
+                tools=[HostTools(tools, self._hidden)],
                 max_steps=self._budgets.turns_allowed,
                 compaction={"enabled": False},  # a loop folds its transcript when its host asks for that
             ),
@@ -282,7 +282,7 @@ class OneRun:
     async def _look_at_tools(self) -> None:
         """Which of the declared tools are there in this run; what is not is refused like what does not exist."""
         found = await visible_tools(self._options.declarations.accepted, self._context(0), self._hooks)
-        self._visible = frozenset(found.tools)
+        self._hidden = found.hidden
         if found.hidden:
             self._metadata["hidden_tools"] = dict(found.hidden)
         if found.diagnostics:
@@ -371,7 +371,7 @@ class OneRun:
         assert adapter is not None, "somebody has to run the turns"
 
         def tools() -> list[dict[str, Any]]:
-            offered = (tool for tool in self._options.offered if tool.name in self._visible)
+            offered = (tool for tool in self._options.offered if tool.name not in self._hidden)
             return [
                 {**tool.model_dump(mode="json", exclude_none=True), "parameters": tool.visible_schema}
                 for tool in offered
