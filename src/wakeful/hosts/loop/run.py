@@ -15,7 +15,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from wakeful.contracts import transcript
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import UserItem
@@ -40,7 +39,7 @@ from wakeful.hosts.host_calls import at_once, in_its_place
 from wakeful.hosts.loop.audit import Auditor, PrivateAudit
 from wakeful.hosts.loop.budgets import RunBudgets
 from wakeful.hosts.loop.client_calls import ClientCalls, LoopClientTool, sent_to_client
-from wakeful.hosts.loop.compaction import Compactor
+from wakeful.hosts.loop.compactor import Compactor
 from wakeful.hosts.loop.conversation_items import items_of
 from wakeful.hosts.loop.conversation_request import ConversationRequest
 from wakeful.hosts.loop.conversation_result import ConversationResult
@@ -54,7 +53,7 @@ from wakeful.hosts.loop.loop_events import HostIds
 from wakeful.hosts.loop.options import LoopOptions
 from wakeful.hosts.loop.provider_turns import ProviderTurns
 from wakeful.hosts.loop.results import (
-    Stop,
+    RunStop,
     contended,
     conversation_result,
     execution,
@@ -68,7 +67,7 @@ from wakeful.hosts.loop.tool_calls import ToolCall
 from wakeful.hosts.loop.truncation import ResultBounds
 from wakeful.hosts.loop.turn_checks import BUDGET, OWN_STOPS, BetweenTurns, exceeded
 from wakeful.hosts.loop.turn_runner_model import TurnRunnerModel
-from wakeful.hosts.loop.view import LoopView, Sources
+from wakeful.hosts.loop.view import LoopView, Sources, loops_own
 from wakeful.hosts.ports import ToolExecutor, TurnRunner
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
@@ -192,7 +191,7 @@ class OneRun:
 
     # --- the turns --------------------------------------------------------------------------------------------------
 
-    async def _turns(self) -> Stop:
+    async def _turns(self) -> RunStop:
         key = self._key()
         if key in self._claimed:
             return self._claimed_before()
@@ -237,7 +236,7 @@ class OneRun:
     def _is_named(self) -> bool:
         return bool(self._options.session_id and self._options.run_id)
 
-    def _claimed_before(self) -> Stop:
+    def _claimed_before(self) -> RunStop:
         message = f"run {self._options.run_id!r} of session {self._options.session_id!r} was started before"
         return failed_stop(RunFailure(type="run_control", message=message, turn_count=0), retryable=False)
 
@@ -304,7 +303,7 @@ class OneRun:
             rule=dict(blocked.rule),
         )
         await self._teller.record(event)
-        return (transcript.text("user", blocked.reason),)
+        return (loops_own(blocked.reason),)
 
     def _opening(self) -> tuple[tuple[Text | Image | File, ...], list[Any]]:
         """The message the log begins with, and what was said before it."""
@@ -415,7 +414,7 @@ class OneRun:
 
     # --- results ----------------------------------------------------------------------------------------------------
 
-    def _result(self, stop: Stop, audits: list[ToolAudit]) -> ConversationResult:
+    def _result(self, stop: RunStop, audits: list[ToolAudit]) -> ConversationResult:
         metadata = {**self._metadata, **self._compactor.metadata()}
         return conversation_result(self._view, stop, audits, self._sources.declarations, metadata)
 
@@ -470,7 +469,7 @@ class OneRun:
             await self._teller.record(TranscriptLockReleaseFailed(surface="transcript_lock", error=describe(error)))
             await self._teller.catch_up()
 
-    async def _end(self, stop: Stop, audits: list[ToolAudit]) -> ConversationResult:
+    async def _end(self, stop: RunStop, audits: list[ToolAudit]) -> ConversationResult:
         view = self._view
         closed = TranscriptClosed(
             turn=view.turn,

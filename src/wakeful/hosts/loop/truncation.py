@@ -23,7 +23,7 @@ DEFAULT_BYTES = 8_192
 
 
 @dataclass(slots=True, frozen=True)
-class Bounded:
+class ResultExcerpt:
     """A result that was too large, as it goes on from here."""
 
     result: dict[str, Any]
@@ -48,7 +48,7 @@ class ToolResultTruncator:
         if self.sink is not None and not callable(self.sink):
             raise InvalidValue(INVALID, "sink", f"is a callable, not a {type(self.sink).__name__}")
 
-    def bound(self, result: Mapping[str, Any], hide: Callable[[str], str]) -> Bounded | None:
+    def bound(self, result: Mapping[str, Any], hide: Callable[[str], str]) -> ResultExcerpt | None:
         """A normalised result within the size; None when it is within it already. `hide` takes known secrets out."""
         name = "result" if result.get("success") is True else "error"
         payload = result.get(name)
@@ -67,7 +67,7 @@ class ToolResultTruncator:
             bounded[name] = about if name == "result" else excerpt
         if dropped:
             bounded["metadata"] = {**bounded["metadata"], "citations": citations, "citations_dropped": dropped}
-        return Bounded(bounded, size, kept, dropped)
+        return ResultExcerpt(bounded, size, kept, dropped)
 
     def _citations(self, result: Mapping[str, Any]) -> tuple[list[Any], int]:
         """As many citations as fit, from the first on, and how many do not."""
