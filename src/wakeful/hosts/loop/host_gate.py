@@ -40,9 +40,10 @@ from wakeful.hosts.loop.mediator_decisions import (
     stricter,
 )
 from wakeful.hosts.loop.results import execution
+from wakeful.hosts.loop.run_calls import Sources
 from wakeful.hosts.loop.tool_calls import ToolCall
 from wakeful.hosts.loop.turn_results import RunnerCall
-from wakeful.hosts.loop.view import LoopView, Sources
+from wakeful.hosts.loop.view import LoopView
 from wakeful.service.hooks import HookRegistry
 
 MEDIATOR = "pre_tool_mediator"
@@ -93,7 +94,7 @@ class LoopGate:
                 return self._denied(call_id, ACTION_POLICY, result)
             if outcome.policy is PREVIEW:
                 heard = Consultation((Said(by=ACTION_POLICY, decision="ask", reason=outcome.reason),))
-        against = around.view.gates.check_call(tool.name)
+        against = around.view.calls.gates.check_call(tool.name)
         if against is not None:
             result = failed(
                 tool.name, against.reason, GATE_REJECTED, runtime=tool.runtime, rules=list(against.rule_refs)
@@ -160,7 +161,7 @@ class LoopGate:
         call = prepared if isinstance(prepared, ToolCall) else None
         parameters = call.parameters if call is not None else arguments
         message = transcript.tool_call(name, asked.parameters or {}, tool_call_id=asked.call_id, turn=view.turn)
-        done = [(each.turn, execution(each, declarations)) for each in view.executed]
+        done = [(each.turn, execution(each, declarations)) for each in view.calls.executed]
         return {
             "messages": [each.to_wire() for each in (*view.messages, message)],
             "raw_tool_call": copy.deepcopy(asked.given),

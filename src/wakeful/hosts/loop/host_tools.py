@@ -17,8 +17,8 @@ from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.loop.event_reports import Teller, describe
 from wakeful.hosts.loop.execution import APPROVAL, ToolExecutionCore
 from wakeful.hosts.loop.options import LoopOptions
+from wakeful.hosts.loop.run_calls import Sources
 from wakeful.hosts.loop.tool_calls import ToolCall
-from wakeful.hosts.loop.view import Sources
 from wakeful.hosts.principals import resolve_principal
 from wakeful.service.hooks import HookRegistry
 from wakeful.tools.call_runner import CallHandle

@@ -6,7 +6,7 @@ mapping of all views. Parameters in them are redacted.
 
 from typing import Any, NamedTuple
 
-from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso
+from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import (
     ActionRequired,
     AssistantRecorded,
@@ -26,7 +26,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.hosts.loop.budgets import RunBudgets
-from wakeful.views.conversation_export import ResultEvent
+from wakeful.views.conversation_export import ResultEvent, event_of
 from wakeful.views.mapping import VIEWS
 
 
@@ -125,13 +125,7 @@ def completed(event: TranscriptClosed) -> LoopEvent:
 
 def as_result_event(event: LoopEvent, recorded: Recorded, ids: HostIds) -> ResultEvent:
     """An event as the result lists it, with its place in the log."""
-    return ResultEvent(
-        type=event.name,
-        metadata=event.payload,
-        event_id=recorded.event_id,
-        event_seq=recorded.seq,
-        created_at=iso(recorded.fact.at),
-        schema_version=SCHEMA_VERSION,
-        run_id=ids.run_id or recorded.fact.turn_id,
-        session_id=ids.session_id or recorded.agent_id,
+    own = {"run_id": ids.run_id, "session_id": ids.session_id}
+    return event_of(
+        recorded, type=event.name, metadata=event.payload, **{name: each for name, each in own.items() if each}
     )

@@ -63,11 +63,12 @@ from wakeful.hosts.loop.results import (
     safe_message,
     stop_of,
 )
+from wakeful.hosts.loop.run_calls import Sources
 from wakeful.hosts.loop.tool_calls import ToolCall
 from wakeful.hosts.loop.truncation import ResultBounds
 from wakeful.hosts.loop.turn_checks import BUDGET, OWN_STOPS, BetweenTurns, exceeded
 from wakeful.hosts.loop.turn_runner_model import TurnRunnerModel
-from wakeful.hosts.loop.view import LoopView, Sources, loops_own
+from wakeful.hosts.loop.view import LoopView, loops_own
 from wakeful.hosts.ports import ToolExecutor, TurnRunner
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
@@ -292,7 +293,7 @@ class OneRun:
         if self._stop_rule() != "natural":
             return ()
         await self._teller.catch_up()
-        blocked = self._view.gates.check_completion()
+        blocked = self._view.calls.gates.check_completion()
         if blocked is None:
             return ()
         event = CompletionBlocked(
@@ -426,7 +427,7 @@ class OneRun:
             "messages": [message.to_wire() for message in messages],
             "tool_execution_results": [
                 *view.own_executions,
-                *(execution(done, declarations) for done in view.executed),
+                *(execution(done, declarations) for done in view.calls.executed),
             ],
             "turn_count": view.turn,
             "final_content": final_content(messages),
@@ -474,7 +475,7 @@ class OneRun:
         closed = TranscriptClosed(
             turn=view.turn,
             message_count=len(view.messages),
-            tool_results=len(view.executed),
+            tool_results=len(view.calls.executed),
             run_outcome=stop.outcome,
         )
         await self._teller.record(closed)

@@ -42,7 +42,8 @@ from wakeful.hosts.loop.event_reports import Teller, describe
 from wakeful.hosts.loop.iteration_budget import IterationBudget
 from wakeful.hosts.loop.options import LoopOptions
 from wakeful.hosts.loop.results import execution
-from wakeful.hosts.loop.view import ExecutedCall, LoopView
+from wakeful.hosts.loop.run_calls import ExecutedCall
+from wakeful.hosts.loop.view import LoopView
 from wakeful.hosts.ports import CompletionDecision, CompletionPolicy
 
 Action: TypeAlias = Literal["cancel", "redirect", "message"]
@@ -175,8 +176,8 @@ class BetweenTurns:
 
     def _new(self) -> list[_Result]:
         view = self._view
-        own, done = view.own_executions[self._seen_own :], view.executed[self._seen :]
-        self._seen_own, self._seen = len(view.own_executions), len(view.executed)
+        own, done = view.own_executions[self._seen_own :], view.calls.executed[self._seen :]
+        self._seen_own, self._seen = len(view.own_executions), len(view.calls.executed)
         return [*(_of_runner(entry, view.turn) for entry in own), *map(_of_loop, done)]
 
     # --- diagnostics and guards ---------------------------------------------------------------------------------------
