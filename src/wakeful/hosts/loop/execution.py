@@ -26,8 +26,7 @@ from wakeful.decisions.parameters import assemble
 from wakeful.gate.argument_validation import compile as compile_schema
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import in_its_place, is_async
-from wakeful.hosts.loop.tool_calls import ToolCall, ToolCallMetadata
-from wakeful.hosts.ports import ToolExecutor
+from wakeful.hosts.ports import ToolCall, ToolCallMetadata, ToolExecutor
 
 ErrorType: TypeAlias = Literal[
     "tool_not_found",

@@ -27,10 +27,10 @@ from wakeful.gate.turn_gate import Consultation, Proposal, Unfit
 from wakeful.gate.verdicts import ACTION_POLICY, CALL_GATES
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import in_its_place
-from wakeful.hosts.loop.event_reports import Teller
 from wakeful.hosts.loop.execution import failed, normalised
 from wakeful.hosts.loop.host_policy import action_policy
 from wakeful.hosts.loop.host_tools import Bound
+from wakeful.hosts.loop.loop_events import Teller
 from wakeful.hosts.loop.mediator_decisions import (
     PROCEED,
     MediatorDecision,
@@ -41,9 +41,9 @@ from wakeful.hosts.loop.mediator_decisions import (
 )
 from wakeful.hosts.loop.results import execution
 from wakeful.hosts.loop.run_calls import Sources
-from wakeful.hosts.loop.tool_calls import ToolCall
 from wakeful.hosts.loop.turn_results import RunnerCall
 from wakeful.hosts.loop.view import LoopView
+from wakeful.hosts.ports import ToolCall
 from wakeful.service.hooks import HookRegistry
 
 MEDIATOR = "pre_tool_mediator"

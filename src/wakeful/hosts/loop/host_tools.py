@@ -14,11 +14,11 @@ from wakeful.contracts.events import ObserverFailed
 from wakeful.contracts.tools import ToolDeclaration, ToolError
 from wakeful.contracts.transcript import Message, normalise
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
-from wakeful.hosts.loop.event_reports import Teller, describe
 from wakeful.hosts.loop.execution import APPROVAL, ToolExecutionCore
+from wakeful.hosts.loop.loop_events import Teller, describe
 from wakeful.hosts.loop.options import LoopOptions
 from wakeful.hosts.loop.run_calls import Sources
-from wakeful.hosts.loop.tool_calls import ToolCall
+from wakeful.hosts.ports import ToolCall
 from wakeful.hosts.principals import resolve_principal
 from wakeful.service.hooks import HookRegistry
 from wakeful.tools.call_runner import CallHandle

@@ -11,6 +11,7 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.redaction import call_envelope
 from wakeful.hosts.compaction.compaction_items import CompactionItem
+from wakeful.hosts.loop.budgets import TURNS
 from wakeful.hosts.loop.conversation_result import (
     ArgumentsSeen,
     ConversationResult,
@@ -19,7 +20,6 @@ from wakeful.hosts.loop.conversation_result import (
     ResultStatus,
     ToolObservability,
 )
-from wakeful.hosts.loop.iteration_budget import TURNS
 from wakeful.hosts.loop.run_calls import ExecutedCall
 from wakeful.hosts.loop.turn_results import TurnTaken
 from wakeful.hosts.loop.view import LoopView

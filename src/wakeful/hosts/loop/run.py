@@ -40,18 +40,15 @@ from wakeful.hosts.loop.audit import Auditor, PrivateAudit
 from wakeful.hosts.loop.budgets import RunBudgets
 from wakeful.hosts.loop.client_calls import ClientCalls, LoopClientTool, sent_to_client
 from wakeful.hosts.loop.compactor import Compactor
-from wakeful.hosts.loop.conversation_items import items_of
 from wakeful.hosts.loop.conversation_request import ConversationRequest
 from wakeful.hosts.loop.conversation_result import ConversationResult
-from wakeful.hosts.loop.event_reports import Teller, describe
 from wakeful.hosts.loop.execution import ToolExecutionCore
 from wakeful.hosts.loop.host_gate import MEDIATOR_SECONDS, Around, LoopGate
 from wakeful.hosts.loop.host_policy import visible_tools
 from wakeful.hosts.loop.host_tools import ExecutorTool, HostTools, Preparer
 from wakeful.hosts.loop.locks import HeldLock, acquire
-from wakeful.hosts.loop.loop_events import HostIds
+from wakeful.hosts.loop.loop_events import HostIds, Teller, describe
 from wakeful.hosts.loop.options import LoopOptions
-from wakeful.hosts.loop.provider_turns import ProviderTurns
 from wakeful.hosts.loop.results import (
     RunStop,
     contended,
@@ -64,12 +61,11 @@ from wakeful.hosts.loop.results import (
     stop_of,
 )
 from wakeful.hosts.loop.run_calls import Sources
-from wakeful.hosts.loop.tool_calls import ToolCall
 from wakeful.hosts.loop.truncation import ResultBounds
 from wakeful.hosts.loop.turn_checks import BUDGET, OWN_STOPS, BetweenTurns, exceeded
-from wakeful.hosts.loop.turn_runner_model import TurnRunnerModel
+from wakeful.hosts.loop.turn_runner_model import ProviderTurns, TurnRunnerModel, items_of
 from wakeful.hosts.loop.view import LoopView, loops_own
-from wakeful.hosts.ports import ToolExecutor, TurnRunner
+from wakeful.hosts.ports import ToolCall, ToolExecutor, TurnRunner
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.hooks import HookRegistry
@@ -108,7 +104,7 @@ class OneRun:
         self._sources = self._known()
         self._budgets = RunBudgets(options.budgets, options.max_turns if options.has_turn_limit else None)
         self._view = LoopView(messages, self._sources, self._budgets, HostIds(options.run_id, options.session_id))
-        self._teller = Teller(engine.store, engine.clock, self._agent_id, self._view, options.on_event, hooks)
+        self._teller = Teller(engine.store, engine.clock, self._agent_id, self._view.take, options.on_event, hooks)
         self._tools = Preparer(self._core, options, self._sources, hooks, self._teller)
         self._model = TurnRunnerModel(
             turn_runner if turn_runner is not None else self._provider_turns(),

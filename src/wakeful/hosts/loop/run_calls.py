@@ -14,8 +14,8 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.policy.call_gates import CallGates, CallRule
 from wakeful.hosts.actions.pending_action import PendingAction, approval_envelope
+from wakeful.hosts.loop.budgets import IterationBudget
 from wakeful.hosts.loop.execution import failed
-from wakeful.hosts.loop.iteration_budget import IterationBudget
 from wakeful.hosts.loop.turn_results import RunnerCall, TurnTaken
 
 BUDGET_EXCEEDED = "budget_exceeded"

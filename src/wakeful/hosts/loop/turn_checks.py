@@ -36,10 +36,9 @@ from wakeful.decisions.guards import CallSeen, IdenticalFailureTracker, Repeated
 from wakeful.decisions.redaction import call_envelope, redact
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import at_once
-from wakeful.hosts.loop.budgets import RunBudgets
+from wakeful.hosts.loop.budgets import IterationBudget, RunBudgets
 from wakeful.hosts.loop.conversation_request import ConversationRequest
-from wakeful.hosts.loop.event_reports import Teller, describe
-from wakeful.hosts.loop.iteration_budget import IterationBudget
+from wakeful.hosts.loop.loop_events import Teller, describe
 from wakeful.hosts.loop.options import LoopOptions
 from wakeful.hosts.loop.results import execution
 from wakeful.hosts.loop.run_calls import ExecutedCall

@@ -13,8 +13,8 @@ from wakeful.contracts.events import PermissionEvaluated, ToolCatalogResolved, T
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.hosts import ConversationLoop, ToolPolicy, mediate_turn, tiered
 from wakeful.hosts.abilities.registry import Abilities, Ability, AbilityRefused
+from wakeful.hosts.loop.budgets import IterationBudget
 from wakeful.hosts.loop.conversation_result import ConversationResult
-from wakeful.hosts.loop.iteration_budget import IterationBudget
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.queries.replay import replay_turn
