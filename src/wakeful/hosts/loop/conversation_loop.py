@@ -13,6 +13,8 @@ from wakeful.hosts.loop.conversation_result import ConversationResult
 from wakeful.hosts.loop.host_gate import MEDIATOR_SECONDS
 from wakeful.hosts.loop.options import read_options
 from wakeful.hosts.loop.run import OneRun
+from wakeful.hosts.loop.run_ground import RunGround
+from wakeful.hosts.loop.run_turns import RunTurns
 from wakeful.hosts.ports import ToolExecutor, TurnRunner
 from wakeful.ports import Clock, Ids, Store
 from wakeful.service.hooks import HookRegistry
@@ -81,18 +83,11 @@ class ConversationLoop:
         self._hooks.load()
         async with opened_store(self._store) as store:
             around = new_engine(store, clock=self._clock, ids=self._ids)
-            return await OneRun(
-                around,
-                self._hooks,
-                chosen,
-                given,
-                turn_runner,
-                self._claimed,
-                self._targets,
-                self._mediator_seconds,
-                self._private_audit,
-                self._price,
-            ).carry_out()
+            ground = RunGround.of(around, self._hooks, chosen, given)
+            turns = RunTurns(
+                *(ground, turn_runner, self._targets, self._mediator_seconds, self._private_audit, self._price)
+            )
+            return await OneRun(ground, turns, self._claimed).carry_out()
 
 
 async def mediate_turn(
