@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from wakeful.hosts.compaction.transcript_compaction import Compaction as Compaction
     from wakeful.hosts.compaction.transcript_compaction import compact as compact
     from wakeful.hosts.compaction.transcript_cut import TranscriptCompactionPolicy as TranscriptCompactionPolicy
+    from wakeful.hosts.declarations.runtime_policy import runtime_local_declarations as runtime_local_declarations
+    from wakeful.hosts.declarations.runtime_policy import runtime_tool_policy as runtime_tool_policy
     from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration as RuntimeToolDeclaration
     from wakeful.hosts.dispatch.dispatch_request import DispatchRequest as DispatchRequest
     from wakeful.hosts.dispatch.dispatch_request import DispatchResult as DispatchResult
@@ -81,11 +83,9 @@ if TYPE_CHECKING:
     from wakeful.hosts.ports import ToolExecutor as ToolExecutor
     from wakeful.hosts.ports import TranscriptPersister as TranscriptPersister
     from wakeful.hosts.ports import TurnRunner as TurnRunner
-    from wakeful.hosts.principals import resolve_principal as resolve_principal
-    from wakeful.hosts.principals import runtime_local_declarations as runtime_local_declarations
-    from wakeful.hosts.principals import runtime_tool_policy as runtime_tool_policy
     from wakeful.hosts.run_access import RunAccess as RunAccess
     from wakeful.hosts.run_access import RunRefused as RunRefused
+    from wakeful.hosts.run_access import resolve_principal as resolve_principal
     from wakeful.hosts.unified_loop import LoopContext as LoopContext
     from wakeful.hosts.unified_loop import run_unified_agent_loop as run_unified_agent_loop
     from wakeful.ports.client_requests import RequestEnding as RequestEnding
@@ -168,11 +168,11 @@ _WHERE = {
     "open_host": "wakeful.hosts.entrances",
     "point_to_section": "wakeful.hosts.compaction.markdown_sections",
     "register_ability": "wakeful.hosts.entrances",
-    "resolve_principal": "wakeful.hosts.principals",
+    "resolve_principal": "wakeful.hosts.run_access",
     "run_runtime_package": "wakeful.hosts.entrances",
     "run_unified_agent_loop": "wakeful.hosts.unified_loop",
-    "runtime_local_declarations": "wakeful.hosts.principals",
-    "runtime_tool_policy": "wakeful.hosts.principals",
+    "runtime_local_declarations": "wakeful.hosts.declarations.runtime_policy",
+    "runtime_tool_policy": "wakeful.hosts.declarations.runtime_policy",
     "split_markdown": "wakeful.hosts.compaction.markdown_sections",
     "split_markdown_overflow": "wakeful.hosts.compaction.markdown_sections",
     "summarise_section": "wakeful.hosts.compaction.markdown_sections",

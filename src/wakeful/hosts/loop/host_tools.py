@@ -19,7 +19,7 @@ from wakeful.hosts.loop.loop_events import Teller, describe
 from wakeful.hosts.loop.options import LoopOptions
 from wakeful.hosts.loop.run_calls import Sources
 from wakeful.hosts.ports import ToolCall
-from wakeful.hosts.principals import resolve_principal
+from wakeful.hosts.run_access import resolve_principal
 from wakeful.service.hooks import HookRegistry
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.client_calls import ForClient
