@@ -12,7 +12,7 @@ from wakeful.hosts.host_calls import at_once
 from wakeful.hosts.loop.execution import APPROVAL, failed
 from wakeful.hosts.loop.loop_events import Teller, describe
 from wakeful.hosts.loop.run_calls import ExecutedCall, Sources
-from wakeful.hosts.loop.turn_results import RunnerCall
+from wakeful.hosts.loop.turn_reply import RunnerCall
 from wakeful.hosts.loop.view import LoopView
 from wakeful.hosts.ports import ToolCall
 from wakeful.service.hooks import HookRegistry

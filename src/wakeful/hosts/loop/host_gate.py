@@ -41,7 +41,7 @@ from wakeful.hosts.loop.mediator_decisions import (
 )
 from wakeful.hosts.loop.results import execution
 from wakeful.hosts.loop.run_calls import Sources
-from wakeful.hosts.loop.turn_results import RunnerCall
+from wakeful.hosts.loop.turn_reply import RunnerCall
 from wakeful.hosts.loop.view import LoopView
 from wakeful.hosts.ports import ToolCall
 from wakeful.service.hooks import HookRegistry

@@ -105,9 +105,14 @@ class HostTools(ToolSource):
     """What a host offers in one run, and what its policies hide, by name and with the reason."""
 
     def __init__(self, tools: Iterable[Tool[Any]], hidden: Mapping[str, str]) -> None:
+        listed = {tool.name: tool for tool in tools}
         self._offer = Offer(
-            tuple(tool for tool in tools if tool.name not in hidden),
-            tuple(Withheld(name, reason, status="denied") for name, reason in hidden.items()),
+            tuple(tool for name, tool in listed.items() if name not in hidden),
+            tuple(
+                Withheld(name, hidden[name], tool.declaration.description, "denied")
+                for name, tool in listed.items()
+                if name in hidden
+            ),
         )
 
     @property

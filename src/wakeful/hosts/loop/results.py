@@ -21,7 +21,7 @@ from wakeful.hosts.loop.conversation_result import (
     ToolObservability,
 )
 from wakeful.hosts.loop.run_calls import ExecutedCall
-from wakeful.hosts.loop.turn_results import TurnTaken
+from wakeful.hosts.loop.turn_reply import TurnTaken
 from wakeful.hosts.loop.view import LoopView
 from wakeful.views.conversation_export import execution_of, redacted_call
 

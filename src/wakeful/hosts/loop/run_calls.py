@@ -16,7 +16,7 @@ from wakeful.decisions.policy.call_gates import CallGates, CallRule
 from wakeful.hosts.actions.pending_action import PendingAction, approval_envelope
 from wakeful.hosts.loop.budgets import IterationBudget
 from wakeful.hosts.loop.execution import failed
-from wakeful.hosts.loop.turn_results import RunnerCall, TurnTaken
+from wakeful.hosts.loop.turn_reply import RunnerCall, TurnTaken
 
 BUDGET_EXCEEDED = "budget_exceeded"
 REFUSED = ("invalid", "denied", "rejected", "skipped")

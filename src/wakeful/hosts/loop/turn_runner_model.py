@@ -19,7 +19,7 @@ from wakeful.hosts.host_calls import at_once, in_its_place
 from wakeful.hosts.loop.budgets import RunBudgets
 from wakeful.hosts.loop.loop_events import Teller, describe
 from wakeful.hosts.loop.options import LoopOptions
-from wakeful.hosts.loop.turn_results import TurnTaken, failed_turn, read_turn
+from wakeful.hosts.loop.turn_reply import TurnTaken, failed_turn, read_turn
 from wakeful.ports import ModelRequest
 
 RAISED = "turn_runner_exception"

@@ -46,7 +46,7 @@ from wakeful.hosts.loop.budgets import RunBudgets
 from wakeful.hosts.loop.conversation_result import StructuredOutputDiagnostics, ToolEvent
 from wakeful.hosts.loop.loop_events import HostIds, LoopEvent
 from wakeful.hosts.loop.run_calls import ExecutedCall, RunCalls, Sources
-from wakeful.hosts.loop.turn_results import TurnTaken
+from wakeful.hosts.loop.turn_reply import TurnTaken
 from wakeful.views.conversation_export import ResultEvent
 from wakeful.views.mapping import is_turns
 
