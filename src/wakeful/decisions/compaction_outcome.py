@@ -20,6 +20,7 @@ from wakeful.decisions.compaction import (
     pinned_of,
     summary_item,
 )
+from wakeful.decisions.conversation_cut import kept_part
 from wakeful.decisions.levels import Level
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.state import TurnState
@@ -98,7 +99,7 @@ def settled_fold(
     apart = differences(kept, item)
     if apart:
         return failed("conservation_violated", f"before and after the summary differ: {'; '.join(apart[:5])}")
-    after = tokens(characters([item, *level.items[cut:], *(() if pinned is None else (level.items[pinned],))]))
+    after = tokens(characters([item, *kept_part(level.items, cut, pinned)]))
     if after >= tokens(characters(level.items)):
         return failed("still_too_large", "the summary is not shorter than what it stands for")
     if len(item.model_dump_json().encode()) + REF_BYTES * len(kept.refs) > MAX_EVENT_BYTES:

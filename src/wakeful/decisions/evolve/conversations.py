@@ -6,7 +6,8 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import CompactionCompleted, CompactionFailed, CompactionStarted, ToolResult
-from wakeful.decisions.compaction import folded_items, item_tokens, moved, place_after, summary_config, transcript
+from wakeful.decisions.compaction import folded_items, item_tokens, moved, summary_config, transcript
+from wakeful.decisions.conversation_cut import kept_part, place_after
 from wakeful.decisions.evolve.levels import close, opened
 from wakeful.decisions.levels import Kept, Level
 from wakeful.decisions.prompt_size import Measure
@@ -71,7 +72,7 @@ def fold_ended(state: TurnState, level: Level, event: CompactionCompleted | Comp
     level.conserved = Kept(evidence=set(event.preserved_evidence_refs), artifacts=set(event.preserved_artifact_refs))
     pinned = event.pinned
     level.measure = Measure()
-    level.items[:cut] = [event.summary] if pinned is None else [event.summary, level.items[pinned]]
+    level.items[:] = [event.summary, *kept_part(level.items, cut, pinned)]
     level.heard = [
         heard._replace(place=place)
         for heard in level.heard
