@@ -21,7 +21,7 @@ from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 from wakeful.contracts.events.context import CompactionTrigger
 from wakeful.contracts.models import TokenUsage
-from wakeful.decisions.levels import Heard, Kept, Level
+from wakeful.decisions.levels import Heard, Kept, Level, SummaryRole
 from wakeful.decisions.prompt_size import characters, tokens, within
 
 MAX_SUMMARY_BYTES = 20_000
@@ -110,7 +110,7 @@ def measured(level: Level, usage: TokenUsage | None) -> None:
 def due(level: Level, history_tokens: int | None) -> Due | None:
     """Is the conversation too long for the next request?"""
     config = level.config
-    if config is None or level.kind == "summary":
+    if config is None or isinstance(level.role, SummaryRole):
         return None
     window = config.context_window
     if window is None and history_tokens is None:

@@ -30,7 +30,7 @@ from wakeful.decisions.context import advised, frame_of
 from wakeful.decisions.evolve.models import LAST_CALL
 from wakeful.decisions.injected_fields import shown_tools
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER, Reservation, affordable
-from wakeful.decisions.levels import Asked, Level
+from wakeful.decisions.levels import Asked, Level, as_child
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.routing import MoneyLeft, moved_limits
@@ -501,7 +501,7 @@ class Requests:
     def _show(self, step: AskModel) -> Callable[[ModelGlimpse], None]:
         level = self.level
         depth = level.depth
-        made_by = level.made_by.call_id if level.made_by is not None else None
+        made_by = child.call.call_id if (child := as_child(level)) is not None else None
 
         def show(piece: ModelGlimpse) -> None:
             self._work.glimpse(ModelGlimpsed(step.step, step.attempt, piece, self._level_id, depth, made_by))

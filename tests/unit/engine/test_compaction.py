@@ -38,7 +38,7 @@ from wakeful.decisions.compaction import (
 )
 from wakeful.decisions.compaction_outcome import settled_fold
 from wakeful.decisions.evolve.facts import evolve
-from wakeful.decisions.levels import Heard, Kept, Level
+from wakeful.decisions.levels import Heard, Kept, Level, SummaryRole
 from wakeful.decisions.turn import EndLevel
 from wakeful.engine.state_loader import fold
 from wakeful.ports import ModelRequest, Store
@@ -285,7 +285,7 @@ async def test_what_is_kept_is_the_same_before_and_after_a_summary_or_the_summar
     assert row is not None
     for how in (None, *map(dropping, (approval.id, unknown.call_id, *cited, kept_file)), inventing):
         state = (await fold(store, row, facts[:end])).state
-        (writer,) = (level for level in state.levels.values() if level.kind == "summary")
+        (writer,) = (level for level in state.levels.values() if isinstance(level.role, SummaryRole))
         level, step = writer.parent, EndLevel(str(writer.id))
         assert level is not None
         before = list(level.items)

@@ -8,7 +8,7 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import CompactionCompleted, CompactionFailed, CompactionStarted, ToolResult
 from wakeful.decisions.compaction import folded_items, item_tokens, moved, place_after, summary_config, transcript
 from wakeful.decisions.evolve.levels import close, opened
-from wakeful.decisions.levels import Kept, Level
+from wakeful.decisions.levels import Kept, Level, SummaryRole
 from wakeful.decisions.prompt_size import Measure
 from wakeful.decisions.state import TurnState
 
@@ -44,23 +44,27 @@ def fold_started(state: TurnState, level: Level, event: CompactionStarted) -> No
     folded = folded_items(level, event.cut)
     writer = Level(
         id=event.level_id,
-        kind="summary",
+        role=SummaryRole(event.compaction_id, event.cut, event.trigger, state.now),
         parent=level,
         depth=level.depth,
         config=summary_config(level.config),
         items=[UserItem(parts=(Text(transcript(folded, level.config.context_window)),), origin="runtime")],
         phase="ready",
-        cut=event.cut,
-        trigger=event.trigger,
-        began_at=state.now,
-        fold_id=event.compaction_id,
     )
     opened(state, writer)
 
 
+def writer_of(state: TurnState, compaction_id: str) -> Level | None:
+    """The level that writes that summary."""
+    for level in state.levels.values():
+        if isinstance(level.role, SummaryRole) and level.role.compaction_id == compaction_id:
+            return level
+    return None
+
+
 def fold_ended(state: TurnState, level: Level, event: CompactionCompleted | CompactionFailed) -> None:
     """From here on the model is shown the summary; the log keeps what it stands for."""
-    writer = next((each for each in state.levels.values() if each.fold_id == event.compaction_id), None)
+    writer = writer_of(state, event.compaction_id)
     if writer is not None:
         close(state, writer)
     if level.phase == "apart":

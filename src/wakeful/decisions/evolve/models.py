@@ -11,7 +11,7 @@ from wakeful.decisions.compaction import measured
 from wakeful.decisions.evolve.calls import call_off
 from wakeful.decisions.evolve.conversations import advise
 from wakeful.decisions.evolve.rounds import round_complete
-from wakeful.decisions.levels import Asked, Call, Level
+from wakeful.decisions.levels import Asked, Call, ChildRole, Level
 from wakeful.decisions.retries import MAX_ATTEMPTS
 from wakeful.decisions.state import TurnState
 
@@ -147,7 +147,7 @@ def reply_recorded(state: TurnState, level: Level, fact: Fact, event: AssistantR
     level.untaken = len(level.batch)
     level.calls_off = False
     level.answer_checked = False
-    if level.called_off:
+    if isinstance(level.role, ChildRole) and level.role.called_off:
         for call in level.batch:
             call_off(state, call)
     if level.batch:

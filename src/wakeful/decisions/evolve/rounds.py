@@ -5,7 +5,7 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.decisions.delegation import REMINDER
 from wakeful.decisions.guards import CallSeen, IdenticalFailureTracker, SpinDetector
-from wakeful.decisions.levels import Call, Level
+from wakeful.decisions.levels import Call, Level, as_child
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.workflows.calls import workflow_words
 
@@ -47,7 +47,9 @@ def is_last_round(state: TurnState) -> bool:
 
 
 def _child_round_complete(level: Level, goes_on: bool) -> None:
-    if level.has_finished or (level.output_schema is None and not goes_on):
+    child = as_child(level)
+    has_finished = child is not None and child.has_finished
+    if has_finished or (not goes_on and (child is None or child.started.output_schema is None)):
         level.phase = "answered"
         return
     if not goes_on:

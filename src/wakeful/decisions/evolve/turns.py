@@ -22,7 +22,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.decisions.evolve.rounds import is_last_round
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER
-from wakeful.decisions.levels import Begun, Heard, Level
+from wakeful.decisions.levels import Begun, Heard, Level, LevelError
 from wakeful.decisions.policy.provenance import Exposure, begun, is_instruction, merged
 from wakeful.decisions.state import Stop, TurnState
 
@@ -149,7 +149,7 @@ def limited(state: TurnState, fact: Fact, event: LimitChanged) -> None:
     elif event.what == KEPT_FOR_ANSWER and fact.level is not None and fact.level in state.levels:
         # The level ends, and its parent goes on with the rest.
         details = {"reason": "cost", "limit": event.limit, "observed": event.observed}
-        state.levels[fact.level].stop_error = ("budget_exceeded", f"{_limit_words(event)}", details)
+        state.levels[fact.level].stop_error = LevelError("budget_exceeded", _limit_words(event), details)
     elif stop is None:
         if event.limit_name == "context_budget":
             state.final_text = state.last_text = event.what  # a stop like this is a result, and says so in words
