@@ -48,7 +48,7 @@ def _window(state: TurnState, cut: int) -> WindowStart | None:
         untrusted=state.exposure.untrusted,
         private=state.exposure.private,
         skills=tuple(state.skills.values()),
-        advised=moved(state.advised, cut, pinned_of(state, cut)),
+        advised=moved(state.conversation.advised, cut, pinned_of(state, cut)),
     )
 
 
@@ -98,8 +98,9 @@ def settled_fold(
     apart = differences(kept, item)
     if apart:
         return failed("conservation_violated", f"before and after the summary differ: {'; '.join(apart[:5])}")
-    after = tokens(characters([item, *level.items[cut:], *(() if pinned is None else (level.items[pinned],))]))
-    if after >= tokens(characters(level.items)):
+    items = level.conversation.items
+    after = tokens(characters([item, *items[cut:], *(() if pinned is None else (items[pinned],))]))
+    if after >= tokens(characters(items)):
         return failed("still_too_large", "the summary is not shorter than what it stands for")
     if len(item.model_dump_json().encode()) + REF_BYTES * len(kept.refs) > MAX_EVENT_BYTES:
         return failed("still_too_large", f"what has to be kept ({len(kept.refs)} references) leaves no room for it")

@@ -28,7 +28,7 @@ from wakeful.contracts.models import ProviderAttemptRecord, TokenUsage
 from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.tools import Effect
 from wakeful.decisions.guards import IdenticalFailureTracker, SpinDetector
-from wakeful.decisions.prompt_size import Measure
+from wakeful.decisions.level_conversation import LevelConversation, NextRequest
 
 Phase: TypeAlias = Literal[
     "new", "ready", "asking", "lost", "acting", "closing", "apart", "answered", "suspended", "ended"
@@ -170,43 +170,6 @@ class Asked:
     """The spend windows it counts in."""
 
 
-class Heard(NamedTuple):
-    """A message of the conversation, and what is known about it."""
-
-    place: int
-    """Among the items."""
-    message_id: str
-    authority: str
-    turn_id: str
-
-
-class Begun(NamedTuple):
-    """Where the items of one turn of the thread begin."""
-
-    turn_id: str
-    items: int
-    """How many there were when it began; stays as it was, whatever is folded later."""
-    place: int
-    """Where its own begin now."""
-
-
-@dataclass(slots=True)
-class Kept:
-    """What may not be lost when its place in the conversation is folded into a summary."""
-
-    actions: set[str] = field(default_factory=set)
-    incidents: set[str] = field(default_factory=set)
-    """Calls whose outcome nobody knows."""
-    evidence: set[str] = field(default_factory=set)
-    artifacts: set[str] = field(default_factory=set)
-    messages: list[tuple[str, str]] = field(default_factory=list)
-    """Ids and authority of what was said there, oldest first."""
-
-    @property
-    def refs(self) -> set[str]:
-        return self.actions | self.incidents | self.evidence | self.artifacts
-
-
 class LevelError(NamedTuple):
     """Why a level below the root ends without a result."""
 
@@ -260,27 +223,10 @@ class Level:
     """How many levels of the turn were opened before it: which of two is looked at first does not depend on who was
     heard first."""
     config: TurnConfig | None = None
-    items: list[UserItem | AssistantItem | ToolItem] = field(default_factory=list)
-    """The conversation; the root's holds earlier turns of the thread, too."""
-    measure: Measure = field(default_factory=Measure, compare=False, repr=False)
-    """How long they are, as far as anybody asked."""
-    compactions: int = 0
-    """How often its beginning was folded into a summary: what was built on the items has to be built again."""
-    known_tokens: int = 0
-    known_at: int = 0
-    """How long the prompt was with so many items, as far as anybody said; what came since is estimated."""
-    advised: dict[int, int] = field(default_factory=dict)
-    """Where the model is told how full its context is: the item's place, and the tokens up to it."""
-    heard: list[Heard] = field(default_factory=list)
-    """The messages among the items."""
-    references: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
-    """Artifacts and evidence that results name, by call."""
-    conserved: Kept = field(default_factory=Kept)
-    """What summaries hold for it that stand in the place of its beginning."""
-    folds_for: int = 0
-    """The step for which it was tried to fold its beginning: once, and no more."""
     phase: Phase = "new"
     step: int = 0
+    conversation: LevelConversation = field(default_factory=LevelConversation)
+    next_request: NextRequest = field(default_factory=NextRequest)
     answered: int = 0
     """Its model calls that were answered."""
     asked: Asked | None = None
@@ -302,10 +248,6 @@ class Level:
     nudge: str = ""
     """What the model is told about it with the results of the round."""
     continuation: tuple[UserItem | AssistantItem | ToolItem, ...] = ()
-    notes: list[UserItem] = field(default_factory=list)
-    """Notes that no request has taken along yet."""
-    told_last: bool = False
-    """The model was told that there is room for no other reply."""
     retries_asked: dict[str, int] = field(default_factory=dict)
     """How often each tool asked the model to try differently; counted for the whole tree, in the root."""
     answer_rejections: int = 0

@@ -315,7 +315,11 @@ class Replay:
     def _shown(self, step: AskModel) -> int:
         """How many items the next request shows the model: a request takes along the notes there are."""
         level = self._level(step.level)
-        return len(level.items) + len(level.notes) + (step.final and not level.told_last)
+        return (
+            len(level.conversation.items)
+            + len(level.next_request.notes)
+            + (step.final and not level.next_request.told_last)
+        )
 
     def _level(self, level_id: str | None) -> Level:
         """The level of a fact; of one that names none that is open, the root: the decision will not fit."""
@@ -475,7 +479,7 @@ class Replay:
     def _same_fold(
         self, level: Level, writer: Level, step: EndLevel, event: CompactionCompleted | CompactionFailed
     ) -> Difference | None:
-        if any(getattr(part, "ref", None) is not None for part in writer.items[-1].parts):
+        if any(getattr(part, "ref", None) is not None for part in writer.conversation.items[-1].parts):
             return None  # what it wrote is too long for the log, and is not read here
         expected = settled_fold(self.state, level, writer, step)
         if isinstance(expected, CompactionCompleted) and isinstance(event, CompactionCompleted):

@@ -292,7 +292,7 @@ def _too_long(state: TurnState, level: Level) -> Fold | HitLimit | None:
     if found is None:
         return None
     percent = awareness_limit(level.config.budget_awareness) if level.config is not None else None
-    if level.folds_for != level.step + 1 and (percent is None or percent > 0):
+    if level.next_request.folds_for != level.step + 1 and (percent is None or percent > 0):
         cut = cut_of(level, found.allowed)
         if cut:
             return Fold(level.id, found.trigger, cut, found.used)
@@ -360,7 +360,7 @@ def _lost(state: TurnState, level: Level, room: _Room) -> list[Step]:
     if failure.disposition == "fallback":
         return _ask(state, level, room, AskModel(asked.step, asked.candidate + 1, 1, level=at))
     too_long = failure.failure_kind == "context_length_exceeded"
-    if too_long and level.folds_for != level.step and not isinstance(level.role, SummaryRole):
+    if too_long and level.next_request.folds_for != level.step and not isinstance(level.role, SummaryRole):
         window = level.config.context_window if level.config is not None else None
         used = context_tokens(level)
         cut = cut_of(level, min(window or used, used))  # whatever the window is, this did not fit

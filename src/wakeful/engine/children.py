@@ -371,7 +371,11 @@ class Delegating:
         """A planner begins."""
         work = self._work
         model = work.planner[0] if work.planner else work.models[0]
-        asked = (item for item in reversed(work.state.items) if isinstance(item, UserItem) and item.origin == "person")
+        asked = (
+            item
+            for item in reversed(work.state.conversation.items)
+            if isinstance(item, UserItem) and item.origin == "person"
+        )
         task = next(asked, None)  # and not what was looked up for it
         words = task.text[:PREVIEW_CHARS] if task is not None else ""
         started = PlanningStarted(level_id=PLANNER, model_ref=model.ref, task=UserItem(parts=(Text(words),)))
@@ -384,7 +388,11 @@ class Delegating:
         model_ref = models[0].ref if models else level.config.model_ref
         plan = None
         if not step.error:
-            calls = sum(len(item.calls) for item in level.items[len(work.state.items) :] if item.role == "assistant")
+            calls = sum(
+                len(item.calls)
+                for item in level.conversation.items[len(work.state.conversation.items) :]
+                if item.role == "assistant"
+            )
             plan = read_plan(
                 work.texts.of(level), run_id=work.row.turn_id, model_ref=model_ref, at=work.now(), tool_calls=calls
             )

@@ -506,7 +506,7 @@ class HistoryCompactor:
     def begin(self, step: Fold) -> list[Fact]:
         work = self._work
         level = work.state.level(step.level)
-        number = level.compactions + 1
+        number = level.conversation.compactions + 1
         event = CompactionStarted(
             compaction_id=f"cmp_{work.row.turn_id}_{level.step + 1}_{step.level or 'root'}",
             trigger=step.trigger,

@@ -185,7 +185,7 @@ def call_answered(state: TurnState, level: Level, fact: Fact, answer: ToolItem) 
     batch = level.batch
     front = level.front
     while front < len(batch) and (ready := batch[front].answer) is not None:
-        level.items.append(ready)
+        level.conversation.items.append(ready)
         advise(level)
         if state.limits.stall_repeats is not None or state.limits.failure_repeats is not None:
             watch_repeats(state.limits, level, batch[front])
@@ -246,4 +246,4 @@ def outcome_known(state: TurnState, event: UnknownResolved) -> None:
     words = f"The outcome of call {event.call_id} ({event.tool_name}) is known now: {outcome}"
     call = state.calls.get(event.call_id)
     level = call.level if call is not None else state
-    level.notes.append(UserItem(parts=(Text(words),), origin="runtime"))
+    level.next_request.notes.append(UserItem(parts=(Text(words),), origin="runtime"))

@@ -10,6 +10,7 @@ from wakeful.contracts.events import (
     SubagentStarted,
 )
 from wakeful.decisions.delegation import TASK_KEY, child_config
+from wakeful.decisions.level_conversation import LevelConversation
 from wakeful.decisions.levels import ChildEnd, ChildRole, Level, PlannerRole, as_child
 from wakeful.decisions.planning import planner_config
 from wakeful.decisions.state import Stop, TurnState
@@ -29,7 +30,7 @@ def child_started(state: TurnState, level: Level, fact: Fact, event: SubagentSta
         depth=event.depth,
         role=ChildRole(call, event),
         config=own or child_config(level.config, event, state.limits),
-        items=[event.task],
+        conversation=LevelConversation([event.task]),
         phase="ready",
         scratch=dict(level.snapshot),
     )
@@ -79,13 +80,15 @@ def planning_started(state: TurnState, event: PlanningStarted) -> None:
         role=PlannerRole(),
         parent=state,
         config=planner_config(state.config),
-        items=list(state.items),
+        conversation=LevelConversation(
+            list(state.conversation.items),
+            heard=list(state.conversation.heard),
+            advised=dict(state.conversation.advised),
+            references=dict(state.conversation.references),
+            conserved=state.conversation.conserved,
+        ),
         phase="ready",
         scratch=dict(state.scratch),
-        heard=list(state.heard),
-        references=dict(state.references),
-        conserved=state.conserved,
-        advised=dict(state.advised),
     )
     opened(state, planner)
 

@@ -14,7 +14,7 @@ def round_complete(state: TurnState, level: Level) -> None:
     """Every call of the round is answered: what waited for that goes into the conversation."""
     goes_on = bool(level.batch or level.continuation)
     if level.continuation:
-        level.items.extend(level.continuation)
+        level.conversation.items.extend(level.continuation)
         level.continuation = ()
     for call in level.batch:
         if call.wrote or call.children:  # visible when all of the round have settled; the later call wins
@@ -22,7 +22,7 @@ def round_complete(state: TurnState, level: Level) -> None:
             level.scratch.update(noted)
             level.written.update(noted)
     if level.nudge:
-        level.items.append(UserItem(parts=(Text(level.nudge),), origin="runtime"))
+        level.conversation.items.append(UserItem(parts=(Text(level.nudge),), origin="runtime"))
         level.nudge = ""
     if level is not state:
         _child_round_complete(level, goes_on)
@@ -34,7 +34,7 @@ def round_complete(state: TurnState, level: Level) -> None:
     elif state.stop_rule == "caller":
         level.phase = "closing"
     else:
-        goes_on = goes_on or any(note.origin == "person" for note in level.notes)
+        goes_on = goes_on or any(note.origin == "person" for note in level.next_request.notes)
         level.phase = "ready" if goes_on else "answered"
 
 
@@ -53,7 +53,7 @@ def _child_round_complete(level: Level, goes_on: bool) -> None:
         level.phase = "answered"
         return
     if not goes_on:
-        level.items.append(UserItem(parts=(Text(REMINDER),), origin="runtime"))
+        level.conversation.items.append(UserItem(parts=(Text(REMINDER),), origin="runtime"))
     level.phase = "ready"
 
 
