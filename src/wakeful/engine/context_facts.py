@@ -31,8 +31,8 @@ def resolved_again(
     compaction_id = before.compaction_id
     if folded is not None and folded.summary is not None:
         compaction_id = folded.compaction_id
-        pinned = () if folded.pinned is None else (state.items[folded.pinned],)
-        shown = [folded.summary, *pinned, *state.items[folded.cut :]]
+        pinned = () if folded.pinned is None else (state.conversation.items[folded.pinned],)
+        shown = [folded.summary, *pinned, *state.conversation.items[folded.cut :]]
         history = history_refs(shown, Measure(), compaction_id, before.history_refs[-1].ref)
         omissions = (*(each for each in omissions if each.ref != before.compaction_id), superseded(compaction_id))
     event = before.model_copy(

@@ -209,7 +209,9 @@ def resolved(
     instructions = tuple(_instruction(block, config_ref) for block in _blocks(config))
     if state.plan is not None:  # it goes on after a crash, with the plan it has
         instructions = (*instructions, plan_ref(state.plan))
-    history = history_refs(state.items, state.measure, found.compaction_id, f"{row.agent_id}:{row.window_from}")
+    history = history_refs(
+        state.conversation.items, state.conversation.measure, found.compaction_id, f"{row.agent_id}:{row.window_from}"
+    )
     folded = (superseded(found.compaction_id),) if found.compaction_id is not None else ()
     compared = before if before is not None else found.previous
     said = changes(compared.prompt_blocks, config.prompt_blocks) if compared is not None else []
