@@ -18,7 +18,7 @@ from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.contracts.spending import WindowPassed
 from wakeful.decisions.ledger import TurnLedger
-from wakeful.decisions.level_conversation import TurnPlace
+from wakeful.decisions.level_conversation import TurnBeginning
 from wakeful.decisions.levels import Call, Level, Phase
 from wakeful.decisions.policy.owner_text import OwnerText
 from wakeful.decisions.policy.provenance import NOTHING_SEEN, Exposure
@@ -110,7 +110,7 @@ class TurnState(Level):
     """Skills that completed turns of the thread used before, by their `SKILL.md`."""
     opened: dict[str, ActiveSkill] = field(default_factory=dict)
     """Those that this turn used: the next one's, if it completes."""
-    begins: list[TurnPlace] = field(default_factory=list)
+    begins: list[TurnBeginning] = field(default_factory=list)
     """Where the turns of the thread begin among the items."""
     context: ContextResolved | None = None
     """What the requests rest on, as it was last written down."""
