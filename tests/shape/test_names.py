@@ -110,7 +110,7 @@ STAND_TWICE = {"AnswerRejected", "TurnContext"}
 PARTICIPLES = {
     "Admitted", "Anchored", "Asked", "Cancelled",
     "Delegating", "Ending", "Fenced", "Folded", "Given", "Happened",
-    "Held", "Inherited", "Kept", "Known", "Living", "Passed", "Pending", "Prepared", "Reading",
+    "Held", "Inherited", "Known", "Living", "Passed", "Pending", "Prepared", "Reading",
     "Recorded", "Refusing", "Retrieved", "Routed", "Said", "Settled", "Stored", "Titled",
     "Unrecognised", "Waiting",
 }  # fmt: skip
