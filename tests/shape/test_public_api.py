@@ -21,7 +21,7 @@ ANYTHING = {
     "Agent.deps", "Agent.deps_type", "Agent.instructions", "Agent.output_type", "Agent.unknown",
     "Agent.changed.changes", "Answer.content", "Budget.changed.changes", "Budget.unknown",
     "CompactionPolicy.given", "Happened.result",
-    "ModelSettings.given", "RunResult.output", "Text.data", "Tool.deps_type.return", "Tool.invoke.return",
+    "ModelSettings.given", "Text.data", "Tool.deps_type.return", "Tool.invoke.return",
     "hook.point", "hook.return", "resume.deps", "resume_all.deps", "run.deps",
     "run_sync.options", "run_workflow.deps", "stream.options", "submit_result.result", "tool.fn", "tool.return",
 }  # fmt: skip
