@@ -289,7 +289,8 @@ class TurnHooks:
 async def _within(hook: Hook, given: HookInput) -> Any:
     """The hook's answer, in its time."""
     if hook.is_async:
-        return await answered_within(hook(given), hook.timeout)
+        answer: Any = hook(given)
+        return await answered_within(answer, hook.timeout)
     return await answered_within(run_in_thread(lambda: hook(given)), hook.timeout)
 
 

@@ -44,13 +44,17 @@ if TYPE_CHECKING:
     from wakeful.tools.context import RunContext as RunContext
     from wakeful.tools.function import Tool as Tool
     from wakeful.tools.function import tool as tool
+    from wakeful.tools.hooks import Ask as Ask
+    from wakeful.tools.hooks import Hook as Hook
     from wakeful.tools.local.profiles import PROFILES as PROFILES
     from wakeful.tools.source import ToolSource as ToolSource
 
 _WHERE = {
     "Agent": "wakeful.engine.agent",
     "AgentTool": "wakeful.engine.agent_tool",
+    "Ask": "wakeful.tools.hooks",
     "Glimpse": "wakeful.engine.watchers",
+    "Hook": "wakeful.tools.hooks",
     "ModelChoice": "wakeful.engine.agent_checks",
     "ModelGlimpsed": "wakeful.engine.watchers",
     "OutputGlimpsed": "wakeful.engine.watchers",

@@ -81,7 +81,7 @@ class ToolPolicyFilter:
     from_provider: bool = False
 
     @classmethod
-    def read(cls, raw: Any, whose: str, *, from_provider: bool = False) -> "ToolPolicyFilter":
+    def read(cls, raw: object, whose: str, *, from_provider: bool = False) -> "ToolPolicyFilter":
         """Raises InvalidConfig for what is no fragment, an invalid mode included."""
         if isinstance(raw, PolicyFragment):
             return cls(raw, whose, from_provider)

@@ -8,7 +8,7 @@ from wakeful.contracts.errors import InvalidWorkflow
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph
-from wakeful.service import Agent
+from wakeful.service import Agent, Ask, Hook
 from wakeful.surfaces.library.run_checks import StorePlace, check_store
 from wakeful.surfaces.library.run_options import NO_CONTEXT, Approver, request_of
 
@@ -31,7 +31,7 @@ async def run_workflow(
     key: str | None = None,
     budget: Budget | None = None,
     approver: Approver = None,
-    hooks: Sequence[Any] = (),
+    hooks: Sequence[Hook | Ask] = (),
 ) -> "WorkflowOutcome":
     """Run a workflow with an agent's tools until it is over or waits. `agents` are those that its nodes name.
 
