@@ -21,7 +21,7 @@ def resolved_again(
 ) -> list[Fact]:
     """The selection as it is from here on: `folded` and `plan` are what changes it."""
     began = time.perf_counter()
-    before, state = work.state.context, work.state
+    before, state = work.state.terms.context, work.state
     if before is None:
         return []
     instructions = list(before.instruction_refs)

@@ -252,7 +252,9 @@ async def _claimed(engine: Engine, row: TurnRow, request: RunRequest, claim: Cla
             engine.linger(runner.steps.calls.late_answers())
         if request.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):
             await announce(engine, [entry for entry in work.known() if entry.seq > known])
-        if work.state.ledger.model_calls > work.state.answered:  # without a lost attempt there is nothing to look for
+        if (
+            work.state.ledger.model_calls > work.state.model_usage.answers
+        ):  # without a lost attempt there is nothing to look for
             await tell_retries([entry for entry in work.known() if entry.seq > known])
         return await report(store, row, work.state, work.known, request.agent)
     finally:
