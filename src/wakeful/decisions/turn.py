@@ -198,16 +198,16 @@ def decide(state: TurnState, more_places: int = 0) -> list[Step]:
         return []
     if state.stop is not None:
         return _stopping(state)
-    if state.rest.is_paused:
-        return [] if state.tree.in_flight else [Suspend("paused", ("pause",))]
-    if state.rest.full_window is not None:
-        return [] if state.tree.in_flight else [Suspend("budget_window", (window_words(state.rest.full_window),))]
+    rest, tree = state.rest, state.tree
+    if rest.is_paused:
+        return [] if tree.in_flight else [Suspend("paused", ("pause",))]
+    if rest.full_window is not None:
+        return [] if tree.in_flight else [Suspend("budget_window", (window_words(rest.full_window),))]
     steps: list[Step] = []
     passed: HitLimit | TakeUp | None = None
-    able = state.tree.able
-    if able:
+    if tree.able:
         room = _Room(state, more_places)
-        levels: Sequence[Level] = list(able.values())
+        levels: Sequence[Level] = list(tree.able.values())
         if len(levels) > 1:
             levels = sorted(levels, key=_turn_of)
         for level in levels:
@@ -219,8 +219,8 @@ def decide(state: TurnState, more_places: int = 0) -> list[Step]:
                 steps.extend(found)  # after a limit that is passed nothing begins; what is at its end still ends
         if passed is not None and not steps:
             return [passed]
-    if not steps and state.tree.waiting and not state.tree.in_flight:
-        return [_suspend([call.pending for call in state.tree.waiting.values() if call.pending is not None])]
+    if not steps and tree.waiting and not tree.in_flight:
+        return [_suspend([call.pending for call in tree.waiting.values() if call.pending is not None])]
     return steps
 
 
@@ -389,13 +389,13 @@ def _acting(state: TurnState, level: Level, room: _Room) -> list[Step]:
 
     A call that waits for somebody outside holds nobody up. When only such calls are left, the turn rests.
     """
-    completed = state.completed_by
-    if completed is not None and level is state and any(call.call_id == completed for call in level.round.batch):
-        return [SkipCall(call.call_id, "completed") for call in level.round.open_calls() if not call.running]
+    completed, this = state.completed_by, level.round
+    if completed is not None and level is state and any(call.call_id == completed for call in this.batch):
+        return [SkipCall(call.call_id, "completed") for call in this.open_calls() if not call.running]
     steps: list[Step] = []
-    running = level.round.running
+    running = this.running
     config = level.config
-    for call in level.round.batch[level.round.front :]:
+    for call in this.batch[this.front :]:
         if call.called_off and call.answer is None:
             if not call.running:
                 steps.append(SkipCall(call.call_id, "sibling"))

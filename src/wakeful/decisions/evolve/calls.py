@@ -168,29 +168,29 @@ def _payload_refused(state: TurnState, level: Level, event: ToolFailed) -> None:
 
 
 def call_answered(state: TurnState, level: Level, fact: Fact, answer: ToolItem) -> None:
-    call = state.tree.calls.get(fact.call_id or "")
+    tree, this = state.tree, level.round
+    call = tree.calls.get(fact.call_id or "")
     if call is None or call.answer is not None:
         return
     if call.dispatches:
-        level.round.running -= 1
+        this.running -= 1
         if not call.children:
-            state.tree.in_flight -= 1
+            tree.in_flight -= 1
     if not call.taken_up:
         take_up(call)
-    state.tree.waiting.pop(call.call_id, None)
-    state.tree.to_call_off.pop(call.call_id, None)
+    tree.waiting.pop(call.call_id, None)
+    tree.to_call_off.pop(call.call_id, None)
     call.answer = answer
     if level.config is not None and level.config.workflow is not None:
         let_follow(call)
-    batch = level.round.batch
-    front = level.round.front
+    batch, front = this.batch, this.front
     while front < len(batch) and (ready := batch[front].answer) is not None:
         level.conversation.items.append(ready)
         advise(level)
         if state.limits.stall_repeats is not None or state.limits.failure_repeats is not None:
             watch_repeats(state.limits, level, batch[front])
         front += 1
-    level.round.front = front
+    this.front = front
     if front == len(batch):
         round_complete(state, level)
 

@@ -129,12 +129,12 @@ from wakeful.decisions.workflows.calls import begin_workflow, node_resolved
 
 def evolve(state: TurnState, fact: Fact) -> None:
     """Take in one fact."""
-    event = fact.event
-    if fact.at > state.time.now:
-        if state.time.idle:
-            state.time.stretch_from += fact.at - state.time.now
-        state.time.now = fact.at
-    level = state if fact.level is None else state.tree.levels.get(fact.level)
+    event, time, tree = fact.event, state.time, state.tree
+    if fact.at > time.now:
+        if time.idle:
+            time.stretch_from += fact.at - time.now
+        time.now = fact.at
+    level = state if fact.level is None else tree.levels.get(fact.level)
     if level is None:
         return  # about a level that has ended: nothing is decided from it any more
     match event:
@@ -276,7 +276,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             pass
         case _:
             assert_never(event)
-    state.tree.touched(level)
-    state.time.idle = bool(state.tree.waiting) and not state.tree.in_flight and not state.tree.able
+    tree.touched(level)
+    time.idle = bool(tree.waiting) and not tree.in_flight and not tree.able
     if not event.outsider:
-        state.time.worked_until = fact.at
+        time.worked_until = fact.at

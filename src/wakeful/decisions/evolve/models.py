@@ -44,9 +44,9 @@ def asked_model(state: TurnState, level: Level, fact: Fact, event: ModelRequeste
     if level.phase != "asking":
         state.tree.in_flight += 1
     level.phase = "asking"
-    level.round.request = OpenRequest(step, event.candidate, event.attempt, event.model_ref, fact.at, event.backoff_ms)
-    state.ledger.hold(level.round.request, event)
-    level.round.go_on = None
+    request = OpenRequest(step, event.candidate, event.attempt, event.model_ref, fact.at, event.backoff_ms)
+    level.round.request, level.round.go_on = request, None
+    state.ledger.hold(request, event)
 
 
 def _round_of(level: Level, step: int) -> None:
@@ -56,15 +56,14 @@ def _round_of(level: Level, step: int) -> None:
 
 
 def model_answered(state: TurnState, level: Level, event: ModelCompleted) -> None:
-    level.model_usage.answers += 1
+    own, total = level.model_usage, state.model_usage
+    own.answers += 1
     state.bill.answers += 1
-    usage = level.model_usage.newest = event.token_usage
+    usage = own.newest = event.token_usage
     if usage is not None:
-        level.model_usage.tokens = level.model_usage.tokens + usage
-        level.model_usage.is_reported = True
-        if level is not state:
-            state.model_usage.tokens = state.model_usage.tokens + usage
-            state.model_usage.is_reported = True
+        own.tokens, own.is_reported = own.tokens + usage, True
+        if own is not total:
+            total.tokens, total.is_reported = total.tokens + usage, True
     state.ledger.answered(level.round.request, usage)
 
 
@@ -119,39 +118,38 @@ def _attempt_record(event: ModelFailed, backoff_ms: int = 0) -> ProviderAttemptR
 
 
 def reply_recorded(state: TurnState, level: Level, fact: Fact, event: AssistantRecorded) -> None:
-    item = event.item
+    item, tree, this = event.item, state.tree, level.round
     level.conversation.items.append(item)
     if level.phase == "asking":
-        state.tree.in_flight -= 1
-    state.ledger.recorded(level.round.request)
-    level.round.request = None
-    level.round.attempts.clear()
-    text = item.text
+        tree.in_flight -= 1
+    state.ledger.recorded(this.request)
+    this.request = None
+    this.attempts.clear()
+    answer, text = level.answer, item.text
     if text:
-        level.answer.last_text = text
-    level.answer.final_text = text
+        answer.last_text = text
+    answer.final_text = text
+    answer.is_checked = False
     window = level.config.context_window if level.config is not None else None
     if window is not None or state.limits.history_tokens is not None:
         measured(level, level.model_usage.newest)  # nobody asks how long it is where nothing is held to it
     advise(level)
-    level.round.continuation = event.continuation
-    for call in level.round.batch:
-        state.tree.calls.pop(call.call_id, None)
-    level.round.batch = [
+    this.continuation = event.continuation
+    for call in this.batch:
+        tree.calls.pop(call.call_id, None)
+    batch = this.batch = [
         Call(part, fact.step or 0, position, asked.malformed, level)
         for position, (part, asked) in enumerate(zip(item.calls, event.calls, strict=True))
     ]
-    for call in level.round.batch:
-        state.tree.calls[call.call_id] = call
-    level.round.front = 0
-    level.round.running = 0
-    level.round.untaken = len(level.round.batch)
-    level.round.calls_off = False
-    level.answer.is_checked = False
+    for call in batch:
+        tree.calls[call.call_id] = call
+    this.front = this.running = 0
+    this.untaken = len(batch)
+    this.calls_off = False
     if isinstance(level.role, ChildRole) and level.role.called_off:
-        for call in level.round.batch:
+        for call in batch:
             call_off(state, call)
-    if level.round.batch:
+    if batch:
         level.phase = "acting"
         level.scratchpad.at_round = dict(level.scratchpad.visible)
     else:

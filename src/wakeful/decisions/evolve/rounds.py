@@ -12,18 +12,19 @@ from wakeful.decisions.workflows.calls import workflow_words
 
 def round_complete(state: TurnState, level: Level) -> None:
     """Every call of the round is answered: what waited for that goes into the conversation."""
-    goes_on = bool(level.round.batch or level.round.continuation)
-    if level.round.continuation:
-        level.conversation.items.extend(level.round.continuation)
-        level.round.continuation = ()
-    for call in level.round.batch:
+    this, repeats = level.round, level.repeats
+    goes_on = bool(this.batch or this.continuation)
+    if this.continuation:
+        level.conversation.items.extend(this.continuation)
+        this.continuation = ()
+    for call in this.batch:
         if call.wrote or call.children:  # visible when all of the round have settled; the later call wins
             noted = call.noted
             level.scratchpad.visible.update(noted)
             level.scratchpad.written.update(noted)
-    if level.repeats.nudge:
-        level.conversation.items.append(UserItem(parts=(Text(level.repeats.nudge),), origin="runtime"))
-        level.repeats.nudge = ""
+    if repeats.nudge:
+        level.conversation.items.append(UserItem(parts=(Text(repeats.nudge),), origin="runtime"))
+        repeats.nudge = ""
     if level is not state:
         _child_round_complete(level, goes_on)
     elif level.config is not None and level.config.workflow is not None:
@@ -68,9 +69,10 @@ def watch_repeats(limits: Limits, level: Level, call: Call) -> None:
         arguments = {"": part.arguments_ref.digest if part.arguments_ref is not None else ""}
     kind, words = call.failure
     seen = CallSeen(part.name, arguments, {}, kind, words)
+    repeats = level.repeats
     if limits.stall_repeats is not None:
-        level.repeats.spinning = (level.repeats.spinning or SpinDetector(limits.stall_repeats)).saw(seen)
+        repeats.spinning = (repeats.spinning or SpinDetector(limits.stall_repeats)).saw(seen)
     if limits.failure_repeats is not None:
-        level.repeats.failing = (level.repeats.failing or IdenticalFailureTracker(limits.failure_repeats)).saw(seen)
-        if (repeated := level.repeats.failing.repeated) is not None:
-            level.repeats.nudge = repeated.message
+        repeats.failing = (repeats.failing or IdenticalFailureTracker(limits.failure_repeats)).saw(seen)
+        if (repeated := repeats.failing.repeated) is not None:
+            repeats.nudge = repeated.message
