@@ -21,6 +21,7 @@ from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 from wakeful.contracts.events.context import CompactionTrigger
 from wakeful.contracts.models import TokenUsage
+from wakeful.decisions.conversation_cut import folded_part, newest_place, place_after, tail_start
 from wakeful.decisions.level_conversation import MessagePlace, PreservedRefs
 from wakeful.decisions.levels import Level, SummaryRole
 from wakeful.decisions.prompt_size import characters, tokens, within
@@ -135,7 +136,7 @@ def cut_of(level: Level, allowed: int) -> int:
     """How many items are folded so that the rest has room within so many tokens; 0: there is nothing that could be."""
     config, items = level.config, level.conversation.items
     assert config is not None
-    spoken = [place for place, item in enumerate(items) if isinstance(item, UserItem) and item.origin == "person"]
+    spoken = [place for place, item in enumerate(items) if _is_persons(item)]
     keep = config.compaction.keep_user_turns
     room = max(allowed - config.prompt_tokens, allowed // 4)  # instructions and tools are there whatever is folded
     most = int(room * TAIL_SHARE) * 3
@@ -149,17 +150,13 @@ def cut_of(level: Level, allowed: int) -> int:
 
 def _within_turn(items: Sequence[Item], most: int) -> int:
     """The beginning of the oldest round that still fits into the tail."""
-    place, length, best = len(items), 0, 0
-    while place > 0:
-        place -= 1
-        length += characters(items[place : place + 1])
-        if isinstance(items[place], AssistantItem):
-            if length > most and best:
-                break
-            best = place
-        if length > most and best:
-            break
-    return best if best > 1 else 0
+    begins = tail_start(
+        len(items),
+        lambda place: characters(items[place : place + 1]),
+        most=most,
+        may_begin=lambda place: isinstance(items[place], AssistantItem),
+    )
+    return begins if 1 < begins < len(items) else 0
 
 
 def pinned_of(level: Level, cut: int) -> int | None:
@@ -168,22 +165,18 @@ def pinned_of(level: Level, cut: int) -> int | None:
     In a conversation that is the newest message of the user; in a child, its task.
     """
     items = level.conversation.items
-    for place in range(len(items) - 1, -1, -1):
-        item = items[place]
-        if isinstance(item, UserItem) and item.origin == "person":
-            return place if place < cut else None
+    asked = newest_place(len(items), lambda place: _is_persons(items[place]))
+    if asked is not None:
+        return asked if asked < cut else None
     return next((place for place in range(min(2, cut)) if _is_task(items[place])), None)
+
+
+def _is_persons(item: Item) -> bool:
+    return isinstance(item, UserItem) and item.origin == "person"
 
 
 def _is_task(item: Item) -> bool:
     return isinstance(item, UserItem) and not is_summary(item)
-
-
-def place_after(place: int, cut: int, pinned: int | None) -> int | None:
-    """Where an item stands once a summary is in place; None: it is folded."""
-    if place >= cut:
-        return place - cut + (1 if pinned is None else 2)
-    return 1 if place == pinned else None
 
 
 def moved(advised: Mapping[int, int], cut: int, pinned: int | None) -> dict[int, int]:
@@ -194,8 +187,7 @@ def moved(advised: Mapping[int, int], cut: int, pinned: int | None) -> dict[int,
 
 def folded_items(level: Level, cut: int) -> list[Item]:
     """What a summary stands for."""
-    pinned = pinned_of(level, cut)
-    return [item for place, item in enumerate(level.conversation.items[:cut]) if place != pinned]
+    return folded_part(level.conversation.items, cut, pinned_of(level, cut))
 
 
 # --- what may not be lost --------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from wakeful.decisions.compaction import (
     pinned_of,
     summary_item,
 )
+from wakeful.decisions.conversation_cut import kept_part
 from wakeful.decisions.levels import Level, SummaryRole
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.state import TurnState
@@ -99,7 +100,7 @@ def settled_fold(
     if apart:
         return failed("conservation_violated", f"before and after the summary differ: {'; '.join(apart[:5])}")
     items = level.conversation.items
-    after = tokens(characters([item, *items[cut:], *(() if pinned is None else (items[pinned],))]))
+    after = tokens(characters([item, *kept_part(items, cut, pinned)]))
     if after >= tokens(characters(items)):
         return failed("still_too_large", "the summary is not shorter than what it stands for")
     if len(item.model_dump_json().encode()) + REF_BYTES * len(kept.refs) > MAX_EVENT_BYTES:

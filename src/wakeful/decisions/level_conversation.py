@@ -21,7 +21,7 @@ class MessagePlace(NamedTuple):
     turn_id: str
 
 
-class TurnPlace(NamedTuple):
+class TurnBeginning(NamedTuple):
     """Where the items of one turn of the thread begin."""
 
     turn_id: str

@@ -18,7 +18,7 @@ from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.contracts.spending import WindowPassed
 from wakeful.decisions.ledger import TurnLedger
-from wakeful.decisions.level_conversation import TurnPlace
+from wakeful.decisions.level_conversation import TurnBeginning
 from wakeful.decisions.levels import Call, Level, Phase
 from wakeful.decisions.policy.owner_text import OwnerText
 from wakeful.decisions.policy.provenance import NOTHING_SEEN, Exposure
@@ -136,7 +136,7 @@ class ThreadMemory:
     """What people said to it: messages with the operator's authority, and their answers."""
     owner_files: OwnerText = field(default_factory=OwnerText)
     """What it has read of the owner's files."""
-    begins: list[TurnPlace] = field(default_factory=list)
+    begins: list[TurnBeginning] = field(default_factory=list)
     """Where the turns of the thread begin among the items."""
     compaction_id: str | None = None
     """The newest summary the conversation rests on."""

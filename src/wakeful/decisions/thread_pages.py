@@ -12,7 +12,7 @@ from typing import NamedTuple
 from wakeful.contracts.conversation import Item
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.contracts.values import Value
-from wakeful.decisions.level_conversation import LevelConversation, MessagePlace, PreservedRefs, TurnPlace
+from wakeful.decisions.level_conversation import LevelConversation, MessagePlace, PreservedRefs, TurnBeginning
 from wakeful.decisions.policy.owner_text import OwnerText
 from wakeful.decisions.policy.provenance import Exposure
 from wakeful.decisions.state import ThreadMemory, TurnState
@@ -35,7 +35,7 @@ class ConversationPage(Value):
     """The digest of the page before."""
     items: tuple[Item, ...] = ()
     heard: tuple[MessagePlace, ...] = ()
-    begins: tuple[TurnPlace, ...] = ()
+    begins: tuple[TurnBeginning, ...] = ()
     advised: tuple[tuple[int, int], ...] = ()
     references: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
     owner_said: tuple[tuple[str, str], ...] = ()

@@ -9,19 +9,18 @@ import time
 from collections.abc import Sequence
 
 from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
-from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import CompactionCompleted, ContextItem, ContextOmission, PlanArtifact
+from wakeful.contracts.events import CompactionCompleted, ContextItem, ContextOmission, ContextResolved, PlanArtifact
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import Measure, characters, tokens
-from wakeful.engine.turn_work import TurnWork
+from wakeful.decisions.state import TurnState
 
 
 def resolved_again(
-    work: TurnWork, reason: str, *, folded: CompactionCompleted | None = None, plan: PlanArtifact | None = None
-) -> list[Fact]:
+    state: TurnState, reason: str, *, folded: CompactionCompleted | None = None, plan: PlanArtifact | None = None
+) -> list[ContextResolved]:
     """The selection as it is from here on: `folded` and `plan` are what changes it."""
     began = time.perf_counter()
-    before, state = work.state.terms.context, work.state
+    before = state.terms.context
     if before is None:
         return []
     instructions = list(before.instruction_refs)
@@ -47,7 +46,7 @@ def resolved_again(
             "context_build_ms": round((time.perf_counter() - began) * 1000, 3),
         }
     )
-    return [work.fact(event)]
+    return [event]
 
 
 def history_refs(

@@ -40,7 +40,7 @@ from wakeful.engine.prepare.tools import _gate_policy
 from wakeful.engine.recovery import recovered
 from wakeful.engine.steps import Start, Steps
 from wakeful.engine.turn_facts import KnownFacts
-from wakeful.engine.turn_work import TurnWork
+from wakeful.engine.turn_work import ModelTerms, TurnCode, TurnPlace, TurnWork
 from wakeful.gate.outcomes import CallRecord, failed
 from wakeful.gate.result_shape import at_once
 from wakeful.gate.turn_gate import GateParts
@@ -119,19 +119,18 @@ class Simulation:
         """A process takes the turn up, the first or another one."""
         row = TurnRow(TURN, AGENT, "tree", THREAD, "running", 1, 1, 1, 1, None, "", "", (), 0, None)
         self.work = TurnWork(
-            store=cast(Store, None),
-            claim=Claim(AGENT, THREAD, TURN, "me", 1, 1, len(self.facts)),
-            row=row,
+            place=TurnPlace(
+                cast(Store, None),
+                Claim(AGENT, THREAD, TURN, "me", 1, 1, len(self.facts)),
+                row,
+                KnownFacts(AGENT, self.facts, list),
+                set(),
+            ),
             state=state,
             config=self.config,
-            models=[self.agent.model],  # type: ignore[list-item]
-            tools=self.tools,
             clock=self.clock,
-            ids=cast(Any, None),
-            jitter=lambda: 1.0,
-            call_ids=set(),
-            known=KnownFacts(AGENT, self.facts, list),
-            pricing=ListPricing(),
+            terms=ModelTerms(lambda: 1.0, ListPricing()),
+            code=TurnCode([self.agent.model], self.tools),  # type: ignore[list-item]
         )
         work = self.work
         work.gate = GateParts(TurnPolicy(lambda: work.state, lambda: self.config, b""), turn_id=TURN)
@@ -210,7 +209,7 @@ class Simulation:
     def _record(self, facts: list[Fact]) -> None:
         first = len(self.facts) + 1
         self.facts.extend(Recorded(AGENT, first + index, fact) for index, fact in enumerate(facts))
-        self.work.known.add_own(facts, first)
+        self.work.place.known.add_own(facts, first)
         self.commits.append(len(self.facts))
 
     # --- the world ----------------------------------------------------------------------------------------------------

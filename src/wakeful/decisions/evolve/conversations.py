@@ -6,7 +6,8 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import CompactionCompleted, CompactionFailed, CompactionStarted, ToolResult
-from wakeful.decisions.compaction import folded_items, item_tokens, moved, place_after, summary_config, transcript
+from wakeful.decisions.compaction import folded_items, item_tokens, moved, summary_config, transcript
+from wakeful.decisions.conversation_cut import kept_part, place_after
 from wakeful.decisions.evolve.levels import close, opened
 from wakeful.decisions.level_conversation import LevelConversation, PreservedRefs
 from wakeful.decisions.levels import Level, SummaryRole
@@ -78,7 +79,7 @@ def fold_ended(state: TurnState, level: Level, event: CompactionCompleted | Comp
     talk, pinned = level.conversation, event.pinned
     talk.conserved = PreservedRefs(evidence=evidence, artifacts=artifacts)
     talk.measure = Measure()
-    talk.items[:cut] = [event.summary] if pinned is None else [event.summary, talk.items[pinned]]
+    talk.items[:] = [event.summary, *kept_part(talk.items, cut, pinned)]
     talk.heard = [
         heard._replace(place=place)
         for heard in talk.heard

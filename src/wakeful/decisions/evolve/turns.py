@@ -22,7 +22,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.decisions.evolve.rounds import is_last_round
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER
-from wakeful.decisions.level_conversation import MessagePlace, TurnPlace
+from wakeful.decisions.level_conversation import MessagePlace, TurnBeginning
 from wakeful.decisions.levels import Level, LevelError
 from wakeful.decisions.policy.provenance import Exposure, begun, is_instruction, merged
 from wakeful.decisions.state import Stop, TurnState
@@ -33,7 +33,7 @@ def admitted(state: TurnState, fact: Fact, event: MessageAdmitted) -> None:
     talk = state.conversation
     place = len(talk.items)
     if not state.thread.begins or state.thread.begins[-1].turn_id != turn_id:
-        state.thread.begins.append(TurnPlace(turn_id, place, place))
+        state.thread.begins.append(TurnBeginning(turn_id, place, place))
     talk.heard.append(MessagePlace(place, event.message_id, event.authority_class, turn_id))
     talk.items.append(event.item)
     of_message = lowest((event.authority_class, event.derived_from or event.authority_class))

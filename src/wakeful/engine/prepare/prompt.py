@@ -205,7 +205,7 @@ def resolved(
     took_ms: float = 0.0,
 ) -> ContextResolved:
     """What the turn rests on. `before` is what it rested on until now; None: it begins, and follows the turn before."""
-    config, row, state = work.config, work.row, work.state
+    config, row, state = work.config, work.place.row, work.state
     instructions = tuple(_instruction(block, config_ref) for block in _blocks(config))
     if state.planning.plan is not None:  # it goes on after a crash, with the plan it has
         instructions = (*instructions, plan_ref(state.planning.plan))
@@ -285,7 +285,7 @@ def watching_skills(work: TurnWork, after: AfterCall | None) -> AfterCall | None
         return after
     said = {
         (event.load_reason, event.path)
-        for entry in work.known()
+        for entry in work.place.known()
         if isinstance(event := entry.fact.event, SkillActivated)
     }
 
