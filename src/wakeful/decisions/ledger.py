@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from wakeful.contracts.budgets import BudgetLeft, Limits
 from wakeful.contracts.events import LimitName, ModelFailed, ModelRequested
 from wakeful.contracts.models import TokenUsage
-from wakeful.decisions.levels import Asked
+from wakeful.decisions.levels import OpenRequest
 from wakeful.decisions.spend_windows import costs_nothing
 
 UNPRICED: Final = "a model whose price nobody knows"
@@ -68,7 +68,7 @@ class TurnLedger:
         """Calls of the tool of that name; a bare name means the last part of a name, wherever the tool comes from."""
         return sum(made for tool, made in self.by_tool.items() if tool == name or tool.endswith(f"/{name}"))
 
-    def hold(self, asked: Asked, event: ModelRequested) -> None:
+    def hold(self, asked: OpenRequest, event: ModelRequested) -> None:
         """A request is about to be sent: what it may take is not there for others."""
         self.model_calls += 1
         asked.windows = event.windows
@@ -84,7 +84,7 @@ class TurnLedger:
             self.held_usd += asked.held_usd
             self.held_unpriced += asked.held_unpriced
 
-    def answered(self, asked: Asked | None, usage: TokenUsage | None) -> None:
+    def answered(self, asked: OpenRequest | None, usage: TokenUsage | None) -> None:
         """The tokens are known, or settle at what was held. Money follows, with `cost` or `unpriced`."""
         held_input, held_output = (asked.held_input, asked.held_output) if asked is not None else (0, 0)
         self.held_input -= held_input
@@ -101,7 +101,7 @@ class TurnLedger:
             asked.used_tokens = used
             asked.held_input = asked.held_output = 0
 
-    def cost(self, asked: Asked | None, amount: Decimal, *, lost: bool) -> None:
+    def cost(self, asked: OpenRequest | None, amount: Decimal, *, lost: bool) -> None:
         """What an attempt cost is known."""
         self.usd += amount
         if lost:
@@ -110,7 +110,7 @@ class TurnLedger:
         elif asked is not None:
             asked.priced = True
 
-    def recorded(self, asked: Asked | None) -> None:
+    def recorded(self, asked: OpenRequest | None) -> None:
         """The round is over: money that nobody named settles at what was held."""
         if asked is None:
             return
@@ -122,7 +122,7 @@ class TurnLedger:
             self.usd += asked.held_usd
         asked.held_usd, asked.held_unpriced = Decimal(0), 0
 
-    def lost(self, asked: Asked, event: ModelFailed) -> None:
+    def lost(self, asked: OpenRequest, event: ModelFailed) -> None:
         """An attempt is lost. Refused before it began costs nothing; anything later may have cost all of it."""
         free = costs_nothing(event)
         self._provisional = Decimal(0)

@@ -15,7 +15,7 @@ from wakeful.contracts.values import Value
 from wakeful.decisions.level_conversation import LevelConversation, MessagePlace, PreservedRefs, TurnBeginning
 from wakeful.decisions.policy.owner_text import OwnerText
 from wakeful.decisions.policy.provenance import Exposure
-from wakeful.decisions.state import TurnState
+from wakeful.decisions.state import ThreadMemory, TurnState
 
 
 class ConservedItems(Value):
@@ -101,17 +101,17 @@ def next_page(state: TurnState, call_ids: CallIds, sealed: PageMark | None) -> C
         before=known.page or None,
         items=tuple(state.conversation.items[known.items :]),
         heard=tuple(state.conversation.heard[known.heard :]),
-        begins=tuple(state.begins[known.begins :]),
+        begins=tuple(state.thread.begins[known.begins :]),
         advised=tuple(islice(state.conversation.advised.items(), known.advised, None)),
         references=tuple(
             (call, *both) for call, both in islice(state.conversation.references.items(), known.references, None)
         ),
-        owner_said=state.owner_said.since(known.owner_said),
-        owner_files=state.owner_files.since(known.owner_files),
+        owner_said=state.thread.owner_said.since(known.owner_said),
+        owner_files=state.thread.owner_files.since(known.owner_files),
         call_ids=tuple(call_ids.order[known.call_ids :]),
-        untrusted=state.exposure.untrusted,
-        private=state.exposure.private,
-        skills=tuple(state.skills.values()),
+        untrusted=state.thread.exposure.untrusted,
+        private=state.thread.exposure.private,
+        skills=tuple(state.thread.skills.values()),
         conserved=ConservedItems(
             actions=tuple(sorted(kept.actions)),
             incidents=tuple(sorted(kept.incidents)),
@@ -120,7 +120,7 @@ def next_page(state: TurnState, call_ids: CallIds, sealed: PageMark | None) -> C
             messages=tuple(kept.messages),
         ),
         compactions=state.conversation.compactions,
-        compaction_id=state.compaction_id,
+        compaction_id=state.thread.compaction_id,
     )
 
 
@@ -131,11 +131,11 @@ def sealed_with(page: str, state: TurnState, call_ids: CallIds) -> PageMark:
         state.conversation.compactions,
         len(state.conversation.items),
         len(state.conversation.heard),
-        len(state.begins),
+        len(state.thread.begins),
         len(state.conversation.advised),
         len(state.conversation.references),
-        state.owner_said.added,
-        state.owner_files.added,
+        state.thread.owner_said.added,
+        state.thread.owner_files.added,
         len(call_ids.order),
     )
 
@@ -164,13 +164,13 @@ def restored(pages: Sequence[ConversationPage]) -> tuple[TurnState, CallIds]:
             messages=list(kept.messages),
         ),
     )
-    state = TurnState(
-        conversation=conversation,
-        begins=[begun for page in pages for begun in page.begins],
+    thread = ThreadMemory(
+        exposure=Exposure(untrusted=newest.untrusted, private=newest.private),
         owner_said=said,
         owner_files=files,
-        exposure=Exposure(untrusted=newest.untrusted, private=newest.private),
-        skills={skill.entrypoint_path: skill for skill in newest.skills},
+        begins=[begun for page in pages for begun in page.begins],
         compaction_id=newest.compaction_id,
+        skills={skill.entrypoint_path: skill for skill in newest.skills},
     )
+    state = TurnState(conversation=conversation, thread=thread)
     return state, CallIds(call_id for page in pages for call_id in page.call_ids)

@@ -256,7 +256,7 @@ class Calls:
 
     def _level_of(self, call_id: str) -> Level:
         """The level whose call it is."""
-        call = self._work.state.calls.get(call_id)
+        call = self._work.state.tree.calls.get(call_id)
         return call.level if call is not None else self._work.state
 
     def _release(self, owner: str, call: RunningCall | None) -> None:
@@ -320,7 +320,7 @@ class Calls:
         return self._work.tasks.spawn(work)
 
     def asks(self, dispatch: Dispatch, wants: ToolAsks) -> AnyEvent:
-        call = self._work.state.calls.get(dispatch.call_id)
+        call = self._work.state.tree.calls.get(dispatch.call_id)
         config = call.level.config if call is not None else None  # another agent's, where one works for the turn
         declared = (config or self._work.config).tool(dispatch.declaration.name) or dispatch.declaration
         self.asked = True
@@ -332,7 +332,7 @@ class Calls:
 
     def context(self, dispatch: Dispatch, deadline: datetime | None) -> RunContext[Any]:
         work = self._work
-        call = work.state.calls.get(dispatch.call_id)
+        call = work.state.tree.calls.get(dispatch.call_id)
         return RunContext(
             work.code.deps if call is None else work.code.deps_of(call.level),
             context=work.gate.context,
@@ -344,7 +344,7 @@ class Calls:
             attempt=dispatch.attempt,
             idempotency_key=dispatch.idempotency_key,
             budget=work.budget_left,
-            usage=lambda: work.state.usage,
+            usage=lambda: work.state.model_usage.tokens,
             deadline=deadline,
             progress=self._sink(dispatch),
             output=self._output(dispatch),
@@ -399,7 +399,7 @@ class Calls:
     def _approval(self, dispatch: Dispatch) -> Approval | None:
         if dispatch.record.approval_id is None:
             return None
-        call = self._work.state.calls.get(dispatch.call_id)
+        call = self._work.state.tree.calls.get(dispatch.call_id)
         if call is None or call.pending is None or not isinstance(call.pending.asked, ActionRequired):
             return None
         return approval_of(self._work.place.row, call, call.pending)

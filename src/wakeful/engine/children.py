@@ -83,7 +83,7 @@ class Delegating:
         if name == SCRATCH_WRITE:
             return self._note(call, dispatch)
         if name == SCRATCH_LIST:
-            return [self._told(call, dispatch, {"keys": sorted(level.scratch)})]
+            return [self._told(call, dispatch, {"keys": sorted(level.scratchpad.visible)})]
         if name == SCRATCH_READ:
             return [self._read(call, dispatch)]
         if name == BUILD_WORKFLOW.name:
@@ -110,7 +110,7 @@ class Delegating:
         """The child's draft: back to it with what is wrong, or kept, or given up."""
         work = self._work
         assert work.code.desk is not None
-        judgement = judged(work.texts.of(level), work.code.desk.types, level.answer_rejections)
+        judgement = judged(work.texts.of(level), work.code.desk.types, level.answer.rejections)
         if isinstance(judgement, Correct):
             item = UserItem(parts=(Text(judgement.text),), origin="runtime")
             errors = tuple(str(problem) for problem in judgement.problems[:10])
@@ -134,7 +134,7 @@ class Delegating:
         saved = await work.code.desk.keep(graph, idempotency_key(work.place.row.turn_id, call.call_id))
         words = json.dumps(saved.reference.model_dump(mode="json"), ensure_ascii=False)
         result = at_once(record, words, work.now(), work.gate.keys())
-        if level_id in work.state.levels:
+        if level_id in work.state.tree.levels:
             self._post([ended, work.fact(result, call.step, call.call_id, parent)])
         self._ending.discard(level_id)
 
@@ -228,7 +228,7 @@ class Delegating:
         ]
 
     def _read(self, call: Call, dispatch: Dispatch) -> Fact:
-        key, scratch = dispatch.arguments["key"], call.level.scratch
+        key, scratch = dispatch.arguments["key"], call.level.scratchpad.visible
         if key not in scratch:
             listed = ", ".join(sorted(scratch)) or "none"
             return self._refused(call, dispatch, Refusal("not_found", f"no note {key!r}; there are: {listed}", {}))
@@ -249,7 +249,7 @@ class Delegating:
 
     def end(self, step: EndLevel) -> list[Fact]:
         """The end of a level; with the last child of a call, the call's own end in the same commit."""
-        level = self._work.state.levels[step.level]
+        level = self._work.state.tree.levels[step.level]
         if isinstance(level.role, PlannerRole):
             return self._planned(level, step)
         child, parent = as_child(level), level.parent
@@ -303,13 +303,13 @@ class Delegating:
         work = self._work
         gate = work.gate
         events = await shaped(record, words, now=work.now, keep=gate.keep, keys=gate.keys(), most=gate.result_bytes())
-        if level_id in work.state.levels:
+        if level_id in work.state.tree.levels:
             self._post([ended, *(work.fact(event, call.step, call.call_id, parent) for event in events)])
         self._ending.discard(level_id)
 
     def _ended(self, level: Level, step: EndLevel) -> Fact:
         assert level.id is not None
-        usage = level.usage if level.usage_reported else None
+        usage = level.model_usage.tokens if level.model_usage.is_reported else None
         event: SubagentCompleted | SubagentFailed
         if step.error:
             event = SubagentFailed(
@@ -324,7 +324,7 @@ class Delegating:
             child = as_child(level)
             has_finished = child is not None and child.has_finished
             apart = reference_of(level) if not has_finished else None
-            output = child.payload if child is not None and child.has_finished else level.final_text
+            output = child.payload if child is not None and child.has_finished else level.answer.final_text
             too_long = apart is not None or (isinstance(output, str) and len(output) > MAX_INLINE_OUTPUT)
             event = SubagentCompleted(
                 level_id=level.id,
@@ -341,7 +341,7 @@ class Delegating:
             return self._work.texts.text(job.end.output_ref)
         if job.started.level_id == level.id:
             child = as_child(level)
-            text: Any = level.final_text if child is None or not child.has_finished else None
+            text: Any = level.answer.final_text if child is None or not child.has_finished else None
         else:
             text = call.noted.get(TASK_KEY + job.started.level_id)
         return text if isinstance(text, str) and len(text) > MAX_INLINE_OUTPUT else None
@@ -408,7 +408,7 @@ class Delegating:
             level_id=level.id,
             error=error,
             message=message[:2000],
-            text_preview=level.final_text[:PREVIEW_CHARS],
+            text_preview=level.answer.final_text[:PREVIEW_CHARS],
         )
         return [work.fact(failed)]
 

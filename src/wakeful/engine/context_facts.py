@@ -20,7 +20,7 @@ def resolved_again(
 ) -> list[ContextResolved]:
     """The selection as it is from here on: `folded` and `plan` are what changes it."""
     began = time.perf_counter()
-    before = state.context
+    before = state.terms.context
     if before is None:
         return []
     instructions = list(before.instruction_refs)

@@ -30,7 +30,7 @@ from wakeful.decisions.context import advised, frame_of
 from wakeful.decisions.evolve.models import LAST_CALL
 from wakeful.decisions.injected_fields import shown_tools
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER, Reservation, affordable
-from wakeful.decisions.levels import Asked, Level, as_child
+from wakeful.decisions.levels import Level, OpenRequest, as_child
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.routing import MoneyLeft, moved_limits
@@ -101,7 +101,7 @@ class Requests:
         """The provider is being told; nothing but the runner's own end cuts that short."""
         self._response_id: str | None = None
         """Under which the provider works at the running request by itself, when it does."""
-        self.to_reattach: Asked | None = None
+        self.to_reattach: OpenRequest | None = None
         """What a crash cut off and is to be taken up again, until it is."""
         self.unwritten: tuple[Fact, asyncio.Future[None]] | None = None
         """The id of an accepted request on its way to disk, and who waits for it to be there."""
@@ -116,7 +116,7 @@ class Requests:
     @property
     def level(self) -> Level:
         state = self._work.state
-        return state if self._level_id is None else state.levels[self._level_id]
+        return state if self._level_id is None else state.tree.levels[self._level_id]
 
     def _fact(self, event: AnyEvent, step: int | None) -> Fact:
         return self._work.fact(event, step, None, self.level)
@@ -277,7 +277,7 @@ class Requests:
 
     def _moved(self, step: AskModel, model: Model) -> list[Fact]:
         """That the candidate before this one was given up, when it was."""
-        asked = self.level.asked
+        asked = self.level.round.request
         failure = asked.failure if asked is not None else None
         # Not when a crash cut the candidate's first attempt off: the move to it is in the log already.
         if step.candidate > 0 and step.attempt == 1 and failure is not None and failure.disposition == "fallback":
@@ -290,7 +290,7 @@ class Requests:
         self._most_output = intent.most_output
         self._begin(replace(step, final=intent.final), intent.model, intent.wait_ms)
 
-    def will_reattach(self, asked: Asked) -> bool:
+    def will_reattach(self, asked: OpenRequest) -> bool:
         """Have an accepted request taken up again by its id; False when today's model is not the one to ask."""
         models = self._models
         model = models[asked.candidate] if asked.candidate < len(models) else None
@@ -358,7 +358,7 @@ class Requests:
         await self._extend()
         attempt = self._attempt(step, model, round((time.perf_counter() - began) * 1000, 3))
         attempt.waited_ms = int(wait_ms)
-        events, item = await attempt.outcome(list(self.level.attempts), work.place.call_ids)
+        events, item = await attempt.outcome(list(self.level.round.attempts), work.place.call_ids)
         if item is not None:
             self.arguments = {call.call_id: call.arguments for call in item.calls}
         fact, level = work.fact, self.level
@@ -424,12 +424,12 @@ class Requests:
                 turn_id=work.place.row.turn_id,
                 step=step.step,
                 attempt=step.attempt,
-                answered=level.answered,
+                answered=level.model_usage.answers,
                 level=self._level_id,
                 depth=level.depth,
                 tool_choice=choice_now(
                     config.model_settings.tool_choice,
-                    answered=level.answered,
+                    answered=level.model_usage.answers,
                     final=step.final,
                     has_tools=bool(self._tools),
                 ),
@@ -484,7 +484,7 @@ class Requests:
 
     def _plan(self) -> str:
         """What the executor is shown of the plan, where there is one."""
-        plan = self._work.state.plan if self._level_id is None else None
+        plan = self._work.state.planning.plan if self._level_id is None else None
         return plan_section(plan) if plan is not None else ""
 
     async def _extend(self) -> None:
@@ -532,7 +532,7 @@ def _takes_tools(model: Model) -> bool:
 
 
 def _moved_on(failure: ModelFailed, model: Model, work: TurnWork, level: Level) -> RoutingFallbackApplied:
-    tried = list(dict.fromkeys(record.model_ref for record in level.attempts))
+    tried = list(dict.fromkeys(record.model_ref for record in level.round.attempts))
     limit = work.state.limits.usd
     return RoutingFallbackApplied(
         routing_id=f"route_{work.place.row.turn_id}",
@@ -541,5 +541,7 @@ def _moved_on(failure: ModelFailed, model: Model, work: TurnWork, level: Level) 
         reason=failure.failure_kind,
         attempt=failure.attempt,
         fallback_chain=tuple(tried),
-        limit_state=moved_limits(failure, MoneyLeft(Decimal(limit) if limit is not None else None, work.state.cost)),
+        limit_state=moved_limits(
+            failure, MoneyLeft(Decimal(limit) if limit is not None else None, work.state.bill.cost)
+        ),
     )

@@ -42,7 +42,7 @@ class Waiting:
             and call.pending is not None
             and isinstance(call.pending.asked, ActionRequired)
             and call.pending.action_id not in self._heard
-            for call in self._work.state.waiting.values()
+            for call in self._work.state.tree.waiting.values()
         )
 
     def opened(self, call: Call) -> None:

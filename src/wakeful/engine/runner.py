@@ -107,12 +107,12 @@ class TurnRunner:
             facts += await self._with_windows(work.terms.windows, outcomes)
         starts = steps.repeated(outcomes) if outcomes and steps.expects_outcomes else []
         while decided := decide(state):
-            before, stop, full = len(facts), state.stop, state.full_window
+            before, stop, full = len(facts), state.stop, state.rest.full_window
             for step in decided:
                 for fact in steps.begin(step, starts, len(facts)):
                     evolve(state, fact)
                     facts.append(fact)
-                if state.stop is not stop or state.full_window is not full:
+                if state.stop is not stop or state.rest.full_window is not full:
                     break  # a limit that only this step could see: nothing else begins
             if len(facts) == before:
                 break  # somebody was asked: the answer will be an outcome
@@ -151,7 +151,7 @@ class TurnRunner:
             if start.needs_barrier:
                 await work.place.store.hold(work.place.claim)
             start.begin(first + start.fact_index)
-        if state.to_call_off:
+        if state.tree.to_call_off:
             steps.call_off()
         if _answers(state) != self._answers:
             self._answers = _answers(state)
@@ -166,10 +166,12 @@ class TurnRunner:
     async def _with_windows(self, windows: TurnWindows, outcomes: list[Fact]) -> list[Fact]:
         """Take the outcomes in, seeing what they mean for spend windows; returns what is to be said about those."""
         state = self._work.state
-        await windows.look([level.asked for level in (state, *state.levels.values()) if level.asked is not None])
+        await windows.look(
+            [level.round.request for level in (state, *state.tree.levels.values()) if level.round.request is not None]
+        )
         for fact in outcomes:
-            level = state if fact.level is None else state.levels.get(fact.level)
-            windows.settle(level.asked if level is not None else None, fact)
+            level = state if fact.level is None else state.tree.levels.get(fact.level)
+            windows.settle(level.round.request if level is not None else None, fact)
             evolve(state, fact)
         noticed = [self._work.fact(event) for event in windows.notices()] if outcomes else []
         for fact in noticed:
@@ -300,4 +302,4 @@ def _unwritten_words(error: StoreProblem, unwritten: list[Fact]) -> str:
 
 
 def _answers(state: TurnState) -> int:
-    return len(state.standing_rules) + len(state.revoked_rules)  # neither ever gets fewer
+    return len(state.rules.standing) + len(state.rules.revoked)  # neither ever gets fewer

@@ -21,7 +21,7 @@ from wakeful.contracts.spending import (
     nanodollars,
     principal_scope,
 )
-from wakeful.decisions.levels import Asked
+from wakeful.decisions.levels import OpenRequest
 from wakeful.decisions.spend_windows import (
     OwnerWindows,
     applying,
@@ -66,7 +66,7 @@ class TurnWindows:
         asking = [each for each in self._agents if each[0] in (self._turns_own, agent)]
         return applying(asking, self._principal, self._owner, self._clock.now())
 
-    async def look(self, asked: Sequence[Asked]) -> None:
+    async def look(self, asked: Sequence[OpenRequest]) -> None:
         """See what is spent and held now. Also in windows that have turned since one of these requests was made."""
         since = min([self._clock.now(), *(window.turns - 1 for each in asked for window in each.windows)])
         self._rows = {row.key: row for row in await self._store.spending(self._scopes, after=since)}
@@ -102,7 +102,7 @@ class TurnWindows:
             row = self._row(window)
             self._rows[row.key] = row._replace(held=row.held + nanodollars(usd), limit=nanodollars(window.usd))
 
-    def settle(self, asked: Asked | None, fact: Fact) -> None:
+    def settle(self, asked: OpenRequest | None, fact: Fact) -> None:
         """What is known of a request's price by this fact, before the fact is folded."""
         if asked is None or not asked.windows:
             return

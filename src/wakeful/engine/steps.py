@@ -167,7 +167,7 @@ class Steps:
             case SkipCall():
                 return self._skipped(step)
             case ResolveNode():
-                call = work.state.calls[step.call_id]
+                call = work.state.tree.calls[step.call_id]
                 return self.nodes.resolve(call, self.requests_of(call.level).arguments)
             case Suspend():
                 about_to_ask = work.people.approver is not None and any(start.asks for start in starts)
@@ -181,7 +181,7 @@ class Steps:
             case IgnoreInterrupt():
                 return [work.fact(TurnInterruptIgnored(interrupt_id=step.interrupt_id, ignore_reason="already_ending"))]
             case EndLevel():
-                level = work.state.levels[step.level]
+                level = work.state.tree.levels[step.level]
                 child = as_child(level)
                 has_finished = child is not None and child.has_finished
                 if not step.error and not has_finished and not work.texts.is_here(level):
@@ -200,7 +200,7 @@ class Steps:
                 assert work.code.check_answer is not None
                 if not work.texts.is_here(work.state):
                     return []  # it is on its way
-                return [work.fact(work.code.check_answer(work.texts.of(work.state), work.state.answer_rejections))]
+                return [work.fact(work.code.check_answer(work.texts.of(work.state), work.state.answer.rejections))]
             case AskCaller():
                 requests = self.requests_of(work.state)
                 if not requests.busy:
@@ -233,7 +233,7 @@ class Steps:
 
     def _opened(self, call_id: str, _: int) -> None:
         self._through.pop(call_id, None)
-        call = self._work.state.calls.get(call_id)
+        call = self._work.state.tree.calls.get(call_id)
         if call is not None:
             self.waiting.opened(call)
 
@@ -256,7 +256,7 @@ class Steps:
 
     def _take_up(self, step: TakeUp, starts: list[Start], fact_index: int) -> list[Fact]:
         work = self._work
-        call = work.state.calls[step.call_id]
+        call = work.state.tree.calls[step.call_id]
         mediator = self.mediator_of(call.level)
         if call.call_id in self._at_gate:
             return []  # it stands there already; asking again would ask predicates and hooks twice
@@ -283,7 +283,7 @@ class Steps:
             return [*facts, self._limited(step.beyond)]
         dispatch = admission.dispatch
         alone = dispatch is not None and dispatch.declaration.serial
-        if alone and (call.level.running or any(start.runs for start in starts)):
+        if alone and (call.level.round.running or any(start.runs for start in starts)):
             # Its arguments make it stricter than its tool: it begins when nothing else runs, and is judged anew then.
             if waited is None:
                 mediator.let_go(call.call_id)
@@ -310,7 +310,7 @@ class Steps:
         On record before it begins, so that a crash leaves the files tainted; once it is over, it is told which ones.
         """
         work, declaration, roots = self._work, dispatch.declaration, dispatch.tool.write_roots
-        cause = work.state.exposure.untrusted
+        cause = work.state.thread.exposure.untrusted
         if not cause and what_it_does(declaration).untrusted_result:
             cause = declaration.name
         if not cause and declaration.permission_class == "execute":
@@ -376,7 +376,7 @@ class Steps:
 
     def _skipped(self, step: SkipCall) -> list[Fact]:
         work = self._work
-        call = work.state.calls[step.call_id]
+        call = work.state.tree.calls[step.call_id]
         at_gate = self._at_gate.pop(call.call_id, None)
         if at_gate is not None:
             at_gate.cancel()
@@ -465,8 +465,8 @@ class Steps:
     def call_off(self) -> None:
         """Tell calls and levels that another call of their round failed. Telling them twice changes nothing."""
         state = self._work.state
-        for name in state.to_call_off:
-            level = state.levels.get(name)
+        for name in state.tree.to_call_off:
+            level = state.tree.levels.get(name)
             if level is None:
                 self.calls.call_off(name)
             elif level.phase == "asking":

@@ -322,8 +322,8 @@ class TurnWork:
     def active_seconds(self) -> float:
         """Seconds of work so far. While nothing works and somebody outside is waited for, none pass."""
         state = self.state
-        now = state.now if state.idle else self.clock.now() - self.unsaid_skip()
-        return (state.active_us + max(0, now - (state.stretch_from or now))) / 1_000_000
+        now = state.time.now if state.time.idle else self.clock.now() - self.unsaid_skip()
+        return (state.time.active_us + max(0, now - (state.time.stretch_from or now))) / 1_000_000
 
     def unsaid_skip(self) -> int:
         """Microseconds in which nothing could run, and that no fact of the turn speaks of yet."""

@@ -41,7 +41,7 @@ class OwnerOf:
         self._instructions = instructions
 
     def _texts(self) -> tuple[OwnerText, ...]:
-        return self._state.owner_said, self._instructions(), self._state.owner_files
+        return self._state.thread.owner_said, self._instructions(), self._state.thread.owner_files
 
     def holds_text(self, value: str) -> bool:
         return any(text.holds_text(value) for text in self._texts())
@@ -105,9 +105,9 @@ class TurnPolicy:
         call = CallUnderJudgement(
             name=proposal.declared.name,
             arguments=proposal.arguments,
-            now=state.now / 1_000_000,
-            derived_from=state.derived_from,
-            exposure=state.exposure,
+            now=state.time.now / 1_000_000,
+            derived_from=state.terms.derived_from,
+            exposure=state.thread.exposure,
             owner=OwnerOf(state, self._instructions(proposal.call.level)),
             traits=proposal.declaration if proposal.declaration is not proposal.declared else None,
             call_hash=self._call_hash(proposal, policy),
@@ -125,7 +125,9 @@ class TurnPolicy:
             known = self._told.get(id(config))
             if known is None or known[0] is not config:
                 state = self._state()
-                words = owner_instructions(config, state.context, is_instructed=is_instruction(state.derived_from))
+                words = owner_instructions(
+                    config, state.terms.context, is_instructed=is_instruction(state.terms.derived_from)
+                )
                 known = self._told[id(config)] = config, words
             return known[1]
 
@@ -143,7 +145,7 @@ class TurnPolicy:
 
     def _changes(self) -> tuple[int, int]:
         state = self._state()
-        return len(state.standing_rules), len(state.revoked_rules)
+        return len(state.rules.standing), len(state.rules.revoked)
 
     def _worked_out(
         self,
@@ -154,9 +156,9 @@ class TurnPolicy:
         if known is not None and known[0] is config and known[1] == changes:
             return known
         state, policy = self._state(), config.policy
-        added = tuple(Rule.model_validate(rule) for rule in state.standing_rules)
-        if added or state.revoked_rules:
-            held = tuple(rule for rule in (*policy.rules, *added) if rule.id not in state.revoked_rules)
+        added = tuple(Rule.model_validate(rule) for rule in state.rules.standing)
+        if added or state.rules.revoked:
+            held = tuple(rule for rule in (*policy.rules, *added) if rule.id not in state.rules.revoked)
             return config, changes, compile_policy(policy.model_copy(update={"rules": held}), config.tools)
         return config, changes, compiled_once(policy, config.tools)
 

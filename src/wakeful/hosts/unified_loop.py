@@ -65,8 +65,8 @@ class LoopContext:
             return
         recorded = await self.engine.store.read(row.agent_id, thread_id=row.thread_id)
         state = (await fold(self.engine.store, row, recorded)).state
-        self.memory.update(state.scratch)
-        left = left_of(state.ledger, self.left, state.active_ms() / 1000)
+        self.memory.update(state.scratchpad.visible)
+        left = left_of(state.ledger, self.left, state.time.active_ms() / 1000)
         self._left = self.left.model_copy(update=left.model_dump())
 
 

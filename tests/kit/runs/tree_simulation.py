@@ -215,15 +215,15 @@ class Simulation:
     # --- the world ----------------------------------------------------------------------------------------------------
 
     def _under_way(self) -> list[Level | Call]:
-        levels: list[Level] = [self.state, *self.state.levels.values()]
+        levels: list[Level] = [self.state, *self.state.tree.levels.values()]
         asking: list[Level | Call] = [level for level in levels if level.phase == "asking"]
-        running = [call for level in levels for call in level.open_calls() if call.running and not call.children]
+        running = [call for level in levels for call in level.round.open_calls() if call.running and not call.children]
         return [*asking, *running]
 
     def _end_of(self, what: Level | Call) -> list[Fact]:
         stopped = self.state.stop is not None and self.state.stop.applied
         if isinstance(what, Level):
-            step = what.asked.step if what.asked is not None else None
+            step = what.round.request.step if what.round.request is not None else None
             return [self.work.fact(event, step, None, what) for event in self._answer(what, stopped=stopped)]
         record = CallRecord(what.call_id, what.part.name, self.work.now())
         event: AnyEvent
@@ -247,13 +247,17 @@ class Simulation:
         return INPUT
 
     def _answer(self, level: Level, *, stopped: bool) -> list[AnyEvent]:
-        asked = level.asked
+        asked = level.round.request
         assert asked is not None
         if stopped:
             return [self._lost(asked, ModelFailure("stopped", kind="cancelled", stage="body"))]
         name = child.started.task.text if (child := as_child(level)) is not None else "0"
         plan: dict[str, Any] = {"text": "1. Do it."}
-        says = plan if isinstance(level.role, PlannerRole | SummaryRole) else said(self.nodes, name, level.answered)
+        says = (
+            plan
+            if isinstance(level.role, PlannerRole | SummaryRole)
+            else said(self.nodes, name, level.model_usage.answers)
+        )
         if "fail" in says:
             why = says["fail"][0]
             failure = ModelFailure(why["message"], kind=why["kind"], stage="headers", status=why["status"])

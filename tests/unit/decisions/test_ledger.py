@@ -9,11 +9,11 @@ from wakeful.contracts.budgets import BudgetLeft, Limits
 from wakeful.contracts.events import ModelFailed, ModelRequested
 from wakeful.contracts.models import TokenUsage
 from wakeful.decisions.ledger import Passed, Reservation, TurnLedger, left_of
-from wakeful.decisions.levels import Asked
+from wakeful.decisions.levels import OpenRequest
 
 
-def asked(ledger: TurnLedger, **reserved: Any) -> Asked:
-    request = Asked(1, 0, 1, "m", 0)
+def asked(ledger: TurnLedger, **reserved: Any) -> OpenRequest:
+    request = OpenRequest(1, 0, 1, "m", 0)
     held = {"reserved_input": 100, "reserved_output": 40, **reserved}
     ledger.hold(request, ModelRequested(model_ref="m", items=1, **held))
     return request

@@ -62,11 +62,11 @@ def conversation(state: TurnState) -> dict[str, Any]:
         "references": {call: refs for call, refs in state.conversation.references.items() if call in kept},
         "conserved": state.conversation.conserved,
         "advised": state.conversation.advised,
-        "exposure": (state.exposure.untrusted, state.exposure.private),
-        "compaction": state.compaction_id,
-        "begins": state.begins,
-        "skills": state.skills,
-        "index": state.turn_index,
+        "exposure": (state.thread.exposure.untrusted, state.thread.exposure.private),
+        "compaction": state.thread.compaction_id,
+        "begins": state.thread.begins,
+        "skills": state.thread.skills,
+        "index": state.terms.turn_index,
     }
 
 
@@ -130,11 +130,11 @@ async def test_what_the_folded_part_has_seen_still_counts(store: Store) -> None:
     first = (await store.turns_of_thread(results[0].agent_id, "t"))[0]
     assert row is not None and row.window_from > first.last_seq, "the turn that fetched is not read any more"
     here, whole = await both_folds(store, row)
-    assert here.exposure.untrusted == whole.exposure.untrusted == "fetch"
+    assert here.thread.exposure.untrusted == whole.thread.exposure.untrusted == "fetch"
     # The inversion: without what the summary's fact carries, nobody would know.
     everything = await store.read(row.agent_id, thread_id="t")
     forgotten = [_without_exposure(entry) for entry in everything if entry.seq >= row.window_from]
-    assert (await fold(store, row, forgotten)).state.exposure.untrusted == ""
+    assert (await fold(store, row, forgotten)).state.thread.exposure.untrusted == ""
 
 
 async def test_skills_that_the_folded_part_used_are_still_told_of(store: Store, tmp_path: Path) -> None:

@@ -105,15 +105,15 @@ def next_begins_with(state: TurnState) -> dict[str, Any]:
     return {
         "items": state.conversation.items,
         "heard": state.conversation.heard,
-        "begins": state.begins,
+        "begins": state.thread.begins,
         "references": state.conversation.references,
         "conserved": state.conversation.conserved,
         "advised": state.conversation.advised,
-        "exposure": state.exposure,
-        "said": state.owner_said,
-        "files": state.owner_files,
-        "skills": state.skills,
-        "compaction": (state.conversation.compactions, state.compaction_id),
+        "exposure": state.thread.exposure,
+        "said": state.thread.owner_said,
+        "files": state.thread.owner_files,
+        "skills": state.thread.skills,
+        "compaction": (state.conversation.compactions, state.thread.compaction_id),
     }
 
 

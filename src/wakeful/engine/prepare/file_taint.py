@@ -69,7 +69,7 @@ async def _with_taint(work: TurnWork, dispatch: Dispatch, root: str, events: lis
         why = await _may_have_read(work, dispatch)
     written: list[AnyEvent] = []
     if since is not None or (why and name in COMMANDS):
-        cause = work.state.exposure.untrusted or why or name
+        cause = work.state.thread.exposure.untrusted or why or name
         began = since if since is not None else work.clock.now() - round(last.duration_ms * 1_000)
         for each in dispatch.tool.write_roots:
             files = await asyncio.to_thread(_changed, each, dispatch, began)

@@ -56,7 +56,7 @@ class HooksOfOthers:
         async def after(dispatch: Dispatch, events: list[AnyEvent]) -> list[AnyEvent]:
             if first is not None:
                 events = await first(dispatch, events)
-            call = self._work.state.calls.get(dispatch.call_id)
+            call = self._work.state.tree.calls.get(dispatch.call_id)
             hooks = self._at(call.level) if call is not None else None
             return await hooks.after(dispatch, events) if hooks is not None else events
 

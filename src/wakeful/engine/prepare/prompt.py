@@ -111,7 +111,7 @@ async def gather(agent: Agent[Any, Any], folded: Folded, hide: Callable[[str], s
     """What there is for a turn. For one that was begun already nothing is read again."""
     began = time.perf_counter()
     before = folded.state.config
-    previous, compaction_id = folded.thread.config, folded.state.compaction_id
+    previous, compaction_id = folded.thread.config, folded.state.thread.compaction_id
     if before is not None:
         roots = ExecutionRoots(execution_root=before.workspace, cwd=before.workspace)
         return TurnContext(roots, skills=before.skills, previous=previous, compaction_id=compaction_id)
@@ -120,7 +120,7 @@ async def gather(agent: Agent[Any, Any], folded: Folded, hide: Callable[[str], s
     found = await asyncio.to_thread(look_around, agent, hide)
     return replace(
         found,
-        active=tuple(folded.state.skills.values()),
+        active=tuple(folded.state.thread.skills.values()),
         previous=previous,
         compaction_id=compaction_id,
         took_ms=(time.perf_counter() - began) * 1000,
@@ -207,8 +207,8 @@ def resolved(
     """What the turn rests on. `before` is what it rested on until now; None: it begins, and follows the turn before."""
     config, row, state = work.config, work.place.row, work.state
     instructions = tuple(_instruction(block, config_ref) for block in _blocks(config))
-    if state.plan is not None:  # it goes on after a crash, with the plan it has
-        instructions = (*instructions, plan_ref(state.plan))
+    if state.planning.plan is not None:  # it goes on after a crash, with the plan it has
+        instructions = (*instructions, plan_ref(state.planning.plan))
     history = history_refs(
         state.conversation.items, state.conversation.measure, found.compaction_id, f"{row.agent_id}:{row.window_from}"
     )
@@ -223,7 +223,7 @@ def resolved(
         knowledge_refs=tuple(knowledge),
         workspace_refs=_workspace(config, found),
         browser_refs=(ContextItem(ref=row.thread_id, kind="session"),),
-        policy_facts=_policy(config, state.derived_from),
+        policy_facts=_policy(config, state.terms.derived_from),
         instruction_refs=instructions,
         history_refs=history,
         omissions=(*found.omissions, *omitted, *folded),
@@ -232,7 +232,8 @@ def resolved(
         tokens_used=sum(item.tokens or 0 for item in (*instructions, *history)) + knowledge_tokens,
         tokens_are_estimate=True,
         compaction_id=found.compaction_id,
-        untrusted_refs=found.untrusted or (state.context.untrusted_refs if state.context is not None else ()),
+        untrusted_refs=found.untrusted
+        or (state.terms.context.untrusted_refs if state.terms.context is not None else ()),
         reason="; ".join(said),
         context_build_ms=round(found.took_ms + took_ms, 3),
     )

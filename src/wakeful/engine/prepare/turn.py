@@ -236,7 +236,7 @@ async def _routed(
         claim.turn_id,
         config,
         folded.state.limits if folded.started is not None else admitted[0].limits or allowed(engine, request),
-        folded.state.cost,
+        folded.state.bill.cost,
         [message.item for message in admitted],
         of_turn,
         recent,
@@ -499,7 +499,7 @@ async def _begun(
 
 async def _suspend(work: TurnWork, missing: list[str]) -> None:
     """Nothing is settled and nothing is lost: the turn waits, and says for what."""
-    suspended = work.state.suspended_for
+    suspended = work.state.rest.suspended_for
     if suspended is None or suspended.waiting_for != tuple(missing):
         event = TurnSuspended(reason="tool_missing", waiting_for=tuple(missing))
         await work.place.store.append(work.place.claim, [work.fact(event)], barrier=True)

@@ -26,7 +26,7 @@ async def report(
 ) -> RunResult[Any]:
     """The result. Without the agent's code, a structured answer is plain JSON data."""
     terminal = state.terminal
-    suspended = state.suspended_for
+    suspended = state.rest.suspended_for
     status: RunStatus = terminal.status if terminal is not None else "incomplete"
     if suspended is not None and suspended.reason in ("approval_required", "runtime_tool_pending"):
         status = suspended.reason
@@ -60,17 +60,17 @@ async def report(
         retryable=terminal.retryable if terminal is not None else False,
         final_content=last_text,
         output=_output(state, agent, last_text) if status == "completed" else None,
-        usage=state.usage,
+        usage=state.model_usage.tokens,
         model_calls=state.ledger.model_calls,
         tool_calls=state.ledger.tool_calls,
         turn_count=state.step,
-        duration_ms=terminal.duration_ms if terminal is not None else state.active_ms(),
+        duration_ms=terminal.duration_ms if terminal is not None else state.time.active_ms(),
         message=message,
         unknown=tuple(await _unknown(store, row)) if state.unknown else (),
         approvals=tuple(record for record in waiting if record.kind == "approval"),
         questions=tuple(record for record in waiting if record.kind == "question"),
         runtime_tools=tuple(await _requests(store, row, state)),
-        cost_usd=float(state.cost) if state.tree_answered and state.priced == state.tree_answered else None,
+        cost_usd=float(state.bill.cost) if state.bill.answers and state.bill.priced == state.bill.answers else None,
         failure_artifact=terminal.failure_artifact if isinstance(terminal, TurnFailed) else None,
         items=tuple(items),
         facts=facts,
@@ -94,14 +94,14 @@ async def _requests(store: Store, row: TurnRow, state: TurnState) -> list[Runtim
 def _whole(state: TurnState, items: Sequence[Any]) -> str:
     """The last text. Of a reply that is too long for the log, the state has the beginning alone."""
     for stored, whole in zip(reversed(state.conversation.items), reversed(items), strict=True):
-        if isinstance(stored, AssistantItem) and stored.text == state.last_text:
+        if isinstance(stored, AssistantItem) and stored.text == state.answer.last_text:
             return str(whole.text)
-    return state.last_text
+    return state.answer.last_text
 
 
 def _output(state: TurnState, agent: Agent[Any, Any] | None, last_text: str) -> Any:
-    text = last_text if state.final_text == state.last_text else state.final_text
-    if not state.structured:
+    text = last_text if state.answer.final_text == state.answer.last_text else state.answer.final_text
+    if not state.terms.structured:
         # A type that wants more than words was not the agent's when the turn ran.
         return agent.parse_output(text) if agent is not None and agent.output_schema is None else text
     if agent is not None and agent.output_schema is not None:
@@ -109,7 +109,7 @@ def _output(state: TurnState, agent: Agent[Any, Any] | None, last_text: str) -> 
             return agent.parse_output(text)
         except DoesNotFit:
             pass  # the type has changed since: what was accepted then is still the answer
-    return state.answer_value.value if state.answer_value is not None else text
+    return state.answer.accepted.value if state.answer.accepted is not None else text
 
 
 async def _unknown(store: Store, row: TurnRow) -> list[UnknownOutcome]:

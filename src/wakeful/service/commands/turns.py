@@ -255,7 +255,8 @@ async def _claimed(engine: Engine, row: TurnRow, request: RunRequest, claim: Cla
             engine.linger(runner.steps.calls.late_answers())
         if request.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):
             await announce(engine, [entry for entry in work.place.known() if entry.seq > known])
-        if work.state.ledger.model_calls > work.state.answered:  # without a lost attempt there is nothing to look for
+        # Without a lost attempt there is nothing to look for.
+        if work.state.ledger.model_calls > work.state.model_usage.answers:
             await tell_retries([entry for entry in work.place.known() if entry.seq > known])
         return await report(store, row, work.state, work.place.known, request.agent)
     finally:
