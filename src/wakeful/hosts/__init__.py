@@ -67,9 +67,9 @@ if TYPE_CHECKING:
     from wakeful.hosts.loop.conversation_result import ConversationResult as ConversationResult
     from wakeful.hosts.loop.execution import ToolExecutionCore as ToolExecutionCore
     from wakeful.hosts.loop.locks import MemoryConversationLock as MemoryConversationLock
-    from wakeful.hosts.loop.tool_listing import Tiers as Tiers
-    from wakeful.hosts.loop.tool_listing import ToolSourceRegistry as ToolSourceRegistry
-    from wakeful.hosts.loop.tool_listing import tiered as tiered
+    from wakeful.hosts.loop.tool_sources import Tiers as Tiers
+    from wakeful.hosts.loop.tool_sources import ToolSourceRegistry as ToolSourceRegistry
+    from wakeful.hosts.loop.tool_sources import tiered as tiered
     from wakeful.hosts.loop.truncation import ToolResultTruncator as ToolResultTruncator
     from wakeful.hosts.loop.visibility import ToolPolicyFilter as ToolPolicyFilter
     from wakeful.hosts.loop.visibility import ToolVisibility as ToolPolicy  # noqa: F401
@@ -144,7 +144,7 @@ _WHERE = {
     "RuntimeToolResult": "wakeful.contracts.runtime_tools",
     "RequestEnding": "wakeful.ports.client_requests",
     "SpinDetector": "wakeful.decisions.guards",
-    "Tiers": "wakeful.hosts.loop.tool_listing",
+    "Tiers": "wakeful.hosts.loop.tool_sources",
     "ToolAccessPolicy": "wakeful.contracts.policies",
     "ToolCall": "wakeful.hosts.ports",
     "ToolExecutionCore": "wakeful.hosts.loop.execution",
@@ -152,7 +152,7 @@ _WHERE = {
     "ToolPolicy": "wakeful.hosts.loop.visibility",
     "ToolPolicyFilter": "wakeful.hosts.loop.visibility",
     "ToolResultTruncator": "wakeful.hosts.loop.truncation",
-    "ToolSourceRegistry": "wakeful.hosts.loop.tool_listing",
+    "ToolSourceRegistry": "wakeful.hosts.loop.tool_sources",
     "TranscriptCompactionPolicy": "wakeful.hosts.compaction.transcript_cut",
     "TranscriptPersister": "wakeful.hosts.ports",
     "TurnRunner": "wakeful.hosts.ports",
@@ -176,7 +176,7 @@ _WHERE = {
     "split_markdown": "wakeful.hosts.compaction.markdown_sections",
     "split_markdown_overflow": "wakeful.hosts.compaction.markdown_sections",
     "summarise_section": "wakeful.hosts.compaction.markdown_sections",
-    "tiered": "wakeful.hosts.loop.tool_listing",
+    "tiered": "wakeful.hosts.loop.tool_sources",
 }
 _OWN_NAME = {"ToolPolicy": "ToolVisibility"}
 """Where the published name is not the one in the code, which has another thing of that name."""
