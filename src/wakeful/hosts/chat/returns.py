@@ -8,7 +8,7 @@ from typing import Any
 from wakeful.contracts.events import MessageAdmitted, TurnStarted
 from wakeful.contracts.tools import Principal
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, MessageOrigin, RunRequest, WorkflowTerms
 from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.hosts.chat.client_bridge import ClientBridge
 from wakeful.hosts.chat.turns import check_owner, until_it_rests, with_belt
@@ -54,9 +54,8 @@ async def return_to_turn(
             principal=Principal(id=speaker),
             thread=row.thread_id,
             watcher=sender,
-            model_from="user",
-            registry=registry,
-            agents=agents,
+            origin=MessageOrigin(model_from="user"),
+            workflows=WorkflowTerms(agents=agents, registry=registry),
         )
         sender.begun(row.turn_id, row.agent_id)
         result = await continue_turn(engine, row.turn_id, request)

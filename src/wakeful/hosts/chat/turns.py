@@ -17,7 +17,7 @@ from wakeful.contracts.tools import Principal
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.engine.agent import Agent
 from wakeful.engine.prepare.tools import stated_policy
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, MessageOrigin, RunRequest, WorkflowTerms
 from wakeful.engine.workflow_registry import WorkflowRegistry, editor_tools
 from wakeful.hosts.chat.client_bridge import ClientBridge
 from wakeful.hosts.chat.client_manifest import ClientManifest
@@ -76,12 +76,11 @@ async def run_chat_agent(
             budget=chat_budget(agent),
             watcher=sender,
             on_turn=sender.begun,
-            model_from="user",
             collections=tuple(collections),
-            policy_context=context.kind,
-            editing=context.workflow_id if registry is not None else None,
-            registry=registry,
-            agents=agents,
+            origin=MessageOrigin(policy_context=context.kind, model_from="user"),
+            workflows=WorkflowTerms(
+                agents=agents, editing=context.workflow_id if registry is not None else None, registry=registry
+            ),
         )
         return await until_it_rests(engine, request, await run_turn(engine, request), bridge, sender)
 
