@@ -22,7 +22,7 @@ from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.parameters import assemble
 from wakeful.engine.agent import Agent
 from wakeful.engine.agent_tool import AgentTool
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, MessageOrigin, RunRequest, WorkflowTerms
 from wakeful.gate.large_content import offload
 from wakeful.ports import Admitted, Store, TurnRow
 from wakeful.tools.results import clean
@@ -47,17 +47,18 @@ async def admit(
     admitted = MessageAdmitted(
         message_id=ids.new("msg"),
         item=stored,
-        delivery_surface="cli_prompt" if request.surface == "cli_prompt" else "run_once",
+        delivery_surface="cli_prompt" if request.origin.surface == "cli_prompt" else "run_once",
         key=request.key,
         fingerprint=fingerprint,
         prompt_preview=message.text[:PREVIEW_CHARS],
         context=_plain("context", request.context, MAX_CONTEXT_BYTES),
-        depth=request.depth,
-        notes=_plain("notes", request.notes, MAX_NOTES_BYTES),
+        depth=request.host.depth,
+        notes=_plain("notes", request.host.notes, MAX_NOTES_BYTES),
         principal=request.principal.id if request.principal is not None else None,
-        **_whose_word(request),
+        **_whose_word(request.origin),
         limits=allowed(engine, request),
-        **await _what_it_runs(store, request),
+        **({"collections": request.collections} if request.collections is not None else {}),
+        **await _what_it_runs(store, request.workflows),
     )
     facts: list[Fact] = []
     if request.thread is None or not await store.read(agent_id, limit=1):
@@ -74,17 +75,17 @@ async def admit(
 def allowed(engine: Engine, request: RunRequest) -> Limits:
     """What the turn is held to: what the caller says, else the agent, else the default profile."""
     agent = request.agent
-    if request.limits is not None:
-        return request.limits
+    if request.host.limits is not None:
+        return request.host.limits
     return (request.budget or agent.budget or Budget()).limits(agent.max_steps, engine.limit_overrides)
 
 
-async def _what_it_runs(store: Store, request: RunRequest) -> dict[str, Any]:
-    if request.editing is not None:
-        return {"editing": request.editing}
-    if request.workflow is None:
+async def _what_it_runs(store: Store, workflows: WorkflowTerms) -> dict[str, Any]:
+    if workflows.editing is not None:
+        return {"editing": workflows.editing}
+    if workflows.run is None:
         return {}
-    return {"workflow_ref": await store.put_blob(request.workflow.model_dump_json().encode(), "application/json")}
+    return {"workflow_ref": await store.put_blob(workflows.run.model_dump_json().encode(), "application/json")}
 
 
 _ORIGINS = {
@@ -94,17 +95,15 @@ _ORIGINS = {
 }
 
 
-def _whose_word(request: RunRequest) -> dict[str, Any]:
-    """Whose word it is, where it is not the operator's own, where it was said, and what is to be searched for it."""
+def _whose_word(origin: MessageOrigin) -> dict[str, Any]:
+    """Whose word it is, where it is not the operator's own, and where it was said."""
     fields: dict[str, Any] = {}
-    if request.policy_context != "library":
-        fields["policy_context"] = request.policy_context
-    if request.authority != "operator_instruction":
-        fields |= {"authority_class": request.authority, "origin": _ORIGINS[request.authority]}
-    if request.derived_from is not None:
-        fields["derived_from"] = request.derived_from
-    if request.collections is not None:
-        fields["collections"] = request.collections
+    if origin.policy_context != "library":
+        fields["policy_context"] = origin.policy_context
+    if origin.authority != "operator_instruction":
+        fields |= {"authority_class": origin.authority, "origin": _ORIGINS[origin.authority]}
+    if origin.derived_from is not None:
+        fields["derived_from"] = origin.derived_from
     return fields
 
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from wakeful.engine.agent_tool import AgentTool as AgentTool
     from wakeful.engine.prepare.models import choices_of as choices_of
     from wakeful.engine.run_request import Engine as Engine
+    from wakeful.engine.run_request import MessageOrigin as MessageOrigin
     from wakeful.engine.run_request import RunRequest as RunRequest
+    from wakeful.engine.run_request import WorkflowTerms as WorkflowTerms
     from wakeful.engine.watchers import Glimpse as Glimpse
     from wakeful.engine.watchers import ModelGlimpsed as ModelGlimpsed
     from wakeful.engine.watchers import OutputGlimpsed as OutputGlimpsed
@@ -55,6 +57,7 @@ _WHERE = {
     "Ask": "wakeful.tools.hooks",
     "Glimpse": "wakeful.engine.watchers",
     "Hook": "wakeful.tools.hooks",
+    "MessageOrigin": "wakeful.engine.run_request",
     "ModelChoice": "wakeful.engine.agent_checks",
     "ModelGlimpsed": "wakeful.engine.watchers",
     "OutputGlimpsed": "wakeful.engine.watchers",
@@ -70,6 +73,7 @@ _WHERE = {
     "TurnRow": "wakeful.ports",
     "UnknownRow": "wakeful.ports",
     "WorkflowRegistry": "wakeful.engine.workflow_registry",
+    "WorkflowTerms": "wakeful.engine.run_request",
     "any_named": "wakeful.decisions.policy.patterns",
     "as_lines": "wakeful.decisions.workflows.layout",
     "as_mermaid": "wakeful.decisions.workflows.layout",

@@ -116,7 +116,7 @@ async def prepare(
         agent = _with_person(agent)
     registry = None
     if admitted.editing is not None:
-        registry = request.registry or await workflow_registry(engine, agent, request.agents)
+        registry = request.workflows.registry or await workflow_registry(engine, agent, request.workflows.agents)
         agent = _with_answered_here(agent, editor_tools(EDITOR, registry))
     context = admitted.context
     principal = _principal(request, admitted.principal)
@@ -135,7 +135,7 @@ async def prepare(
     config = await _config(request, row, deps, context, principal, folded, belt, found, limits)
     tools = belt.tools
     called_agents = agents_among(tools.values())
-    nodes = named_agents(workflow.graph, request.agents, deps) if workflow is not None else {}
+    nodes = named_agents(workflow.graph, request.workflows.agents, deps) if workflow is not None else {}
     given = Given(deps, context, principal, row.thread_id, row.turn_id)
     others = await other_agents(engine, {**called_agents, **nodes}, given, stack) if called_agents or nodes else {}
     if workflow is not None:
@@ -176,7 +176,7 @@ async def prepare(
             _desk(registry, admitted.editing) if registry is not None else None,
             _answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
         ),
-        people=People(request.approver, decide_action, request.ask_caller),
+        people=People(request.approver, decide_action, request.host.ask_caller),
         audience=Audience(request.watcher),
     )
     work.gate = GateParts(
@@ -199,7 +199,7 @@ async def prepare(
         principal=principal,
         keys=engine.keys,
         result_bytes=lambda: work.state.limits.result_bytes,
-        consult_unfit=request.consult_unfit,
+        consult_unfit=request.host.consult_unfit,
     )
     work.recatalog = _recataloger(engine, work, belt)
     _with_hooks(engine, request, work)
@@ -240,7 +240,7 @@ async def _routed(
         [message.item for message in admitted],
         of_turn,
         recent,
-        request.model_from,
+        request.origin.model_from,
         windowed,
     )
     return routed_models(engine, choices, turn)
@@ -253,8 +253,8 @@ def _with_hooks(engine: Engine, request: RunRequest, work: TurnWork) -> None:
     hooks.parts = gate
     if hooks.has("pre_tool_use"):
         gate.consult = (hooks.before,)
-    if request.consult is not None:
-        gate.consult = (*gate.consult, request.consult)
+    if request.host.consult is not None:
+        gate.consult = (*gate.consult, request.host.consult)
     if hooks.has("permission_request"):
         gate.consult_on_ask = hooks.asked
     if hooks.has("post_tool_use", "post_tool_failure"):
@@ -301,7 +301,7 @@ async def _config(
             )
         )
         instructions = await told if inspect.isawaitable(told) else told
-    if request.prompt_is_whole:
+    if request.host.prompt_is_whole:
         return config_of(agent, belt, instructions).changed(skills=found.skills)
     names = [tool.name for tool in belt.offered]
     prompt = prompt_of(agent, found, before, instructions, names, limits.depth)
@@ -473,7 +473,7 @@ async def _begun(
         model_ref=config.model_ref,
         fallbacks=config.fallbacks,
         limits=messages[0].limits or allowed(engine, request),
-        stop_rule=request.stop_rule,
+        stop_rule=request.host.stop_rule,
         structured=config.output_schema is not None,
         window_from=work.place.row.window_from,
         context=dict(work.gate.context),

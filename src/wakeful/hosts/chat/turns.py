@@ -20,7 +20,7 @@ from wakeful.contracts.tools import Principal
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.engine.agent import Agent
 from wakeful.engine.prepare.tools import stated_policy
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, MessageOrigin, RunRequest, WorkflowTerms
 from wakeful.engine.workflow_registry import WorkflowRegistry, editor_tools
 from wakeful.hosts.chat.client_bridge import ClientBridge
 from wakeful.hosts.chat.client_manifest import ClientManifest
@@ -80,12 +80,11 @@ async def run_chat_agent(
             budget=chat_budget(agent),
             watcher=sender,
             on_turn=sender.begun,
-            model_from="user",
             collections=tuple(collections),
-            policy_context=context.kind,
-            editing=context.workflow_id if registry is not None else None,
-            registry=registry,
-            agents=agents,
+            origin=MessageOrigin(policy_context=context.kind, model_from="user"),
+            workflows=WorkflowTerms(
+                agents=agents, editing=context.workflow_id if registry is not None else None, registry=registry
+            ),
         )
         return await until_it_rests(engine, request, await run_turn(engine, request), bridge, sender)
 
@@ -203,9 +202,8 @@ async def return_to_turn(
             principal=Principal(id=speaker),
             thread=row.thread_id,
             watcher=sender,
-            model_from="user",
-            registry=registry,
-            agents=agents,
+            origin=MessageOrigin(model_from="user"),
+            workflows=WorkflowTerms(agents=agents, registry=registry),
         )
         sender.begun(row.turn_id, row.agent_id)
         result = await continue_turn(engine, row.turn_id, request)

@@ -18,7 +18,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.outcomes import RunFailure
 from wakeful.contracts.transcript import Message
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import RunRequest
+from wakeful.engine.run_request import HostTerms, RunRequest
 from wakeful.hosts.host_calls import at_once
 from wakeful.hosts.loop.audit import PrivateAudit
 from wakeful.hosts.loop.client_calls import ClientCalls, LoopClientTool, sent_to_client
@@ -183,12 +183,14 @@ class RunTurns:
             context={"run_id": options.run_id, "session_id": options.session_id},
             budget=self._budgets.allowed(),
             stream=False,
-            stop_rule="caller" if options.looks_between_turns else self._stop_rule(),
-            ask_caller=self._go_on,
             on_turn=self._begun,
-            consult=self._gate.consult if core is not None else None,
-            consult_unfit=self._gate.unfit if options.mediates else None,
-            announce_requests=False,
+            host=HostTerms(
+                stop_rule="caller" if options.looks_between_turns else self._stop_rule(),
+                ask_caller=self._go_on,
+                consult=self._gate.consult if core is not None else None,
+                consult_unfit=self._gate.unfit if options.mediates else None,
+                announce_requests=False,
+            ),
         )
 
     async def _look_at_tools(self) -> None:

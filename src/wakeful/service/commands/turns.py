@@ -39,7 +39,7 @@ from wakeful.engine.prepare.models import choices_of
 from wakeful.engine.prepare.phase_models import check_window, phase_models
 from wakeful.engine.prepare.retrieval import check_collections
 from wakeful.engine.prepare.turn import opening, prepare
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, RunRequest, WorkflowTerms
 from wakeful.engine.runner import TurnRunner
 from wakeful.engine.state_loader import fold
 from wakeful.engine.watchers import Watcher
@@ -63,7 +63,7 @@ async def run_turn(engine: Engine, request: RunRequest) -> RunResult[Any]:
     agent, store = request.agent, engine.store
     check_names(request)
     message = UserItem(parts=storable(parts_of(request.prompt)))
-    fingerprint = fingerprint_of(agent.name, message, request.workflow)
+    fingerprint = fingerprint_of(agent.name, message, request.workflows.run)
     known, reservation = await store.turn_of_key(request.key) if request.key is not None else None, None
     if known is None:
         # Whatever can be wrong with the request is wrong before its message is safe: afterwards it is owed an answer.
@@ -146,7 +146,9 @@ async def resume_turn(
     if lift_pause:
         await unpause_turn(engine, turn_id)
     others = tuple(agents)
-    request = RunRequest(agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver, agents=others)
+    request = RunRequest(
+        agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver, workflows=WorkflowTerms(agents=others)
+    )
     return await _run_on(engine, row, request)
 
 
@@ -253,7 +255,7 @@ async def _claimed(engine: Engine, row: TurnRow, request: RunRequest, claim: Cla
             keep_warm(work.place, work.state, prepared.conversation)
         if runner.steps.calls.is_awaiting_late_answers:
             engine.linger(runner.steps.calls.late_answers())
-        if request.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):
+        if request.host.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):
             await announce(engine, [entry for entry in work.place.known() if entry.seq > known])
         # Without a lost attempt there is nothing to look for.
         if work.state.ledger.model_calls > work.state.model_usage.answers:
@@ -292,7 +294,7 @@ async def _still_waits(engine: Engine, row: TurnRow, request: RunRequest) -> boo
 async def check_money(engine: Engine, request: RunRequest, message: UserItem, models: Sequence[Model]) -> None:
     """Raises InvalidBudget where the money is less than the price of the input and a short answer, with any model."""
     limits = allowed(engine, request)
-    if limits.usd is None or not limits.final_answer_reserve or request.workflow is not None:
+    if limits.usd is None or not limits.final_answer_reserve or request.workflows.run is not None:
         return
     await engine.pricing.ready(models)
     instructions = request.agent.instructions

@@ -70,7 +70,7 @@ def request_of(
     check_values(budget, principal, approver)
     if supersede and thread is None:
         raise InvalidConfig("run(supersede=True) without a thread", "name the thread whose turn is to be stopped first")
-    from wakeful.service import RunRequest
+    from wakeful.service import MessageOrigin, RunRequest
 
     return RunRequest(
         _with(agent, model, instructions, tools, settings),
@@ -85,7 +85,7 @@ def request_of(
         budget=budget,
         approver=approver,
         hooks=checked_hooks("run(): hooks", hooks),
-        model_from="user" if model is not None else "agent_config",
+        origin=MessageOrigin(model_from="user" if model is not None else "agent_config"),
     )
 
 
