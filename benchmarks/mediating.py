@@ -103,7 +103,7 @@ def _gate(count: int, items: int = 0) -> tuple[Mediator, Callable[[], None]]:
             admission = mediator.admit(call, arguments, now=1.0, batch_id="b", scheduling="parallel")
             assert admission.dispatch is not None
             parts_, _, size = show(keys.hide_keys("A17: 3 pieces, shipped on Monday"))
-            succeeded(admission.dispatch.record, now=2.0, parts=parts_, size_bytes=size, whole=None)
+            succeeded(admission.dispatch, now=2.0, parts=parts_, size_bytes=size, whole=None)
 
     return mediator, batch
 

@@ -18,7 +18,7 @@ from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
 from wakeful.engine.agent import Agent
 from wakeful.engine.watchers import Watcher
 from wakeful.gate.locks import LockTable
-from wakeful.gate.turn_gate import Consult, ConsultUnfit
+from wakeful.gate.turn_gate import Consult
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
 from wakeful.settings.model_rules import ModelRules
 from wakeful.tools.hooks import Hook
@@ -108,7 +108,7 @@ class RunRequest:
     """Of this run; the runtime's and the agent's are asked before them."""
     consult: Consult | None = None
     """Heard about every call, after the hooks."""
-    consult_unfit: ConsultUnfit | None = None
+    consult_unfit: Consult | None = None
     collections: tuple[str, ...] | None = None
     """Which of the agent's collections are searched for the message; None: all of them."""
     announce_requests: bool = True

@@ -41,7 +41,8 @@ from wakeful.engine.recovery import recovered
 from wakeful.engine.steps import Start, Steps
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import TurnWork
-from wakeful.gate.outcomes import CallRecord, failed
+from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.gate.outcomes import failed
 from wakeful.gate.result_shape import at_once
 from wakeful.gate.turn_gate import GateParts
 from wakeful.gate.turn_policy import TurnPolicy
@@ -226,7 +227,7 @@ class Simulation:
         if isinstance(what, Level):
             step = what.asked.step if what.asked is not None else None
             return [self.work.fact(event, step, None, what) for event in self._answer(what, stopped=stopped)]
-        record = CallRecord(what.call_id, what.part.name, self.work.now())
+        record = CallAtGate(what, self.work.now())
         event: AnyEvent
         if stopped or what.part.name == "fails":
             error = ToolError(kind="cancelled" if stopped else "failed", message="no")
