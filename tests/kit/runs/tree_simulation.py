@@ -43,6 +43,7 @@ from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import TurnWork
 from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.outcomes import failed
+from wakeful.gate.quick_verdict import QuickVerdict
 from wakeful.gate.result_shape import at_once
 from wakeful.gate.turn_gate import GateParts
 from wakeful.gate.turn_policy import TurnPolicy
@@ -135,7 +136,8 @@ class Simulation:
             pricing=ListPricing(),
         )
         work = self.work
-        work.gate = GateParts(TurnPolicy(lambda: work.state, lambda: self.config, b""), turn_id=TURN)
+        policy = TurnPolicy(lambda: work.state, lambda: self.config, b"")
+        work.gate = GateParts(policy, QuickVerdict(policy), turn_id=TURN)
         self.steps = Steps(work, self._no_outcome)
 
     @staticmethod

@@ -59,6 +59,7 @@ from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import CheckAnswer, DecideAction, TurnWork, WorkflowDesk
 from wakeful.engine.workflow_registry import EDITOR, WorkflowRegistry, editor_tools, workflow_registry
 from wakeful.gate.hooks import TurnHooks
+from wakeful.gate.quick_verdict import QuickVerdict
 from wakeful.gate.turn_gate import GateParts
 from wakeful.gate.turn_policy import TurnPolicy
 from wakeful.ports import Claim, Store, TurnRow
@@ -174,8 +175,10 @@ async def prepare(
         approver=request.approver,
         decide_action=decide_action,
     )
+    policy = TurnPolicy(lambda: work.state, lambda: config, store.secret)
     work.gate = GateParts(
-        TurnPolicy(lambda: work.state, lambda: config, store.secret),
+        policy,
+        QuickVerdict(policy),
         locks=engine.locks,
         secret=store.secret,
         new_id=engine.ids.new,
