@@ -28,7 +28,7 @@ from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.watchers import OutputGlimpsed, ProgressGlimpsed
 from wakeful.gate.call_at_gate import Admission, CallAtGate
 from wakeful.gate.call_failures import Abort
-from wakeful.gate.hook_outcomes import outcomes_of
+from wakeful.gate.hook_facts import outcomes_of
 from wakeful.gate.outside_requests import approval_from_inside
 from wakeful.gate.running_call import RunningCall
 from wakeful.gate.turn_gate import AfterCall

@@ -22,7 +22,7 @@ from wakeful.contracts.values import unchecked
 from wakeful.contracts.verdicts import DecisionSource, Verdict
 from wakeful.decisions.redaction import redact_parameters, stable_hash
 from wakeful.gate.call_at_gate import CallAtGate, Consultation
-from wakeful.gate.hook_outcomes import outcomes_of
+from wakeful.gate.hook_facts import outcomes_of
 from wakeful.gate.outcomes import PREVIOUS_EVENT
 from wakeful.gate.verdicts import NOTHING_AGAINST
 

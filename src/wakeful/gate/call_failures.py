@@ -4,17 +4,19 @@ A tool that failed said so: what it changed before that is its own affair, not a
 middle is unknown unless the tool's effect class says otherwise (`gate.running_call`).
 """
 
+import asyncio
 import logging
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from wakeful.contracts.errors import ToolReported, ToolRetry
-from wakeful.contracts.events import AnyEvent, ErrorCategory, SandboxViolation, ToolFailed
+from wakeful.contracts.errors import OutcomeUnknown, ToolReported, ToolRetry
+from wakeful.contracts.events import AnyEvent, ErrorCategory, SandboxViolation, ToolFailed, UnknownResolved
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.tools import Effects, FailedStatus, ToolError
 from wakeful.decisions.run_secrets import RunSecrets
+from wakeful.decisions.secret_values import SecretValues
 from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.outcomes import failed, unknown_error
 from wakeful.tools.results import ResultRefused, clean, show
@@ -101,7 +103,7 @@ def raised(at: CallAtGate, error: BaseException, now: float, retries_left: Calla
     hint = getattr(error, "recovery_hint", None) or getattr(error, "hint", None)
     told = ToolError(
         kind="executor_exception",
-        message=said(error)[:2000],
+        message=_said(error)[:2000],
         details=details if isinstance(details, dict) else None,
         recovery_hint=hint if isinstance(hint, str) and hint else None,
     )
@@ -175,6 +177,21 @@ def stopped(at: CallAtGate, told: str, now: float, abort: AbortCause) -> ToolFai
     )
 
 
+def late_answer(at: CallAtGate, work: "asyncio.Future[Any]", keys: SecretValues) -> UnknownResolved | None:
+    """What became of a call that was closed as unknown; None: it cannot say either, and the question stays open."""
+    error = work.exception()
+    if isinstance(error, OutcomeUnknown):
+        return None
+    words = clean(_said(error)) if error is not None else _words(work.result())
+    return UnknownResolved(
+        call_id=at.call_id,
+        tool_name=at.tool_name,
+        happened=error is None,
+        result=keys.hide_keys(words)[:2000],
+        source="late_answer",
+    )
+
+
 # --- words ---------------------------------------------------------------------------------------------------------
 
 
@@ -213,7 +230,7 @@ def violations(raised: BaseException) -> list[AnyEvent]:
     return [SandboxViolation(boundary=clean(str(boundary))[:200], target=clean(str(target))[:500])]
 
 
-def said(raised: BaseException) -> str:
+def _said(raised: BaseException) -> str:
     """What was raised, in words; an exception that cannot even say that is named."""
     name = type(raised).__name__
     try:
@@ -222,7 +239,7 @@ def said(raised: BaseException) -> str:
         return name
 
 
-def words_of(value: Any) -> str:
+def _words(value: Any) -> str:
     try:
         return "".join(part.text for part in show(value).parts if part.type == "text")
     except ResultRefused as refused:

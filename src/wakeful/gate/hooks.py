@@ -7,21 +7,16 @@ it said, before what follows from it.
 
 import copy
 import json
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from wakeful.contracts.content import Text
 from wakeful.contracts.envelope import before
 from wakeful.contracts.events import (
     AnyEvent,
     HookCompleted,
-    HookFailed,
-    HookStarted,
     ToolFailed,
     ToolResult,
-    WarningIssued,
 )
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import PREVIEW_CHARS, HookPoint
@@ -29,30 +24,15 @@ from wakeful.decisions.policy.command_tools import items_of, single_of, with_ite
 from wakeful.decisions.policy.patterns import any_named, name_test
 from wakeful.gate import argument_validation
 from wakeful.gate.call_at_gate import CallAtGate, Consultation
-from wakeful.gate.hook_outcomes import outcomes_of
+from wakeful.gate.hook_facts import ask, outcomes_of
 from wakeful.gate.large_content import Fetch, Keep, resolve
 from wakeful.gate.result_shape import MEDIA
-from wakeful.gate.time_limit import Late, answered_within
 from wakeful.gate.turn_gate import GateParts
-from wakeful.tools.hooks import Hook, HookInput, HookVerdict, NoVerdict, read_verdict
+from wakeful.tools.hooks import Hook, HookInput, HookVerdict
 from wakeful.tools.results import clean, show
-from wakeful.tools.threads import run_in_thread
 
 MAX_REWRITTEN_BYTES = 32_000
 """Arguments that a hook wrote stand in the log, so that a crash and a replay find them."""
-MAX_REASON_CHARS = 1_000
-FAILED_OPEN = "hook_failed_open"
-Failure: TypeAlias = Literal["raised", "timeout", "invalid_answer"]
-
-
-@dataclass(slots=True)
-class _Heard:
-    """One hook's word, and the facts about it."""
-
-    verdict: HookVerdict
-    events: list[AnyEvent]
-    failed: str = ""
-    """What went wrong; the verdict then is what that comes to."""
 
 
 class TurnHooks:
@@ -107,7 +87,7 @@ class TurnHooks:
     async def _word_before(
         self, hook: Hook, at: CallAtGate, arguments: dict[str, Any], item: int | None, *, again: bool
     ) -> tuple[Consultation, dict[str, Any]]:
-        heard = await self._ask(hook, self._input(hook.point, at, arguments, item=item))
+        heard = await ask(hook, self._input(hook.point, at, arguments, item=item), self.parts)
         verdict, by = heard.verdict, hook.handler_ref
         reason = verdict.reason or f"the hook {hook.name} said {verdict.decision}"
         rewritten = verdict.arguments
@@ -137,7 +117,7 @@ class TurnHooks:
         for hook in self._of("permission_request", at.declared.name):
             for item in _items(hook, at, at.arguments):
                 given = self._input(hook.point, at, at.arguments, item=item, reason=at.verdict.reason)
-                one = await self._ask(hook, given)
+                one = await ask(hook, given, self.parts)
                 said: tuple[Said, ...] = ()
                 if one.verdict.decision in ("deny", "block"):
                     reason = one.verdict.reason or f"the hook {hook.name} said {one.verdict.decision}"
@@ -190,7 +170,7 @@ class TurnHooks:
         told: list[AnyEvent] = []
         shown, changed = words, False
         for hook in hooks:
-            heard = await self._ask(hook, self._after_input(point, at, last, shown))
+            heard = await ask(hook, self._after_input(point, at, last, shown), self.parts)
             output = _shown_instead(hook, heard.verdict, at.declaration.name)
             if output is not None and output != shown:
                 shown, changed = self.parts.keys().hide_keys(clean(output)), True
@@ -237,59 +217,6 @@ class TurnHooks:
                 "artifact_refs": tuple(dict.fromkeys((whole.digest, *last.artifact_refs))),
             }
         )
-
-    # --- one hook -----------------------------------------------------------------------------------------------------
-
-    async def _ask(self, hook: Hook, given: HookInput) -> _Heard:
-        started = HookStarted(point=hook.point, handler_ref=hook.handler_ref, timeout_ms=int(hook.timeout * 1000))
-        began = time.perf_counter()
-        failure: tuple[Failure, str]
-        try:
-            said = await _within(hook, given)
-            verdict = read_verdict(hook.point, said, read_only=hook.read_only)
-        except Late:
-            failure = "timeout", f"did not answer within {hook.timeout:g} s"
-        except NoVerdict as wrong:
-            failure = "invalid_answer", str(wrong)
-        except Exception as raised:
-            failure = "raised", f"raised {type(raised).__name__}: {raised}"
-        else:
-            took = round((time.perf_counter() - began) * 1000, 3)
-            completed = HookCompleted(
-                point=hook.point,
-                handler_ref=hook.handler_ref,
-                duration_ms=took,
-                decision=verdict.decision,
-                reason=self._words(verdict.reason),
-            )
-            said_safely = HookVerdict(verdict.decision, completed.reason, verdict.arguments, verdict.output)
-            return _Heard(said_safely, [started, completed])
-        category, words = failure
-        message = self._words(f"the hook {hook.name} {words}")
-        failed = HookFailed(
-            point=hook.point,
-            handler_ref=hook.handler_ref,
-            error_category=category,
-            message=message,
-            retryable=category == "timeout",
-            fail_mode="open" if hook.read_only else "closed",
-            duration_ms=round((time.perf_counter() - began) * 1000, 3),
-        )
-        if hook.read_only:
-            warning = WarningIssued(code=FAILED_OPEN, message=f"{message}; the call went on")
-            return _Heard(HookVerdict(), [started, failed, warning], message)
-        return _Heard(HookVerdict("deny", message), [started, failed], message)
-
-    def _words(self, text: str) -> str:
-        """Words for the log and the model: bounded, and without the runtime's own keys."""
-        return self.parts.keys().hide_keys(clean(text))[:MAX_REASON_CHARS] if text else ""
-
-
-async def _within(hook: Hook, given: HookInput) -> Any:
-    """The hook's answer, in its time."""
-    if hook.is_async:
-        return await answered_within(hook(given), hook.timeout)
-    return await answered_within(run_in_thread(lambda: hook(given)), hook.timeout)
 
 
 def _items(hook: Hook, at: CallAtGate, arguments: dict[str, Any]) -> Sequence[int | None]:

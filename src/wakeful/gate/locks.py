@@ -8,8 +8,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wakeful.gate.call_at_gate import CallAtGate
-
 
 @dataclass(slots=True)
 class _Waiter:
@@ -82,43 +80,3 @@ class LockTable:
                 waiter.answer(True)
             else:
                 blocked |= waiter.names
-
-
-class CallLocks:
-    """The locks that calls of one level claim, each under a name that no other run has."""
-
-    def __init__(self, table: LockTable | None, turn_id: str) -> None:
-        self._table = table
-        self._turn_id = turn_id
-        self.claimants: set[str] = set()
-        """Calls that asked for locks here."""
-
-    def name_owner(self, at: CallAtGate) -> str | None:
-        """Under which name the call holds its locks; None: it has none."""
-        is_locked = bool(at.declaration.locks) and self._table is not None
-        at.lock_owner = self._owner_of(at.call_id, at.attempt) if is_locked else None
-        return at.lock_owner
-
-    def claim_now(self, at: CallAtGate) -> bool:
-        """Take all its locks, if they are free; True also when it has none."""
-        owner = self.name_owner(at)
-        if owner is None or self._table is None:
-            return True
-        self.claimants.add(at.call_id)
-        return self._table.try_claim(owner, at.declaration.locks)
-
-    async def claim(self, at: CallAtGate, seconds: float) -> dict[str, str] | None:
-        """Wait for its locks; who holds which of them, when they did not become free in time."""
-        assert at.lock_owner is not None and self._table is not None
-        if await self._table.claim(at.lock_owner, at.declaration.locks, seconds):
-            return None
-        return self._table.holders(at.declaration.locks)
-
-    def let_go(self, call_id: str) -> None:
-        """Nobody will run this call: what it claimed is free again."""
-        if self._table is not None:
-            self._table.release(self._owner_of(call_id))
-
-    def _owner_of(self, call_id: str, attempt: int = 1) -> str:
-        """A run that a crash or its caller left behind may still be at it: the next one is another owner."""
-        return f"{self._turn_id}/{call_id}/{attempt}"

@@ -12,7 +12,7 @@
                                     before 6
      8. ask                         a person, or the client that runs the tool (`gate.outside_requests`); the call
                                     waits, and the answer is held to what was asked (`gate.outside_answers`)
-     9. claim locks                 all at once, first come first served, timed (`gate.locks`)
+     9. claim locks                 all at once, first come first served, timed (`gate.call_locks`)
     10. what will hold it           `sandbox.applied`, for tools that run foreign code
     11. the intent                  written by the runner; with a barrier when the effect is not pure
     12. run                         with a deadline, and told when nobody waits any more (`gate.running_call`)
@@ -28,9 +28,8 @@ A call that steps 1 to 4 refuse goes no further; a mediator may tell the refusal
 Whoever had to wait for locks is judged once more when they are free.
 
 `admit` is steps 1 to 11. It waits for nothing; where something has to be waited for (a hook, a lock) it says what, and
-the runner waits. A call that was asked about comes here again with the answer: what is decided is judged once more, by
-the policy and by what this machine can hold, and held to what was decided about. Hooks are heard again only when a
-person wrote other arguments. A failure at any point becomes a normal result for that call alone.
+the runner waits. A call that was asked about comes here again with the answer (`gate.answered_calls`): it is judged
+once more, and held to what was decided about. A failure at any point becomes a normal result for that call alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,23 +42,19 @@ from wakeful.contracts.events import (
     ActionResolved,
     AnyEvent,
     SandboxApplied,
-    ToolDispatched,
     ToolStarted,
 )
 from wakeful.contracts.events.tools import Policy, Said
-from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.levels import Call
 from wakeful.decisions.policy.rules import forbidden
 from wakeful.gate import consultation, outside_answers, outside_requests, refusals, verdicts
+from wakeful.gate.answered_calls import AnsweredCalls
 from wakeful.gate.call_at_gate import Admission, CallAtGate, Consultation, Scheduling
-from wakeful.gate.call_facts import answer_as_verdict, edited, ended, idempotency_key, opening, permission, started
-from wakeful.gate.locks import CallLocks
-from wakeful.gate.outcomes import PREVIOUS_EVENT, without_keys
+from wakeful.gate.call_facts import ended, idempotency_key, opening, started
+from wakeful.gate.call_locks import CallLocks
 from wakeful.gate.preparation import Preparation, rewrite
 from wakeful.gate.turn_gate import GateParts
 from wakeful.tools.function import Tool
-
-_CHANGED = "what was approved is not what would run now: the tool, its arguments, its place or what holds it changed"
 
 
 class Mediator:
@@ -72,7 +67,8 @@ class Mediator:
         self._turn_id = turn_id
         self._parts = parts if parts is not None else GateParts()
         self._preparation = Preparation(config, tools, self._parts)
-        self.locks = CallLocks(self._parts.locks, turn_id)
+        self.locks = CallLocks(self._parts, turn_id)
+        self._answered = AnsweredCalls(config, self._parts, self._preparation, self.locks)
 
     def admit(
         self,
@@ -90,7 +86,7 @@ class Mediator:
         """
         at = self._made(call, now, batch_id, scheduling)
         if call.pending is not None and call.pending.said is not None:
-            return self._answered(at, arguments, said)
+            return self._answered.admit(at, arguments, said)
         self._preparation.complete(at, arguments)
         if at.error is not None:
             return self._unfit(at, said)
@@ -117,7 +113,7 @@ class Mediator:
         declaration = at.tool.declaration
         at.declaration = declaration if attempt == 1 else declaration.model_copy(update={"effect": call.effect})
         at.attempt, at.idempotency_key = attempt, call.idempotency_key or idempotency_key(self._turn_id, call.call_id)
-        self.locks.name_owner(at)
+        self.locks.owner(at)
         return True
 
     def still_approved(self, call: Call, arguments: dict[str, Any]) -> bool:
@@ -204,7 +200,7 @@ class Mediator:
             return Admission([*opening(at, "allowed"), *ended(outcome, at.heard)])
         if at.verdict.decision == "ask" or outside_requests.is_outside(at, at.heard):
             return self._ask(at)
-        return self._locked(at, self._let_through, self._conclude)
+        return self.locks.admit(at, self._let_through, self._conclude)
 
     def _ask(self, at: CallAtGate) -> Admission:
         """The call waits for somebody outside."""
@@ -229,100 +225,3 @@ class Mediator:
         return Admission(
             [*events, SandboxApplied.of(confinement)], at, permission_at=permission_at, sandbox_at=len(events)
         )
-
-    def _locked(
-        self, at: CallAtGate, through: Callable[[CallAtGate], Admission], judge: Callable[[CallAtGate], Admission]
-    ) -> Admission:
-        """Let it through with its locks. Much may have happened before they were free: then it is judged once more."""
-        if self.locks.claim_now(at):
-            return through(at)
-
-        async def wait() -> Callable[[], Admission]:
-            holders = await self.locks.claim(at, self._parts.lock_seconds)
-            if holders is not None:
-                at.heard = at.heard.and_then(verdicts.locked(holders, self._parts.lock_seconds))
-            return lambda: judge(at)
-
-        return Admission([], later=wait)
-
-    # --- a call that was asked about ----------------------------------------------------------------------------------
-
-    def _answered(self, at: CallAtGate, arguments: dict[str, Any] | None, said: tuple[Said, ...] | None) -> Admission:
-        call, parts = at.call, self._parts
-        at.taken_up_at = call.started_at / 1_000_000 if call.started_at else at.taken_up_at
-        answer = outside_answers.take(at)
-        if answer.is_failure or answer.result is not None:
-            self._preparation.read(at, arguments or {})
-            return self._over(at, judged_again=said is not None)
-        self._preparation.complete(at, arguments)
-        if at.error is not None:
-            return Admission([refusals.failure(at, parts)])
-        # The answer may have come on another machine, which could hold the call.
-        at.heard = Consultation(said) if said is not None else verdicts.unconfined(at, self._config.policy.tools)
-        if said is not None or not answer.is_edited or not parts.consult:
-            return self._decided(at, said)
-
-        async def wait() -> Callable[[], Admission]:
-            await consultation.hear_of_edit(at, parts)
-            return lambda: self._decided(at, None)
-
-        return Admission([], later=wait)
-
-    def _over(self, at: CallAtGate, *, judged_again: bool) -> Admission:
-        """What was said is the end of it. No code of the tool is needed, nor that it still is there.
-
-        When a recorded call is judged again, a result that would have to be waited for is left out.
-        """
-        parts, opened = self._parts, list[AnyEvent]()
-        if at.call.pending is not None and isinstance(at.call.pending.asked, ActionRequired):
-            declaration = self._config.tool(at.tool_name)
-            opened.append(answer_as_verdict(at, is_destructive=declaration is not None and declaration.is_destructive))
-            at.permission_ref = PREVIOUS_EVENT
-        if at.answer is not None and at.answer.is_failure:
-            return Admission([*opened, without_keys(outside_answers.failure(at, parts.now()), parts.keys())])
-        short = outside_answers.short_result(at, parts)
-        if short is not None or judged_again:
-            return Admission([*opened, short] if short is not None else opened)
-
-        async def wait() -> Callable[[], Admission]:
-            events = await outside_answers.long_result(at, parts, len(opened) or None)
-            return lambda: Admission([*opened, *events])
-
-        return Admission([], later=wait)
-
-    def _decided(self, at: CallAtGate, said: tuple[Said, ...] | None) -> Admission:
-        """Judged once more, and held to what was decided about. `said`: a recorded call, judged again."""
-        at.verdict = verdicts.judge(at, at.heard.denies, self._parts)
-        if at.verdict.decision == "deny":
-            return refusals.denied(at, self._parts)
-        if not outside_answers.holds_for(at, self._parts.secret, said):
-            return self._asked_anew(at)
-        if outside_requests.is_outside(at):
-            asks = outside_requests.work_outside(at, at.heard, self._parts)
-            return Admission([*self._approval(at), asks])
-        return self._locked(at, self._approved, lambda at: self._decided(at, said))
-
-    def _asked_anew(self, at: CallAtGate) -> Admission:
-        """What was approved is not what would run now."""
-        heard, verdict = at.heard, Verdict("ask", "mode", _CHANGED, layer=verdicts.BINDING)
-        if not any(said.by == verdicts.BINDING for said in heard.said):  # a recorded call has it already
-            heard = heard.and_then(Consultation((Said(by=verdicts.BINDING, decision="ask", reason=_CHANGED),)))
-        asks = outside_requests.approval(at, verdict, heard, self._parts)
-        more = {"approval_action_id": asks.action_id, "expires_at": asks.expires_at}
-        return Admission([*heard.events, permission(at, verdict, heard, **more), asks])
-
-    def _approval(self, at: CallAtGate) -> list[AnyEvent]:
-        """A person let it through: what they said as a verdict, and what they changed."""
-        assert at.answer is not None
-        at.verdict = Verdict("allow", "human", at.answer.reason, layer="approval")
-        verdict = permission(at, at.verdict, at.heard, approval_action_id=at.answer.action_id)
-        return [*at.heard.events, verdict, *edited(at)]
-
-    def _approved(self, at: CallAtGate) -> Admission:
-        """What a person saw is what runs."""
-        events, sandbox_at = self._approval(at), None
-        if at.confinement is not None:
-            sandbox_at = len(events)
-            events.append(SandboxApplied.of(at.confinement))
-        events.append(ToolDispatched(attempt=1, cause="approval"))
-        return Admission(events, at, permission_at=len(at.heard.events), sandbox_at=sandbox_at)

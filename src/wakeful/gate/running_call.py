@@ -23,7 +23,6 @@ from wakeful.contracts.events import (
     ToolDispatched,
     ToolFailed,
     ToolResult,
-    UnknownResolved,
     WarningIssued,
 )
 from wakeful.contracts.events.tools import AbortReason
@@ -37,7 +36,7 @@ from wakeful.gate.result_shape import at_once, makes_short_text, shaped
 from wakeful.gate.turn_gate import AfterCall, CallSurroundings
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.context import RunContext
-from wakeful.tools.results import ResultRefused, clean
+from wakeful.tools.results import ResultRefused
 
 GRACE_SECONDS = 2.0
 """How long a call that was told to stop may take to do so."""
@@ -337,17 +336,6 @@ class RunningCall:
         """The runtime went on without this call; now it is known what became of it."""
         if not self._unknown_told or work.cancelled():
             return
-        raised = work.exception()
-        if isinstance(raised, OutcomeUnknown):
-            return  # it cannot say either: the question stays open
-        words = clean(call_failures.said(raised)) if raised is not None else call_failures.words_of(work.result())
-        self.around.late(
-            UnknownResolved(
-                call_id=self.at.call_id,
-                tool_name=self.at.tool_name,
-                happened=raised is None,
-                result=self.around.keys.hide_keys(words)[:2000],
-                source="late_answer",
-            ),
-            self.at.step,
-        )
+        event = call_failures.late_answer(self.at, work, self.around.keys)
+        if event is not None:
+            self.around.late(event, self.at.step)
