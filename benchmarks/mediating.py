@@ -21,6 +21,7 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import CallPart, UserItem
 from wakeful.contracts.policies import GatePolicy, Rule
+from wakeful.decisions.level_conversation import LevelConversation
 from wakeful.decisions.levels import Call
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.secret_values import keys_only
@@ -92,7 +93,7 @@ def _gate(count: int, items: int = 0, *, about_it: bool = True) -> tuple[Mediato
         tools=tuple(each.declaration for each in tools.values()),
         policy=_policy(about_it=about_it),
     )
-    state = TurnState(items=[UserItem(parts=(Text("x"),)) for _ in range(items)])
+    state = TurnState(conversation=LevelConversation([UserItem(parts=(Text("x"),)) for _ in range(items)]))
     policy = TurnPolicy(lambda: state, lambda: config, b"s" * 32)
     parts = GateParts(policy, QuickVerdict(policy), locks=LockTable(), secret=b"s" * 32)
     mediator = Mediator(config, tools, "turn", parts)
