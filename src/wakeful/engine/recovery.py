@@ -33,9 +33,9 @@ from wakeful.engine.calls import Repeat
 from wakeful.engine.model_attempt import lost_in_crash
 from wakeful.engine.steps import Steps
 from wakeful.engine.turn_work import TurnWork
+from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.large_content import arguments_of
-from wakeful.gate.outcomes import CallRecord, failed, unknown_error
-from wakeful.gate.passage import idempotency_key
+from wakeful.gate.outcomes import failed, unknown_error
 from wakeful.views.approval_record import expired
 
 
@@ -157,16 +157,11 @@ def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
     attempt = call.dispatches + 1
     mediator = steps.mediator_of(call.level)
     arguments = steps.arguments_of(call) or {}
-    dispatch = mediator.again(
-        call,
-        arguments,
-        attempt=attempt,
-        record=_record(work, call),
-        key=call.idempotency_key or idempotency_key(work.place.row.turn_id, call.call_id),
-    )
-    assert dispatch is not None, "missing_tools was asked before"
+    at = _record(work, call)
+    is_there = mediator.again(at, arguments, attempt)
+    assert is_there, "missing_tools was asked before"
     may_begin = mediator.still_approved(call, arguments)
-    steps.calls.repeats[call.call_id] = Repeat(dispatch, probe_first, may_begin=may_begin)
+    steps.calls.repeats[call.call_id] = Repeat(at, probe_first, may_begin=may_begin)
     return work.fact(ToolDispatched(attempt=attempt, cause="recovery"), call.step, call.call_id, call.level)
 
 
@@ -195,13 +190,13 @@ def _closed(work: TurnWork, call: Call, why: str) -> ToolFailed:
     )
 
 
-def _record(work: TurnWork, call: Call) -> CallRecord:
-    record = CallRecord(call.call_id, call.part.name, (call.started_at or work.clock.now()) / 1_000_000)
+def _record(work: TurnWork, call: Call) -> CallAtGate:
+    at = CallAtGate(call, (call.started_at or work.clock.now()) / 1_000_000)
     for entry in work.place.known():
         if entry.fact.call_id != call.call_id:
             continue
         if isinstance(entry.fact.event, PermissionEvaluated):
-            record.permission_ref = entry.event_id
+            at.permission_ref = entry.event_id
         elif isinstance(entry.fact.event, SandboxApplied):
-            record.sandbox_ref = entry.event_id
-    return record
+            at.sandbox_ref = entry.event_id
+    return at

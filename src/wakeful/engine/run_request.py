@@ -18,7 +18,7 @@ from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
 from wakeful.engine.agent import Agent
 from wakeful.engine.watchers import Watcher
 from wakeful.gate.locks import LockTable
-from wakeful.gate.turn_gate import Consult, ConsultUnfit
+from wakeful.gate.turn_gate import Consult
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
 from wakeful.settings.model_rules import ModelRules
 from wakeful.tools.hooks import Hook
@@ -104,7 +104,7 @@ class HostTerms:
     """Asked between rounds whether to go on."""
     consult: Consult | None = None
     """Heard about every call, after the hooks."""
-    consult_unfit: ConsultUnfit | None = None
+    consult_unfit: Consult | None = None
     announce_requests: bool = True
     """Tell the hooks of the process what clients are asked; a caller that keeps requests elsewhere tells its own."""
 

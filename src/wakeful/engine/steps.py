@@ -62,10 +62,10 @@ from wakeful.engine.model_requests import Attention, Requests
 from wakeful.engine.outside_answers import Waiting
 from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.workflow_nodes import WorkflowNodes
-from wakeful.gate.outcomes import CallRecord, failed
-from wakeful.gate.outside_requests import unanswered
+from wakeful.gate.call_at_gate import Admission, CallAtGate
+from wakeful.gate.outcomes import failed
+from wakeful.gate.outside_answers import unanswered
 from wakeful.gate.passage import Mediator
-from wakeful.gate.turn_gate import Admission, Dispatch
 from wakeful.tools.runtime_tools import AnsweredHere
 from wakeful.tools.workflows import BUILD_WORKFLOW
 from wakeful.views.approval_record import cancelled as withdrawn
@@ -245,8 +245,8 @@ class Steps:
         self._at_gate.clear()
         self.calls.release_locks()
         for mediator in self._mediators.values():
-            for call_id in mediator.claimants - self.calls.with_locks:
-                mediator.let_go(call_id)
+            for call_id in mediator.locks.claimants - self.calls.with_locks:
+                mediator.locks.let_go(call_id)
 
     def arguments_of(self, call: Call) -> dict[str, Any] | None:
         """A call's arguments; None when the model did not write a JSON object."""
@@ -286,10 +286,10 @@ class Steps:
         if alone and (call.level.round.running or any(start.runs for start in starts)):
             # Its arguments make it stricter than its tool: it begins when nothing else runs, and is judged anew then.
             if waited is None:
-                mediator.let_go(call.call_id)
+                mediator.locks.let_go(call.call_id)
             return []
-        if dispatch is None and call.call_id in mediator.claimants:
-            mediator.let_go(call.call_id)  # it may have had its locks, and is not let through any more
+        if dispatch is None and call.call_id in mediator.locks.claimants:
+            mediator.locks.let_go(call.call_id)  # it may have had its locks, and is not let through any more
         facts = [work.fact(event, call.step, call.call_id, call.level) for event in admission.events]
         if dispatch is not None and self._is_answered_here(dispatch.declaration.name):
             return [*facts, *self._answer_here(call, dispatch, admission, starts, fact_index)]
@@ -303,7 +303,7 @@ class Steps:
             starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=asks))
         return facts
 
-    def _about_to_write(self, call: Call, dispatch: Dispatch) -> list[Fact]:
+    def _about_to_write(self, call: Call, dispatch: CallAtGate) -> list[Fact]:
         """In a turn with untrusted input: whatever changes from now on may be of this call's making. So it is with a
         command where tainted files lie: it may read them, and write what it read elsewhere.
 
@@ -334,7 +334,7 @@ class Steps:
         )
 
     def _answer_here(
-        self, call: Call, dispatch: Dispatch, admission: Admission, starts: list[Start], fact_index: int
+        self, call: Call, dispatch: CallAtGate, admission: Admission, starts: list[Start], fact_index: int
     ) -> list[Fact]:
         """What is asked of the runtime itself is done in the commit of its intent."""
         self._through.pop(call.call_id, None)
@@ -351,7 +351,7 @@ class Steps:
     def _batch_id(self, call: Call) -> str:
         return step_id(self._work.place.row.turn_id, call.step, call.level.id)
 
-    def _let_run(self, dispatch: Dispatch, admission: Admission, first_seq: int) -> None:
+    def _let_run(self, dispatch: CallAtGate, admission: Admission, first_seq: int) -> None:
         self._through.pop(dispatch.call_id, None)
         self.calls.run(dispatch, admission, first_seq)
 
@@ -359,7 +359,7 @@ class Steps:
         """Wait where the gate has to wait. What it then says is asked for when the call may be taken up, if ever."""
         judged = await later()
         if self._at_gate.pop(call.call_id, None) is None:
-            self.mediator_of(call.level).let_go(call.call_id)  # the turn went on without it meanwhile
+            self.mediator_of(call.level).locks.let_go(call.call_id)  # the turn went on without it meanwhile
             return
         self._through[call.call_id] = judged
         assert self._work.on_look is not None
@@ -382,7 +382,7 @@ class Steps:
             at_gate.cancel()
         self._through.pop(call.call_id, None)
         mediator = self.mediator_of(call.level)
-        mediator.let_go(call.call_id)
+        mediator.locks.let_go(call.call_id)
         kind, message, category, _ = _SKIPPED[step.because]
         now = work.now()
         if call.pending is not None and isinstance(call.pending.asked, RuntimeToolRequested):
@@ -410,7 +410,7 @@ class Steps:
     def _unanswered(self, call: Call, pending: Pending, because: Because) -> list[Fact]:
         """A client was asked to run the call, and the turn ends before an answer was taken in."""
         work, now = self._work, self._work.now()
-        record = CallRecord(call.call_id, call.part.name, call.started_at / 1_000_000 or now)
+        at = CallAtGate(call, call.started_at / 1_000_000 or now)
         events: list[AnyEvent] = []
         said = pending.said
         if said is None:
@@ -425,7 +425,7 @@ class Steps:
             )
             effects: Effects = "none" if call.effect == "pure" else "possible"
             outcome = failed(
-                *(record, error),
+                *(at, error),
                 now=now,
                 status="cancelled",
                 category=category,
@@ -433,7 +433,7 @@ class Steps:
                 abort_reason=self._abort_reason(because),
             )
         else:
-            outcome = unanswered(record, said, call.effect, now)
+            outcome = unanswered(at, said, call.effect, now)
         return [work.fact(event, call.step, call.call_id, call.level) for event in (*events, outcome)]
 
     def _stop_work(self, step: StopWork, starts: list[Start]) -> Fact:
@@ -485,20 +485,20 @@ def _is_let_through(admission: Admission) -> bool:
     return admission.dispatch is not None or asks
 
 
-def _record(work: TurnWork, call: Call, now: float) -> CallRecord:
+def _record(work: TurnWork, call: Call, now: float) -> CallAtGate:
     """What is on record about a call that will not be run: a person may have been asked about it."""
-    record = CallRecord(call.call_id, call.part.name, now)
+    at = CallAtGate(call, now)
     if call.pending is None:
-        return record
+        return at
     if isinstance(call.pending.asked, ActionRequired):
-        record.approval_id = call.pending.action_id
+        at.approval_id = call.pending.action_id
         said = call.pending.said
-        record.approval_status = said.status if isinstance(said, ActionResolved) else "rejected"
+        at.approval_status = said.status if isinstance(said, ActionResolved) else "rejected"
     verdicts = (entry for entry in work.place.known() if isinstance(entry.fact.event, PermissionEvaluated))
     for entry in verdicts:
         if entry.fact.call_id == call.call_id:
-            record.permission_ref = entry.event_id
-    return record
+            at.permission_ref = entry.event_id
+    return at
 
 
 class HistoryCompactor:

@@ -44,8 +44,7 @@ from wakeful.engine.spend_windows import TurnWindows
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.watchers import Glimpse, Watcher
 from wakeful.engine.whole_texts import WholeTexts
-from wakeful.gate.running_call import AfterCall
-from wakeful.gate.turn_gate import GateParts
+from wakeful.gate.turn_gate import AfterCall, GateParts
 from wakeful.ports import Claim, Clock, Model, Pricing, Store, TurnRow
 from wakeful.tools.function import Tool
 

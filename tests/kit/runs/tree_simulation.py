@@ -41,7 +41,9 @@ from wakeful.engine.recovery import recovered
 from wakeful.engine.steps import Start, Steps
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import ModelTerms, TurnCode, TurnPlace, TurnWork
-from wakeful.gate.outcomes import CallRecord, failed
+from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.gate.outcomes import failed
+from wakeful.gate.quick_verdict import QuickVerdict
 from wakeful.gate.result_shape import at_once
 from wakeful.gate.turn_gate import GateParts
 from wakeful.gate.turn_policy import TurnPolicy
@@ -133,7 +135,8 @@ class Simulation:
             code=TurnCode([self.agent.model], self.tools),  # type: ignore[list-item]
         )
         work = self.work
-        work.gate = GateParts(TurnPolicy(lambda: work.state, lambda: self.config, b""), turn_id=TURN)
+        policy = TurnPolicy(lambda: work.state, lambda: self.config, b"")
+        work.gate = GateParts(policy, QuickVerdict(policy), turn_id=TURN)
         self.steps = Steps(work, self._no_outcome)
 
     @staticmethod
@@ -225,7 +228,7 @@ class Simulation:
         if isinstance(what, Level):
             step = what.round.request.step if what.round.request is not None else None
             return [self.work.fact(event, step, None, what) for event in self._answer(what, stopped=stopped)]
-        record = CallRecord(what.call_id, what.part.name, self.work.now())
+        record = CallAtGate(what, self.work.now())
         event: AnyEvent
         if stopped or what.part.name == "fails":
             error = ToolError(kind="cancelled" if stopped else "failed", message="no")

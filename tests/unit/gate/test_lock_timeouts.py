@@ -9,9 +9,10 @@ from wakeful.contracts.events import ActionRequired, ActionResolved, PermissionE
 from wakeful.contracts.events.tools import Said
 from wakeful.decisions.differences import compared
 from wakeful.decisions.levels import Call, Level, Pending
+from wakeful.gate.call_at_gate import Admission
 from wakeful.gate.locks import LockTable
 from wakeful.gate.passage import Mediator
-from wakeful.gate.turn_gate import Admission, GateParts
+from wakeful.gate.turn_gate import GateParts
 from wakeful.gate.verdicts import PREDICATE
 
 

@@ -4,12 +4,11 @@ They come after the turn's own, and like those they only tighten.
 """
 
 from wakeful.contracts.events import AnyEvent
-from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.levels import Level
 from wakeful.engine.turn_work import TurnWork
+from wakeful.gate.call_at_gate import CallAtGate, Consultation
 from wakeful.gate.hooks import TurnHooks
-from wakeful.gate.running_call import AfterCall
-from wakeful.gate.turn_gate import Consultation, ConsultOnAsk, Dispatch, Proposal
+from wakeful.gate.turn_gate import AfterCall, Consult
 
 
 class HooksOfOthers:
@@ -38,26 +37,26 @@ class HooksOfOthers:
         other = self._work.code.other_of(level)
         return self._hooks.get(other.config.agent_name) if other is not None else None
 
-    async def _before(self, proposal: Proposal) -> Consultation:
-        hooks = self._at(proposal.call.level)
-        return await hooks.before(proposal) if hooks is not None else Consultation()
+    async def _before(self, at: CallAtGate) -> Consultation:
+        hooks = self._at(at.call.level)
+        return await hooks.before(at) if hooks is not None else Consultation()
 
-    def _asked_after(self, first: ConsultOnAsk | None) -> ConsultOnAsk:
-        async def asked(proposal: Proposal, verdict: Verdict) -> Consultation:
-            heard = await first(proposal, verdict) if first is not None else Consultation()
-            hooks = self._at(proposal.call.level)
+    def _asked_after(self, first: Consult | None) -> Consult:
+        async def asked(at: CallAtGate) -> Consultation:
+            heard = await first(at) if first is not None else Consultation()
+            hooks = self._at(at.call.level)
             if hooks is None or any(said.decision == "deny" for said in heard.said):
                 return heard
-            return heard.and_then(await hooks.asked(proposal, verdict))
+            return heard.and_then(await hooks.asked(at))
 
         return asked
 
     def _after(self, first: AfterCall | None) -> AfterCall:
-        async def after(dispatch: Dispatch, events: list[AnyEvent]) -> list[AnyEvent]:
+        async def after(at: CallAtGate, events: list[AnyEvent]) -> list[AnyEvent]:
             if first is not None:
-                events = await first(dispatch, events)
-            call = self._work.state.tree.calls.get(dispatch.call_id)
+                events = await first(at, events)
+            call = self._work.state.tree.calls.get(at.call_id)
             hooks = self._at(call.level) if call is not None else None
-            return await hooks.after(dispatch, events) if hooks is not None else events
+            return await hooks.after(at, events) if hooks is not None else events
 
         return after

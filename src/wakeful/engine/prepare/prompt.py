@@ -45,8 +45,8 @@ from wakeful.engine.context_facts import history_refs, plan_ref, superseded
 from wakeful.engine.state_loader import Folded
 from wakeful.engine.trusted_files import TrustedFiles
 from wakeful.engine.turn_work import TurnWork
-from wakeful.gate.running_call import AfterCall
-from wakeful.gate.turn_gate import Dispatch
+from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.gate.turn_gate import AfterCall
 from wakeful.guidance import GuidanceFile, LoadedGuidance, load_guidance
 from wakeful.settings.home import home
 from wakeful.skills import discover
@@ -289,13 +289,13 @@ def watching_skills(work: TurnWork, after: AfterCall | None) -> AfterCall | None
         if isinstance(event := entry.fact.event, SkillActivated)
     }
 
-    async def heard(dispatch: Dispatch, events: list[AnyEvent]) -> list[AnyEvent]:
+    async def heard(at: CallAtGate, events: list[AnyEvent]) -> list[AnyEvent]:
         last = events[-1]
         if isinstance(last, ToolResult):
-            name, arguments = dispatch.declaration.name, dispatch.arguments
+            name, arguments = at.declaration.name, at.arguments
             told = activated(skills, name, arguments, last, cwd=work.config.workspace, already=said)
             said.update((event.load_reason, event.path) for event in told)
             events = [*told, *events]
-        return events if after is None else await after(dispatch, events)
+        return events if after is None else await after(at, events)
 
     return heard

@@ -68,6 +68,7 @@ from wakeful.engine.turn_work import (
 )
 from wakeful.engine.workflow_registry import EDITOR, WorkflowRegistry, editor_tools, workflow_registry
 from wakeful.gate.hooks import TurnHooks
+from wakeful.gate.quick_verdict import QuickVerdict
 from wakeful.gate.turn_gate import GateParts
 from wakeful.gate.turn_policy import TurnPolicy
 from wakeful.ports import Claim, Store, TurnRow
@@ -179,8 +180,10 @@ async def prepare(
         people=People(request.approver, decide_action, request.host.ask_caller),
         audience=Audience(request.watcher),
     )
+    policy = TurnPolicy(lambda: work.state, lambda: config, store.secret)
     work.gate = GateParts(
-        TurnPolicy(lambda: work.state, lambda: config, store.secret),
+        policy,
+        QuickVerdict(policy),
         locks=engine.locks,
         secret=store.secret,
         new_id=engine.ids.new,

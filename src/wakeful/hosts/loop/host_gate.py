@@ -22,8 +22,8 @@ from wakeful.contracts.events import ToolMediationFailed
 from wakeful.contracts.events.tools import Said
 from wakeful.decisions.policy.actions import ACTION_FORBIDDEN, FORBIDDEN, PREVIEW
 from wakeful.decisions.policy.call_gates import REJECTED as GATE_REJECTED
+from wakeful.gate.call_at_gate import CallAtGate, Consultation
 from wakeful.gate.time_limit import Late, answered_within
-from wakeful.gate.turn_gate import Consultation, Proposal, Unfit
 from wakeful.gate.verdicts import ACTION_POLICY, CALL_GATES
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import in_its_place
@@ -77,14 +77,14 @@ class LoopGate:
         self._mediator = mediator
         self._seconds = seconds
 
-    async def consult(self, proposal: Proposal) -> Consultation:
+    async def consult(self, at: CallAtGate) -> Consultation:
         """A call that can be made."""
-        around, call_id = self._around, proposal.call.call_id
+        around, call_id = self._around, at.call_id
         await around.teller.catch_up()
-        tool = around.find(proposal.declared.name)
+        tool = around.find(at.declared.name)
         assert tool is not None, "only declared tools are offered"
         context = around.context(around.view.turn)
-        prepared = await around.prepare(tool, call_id, proposal.arguments)
+        prepared = await around.prepare(tool, call_id, at.arguments)
         heard = Consultation()
         if isinstance(prepared, ToolCall):
             outcome = await action_policy(tool, context, around.hooks)
@@ -100,17 +100,17 @@ class LoopGate:
                 tool.name, against.reason, GATE_REJECTED, runtime=tool.runtime, rules=list(against.rule_refs)
             )
             return self._denied(call_id, CALL_GATES, result)
-        said = await self._mediated(call_id, tool, prepared, proposal.arguments)
+        said = await self._mediated(call_id, tool, prepared, at.arguments)
         if said is not None:
             return heard.and_then(said)
         return heard if isinstance(prepared, ToolCall) else self._denied(call_id, PREPARATION, prepared)
 
-    async def unfit(self, unfit: Unfit) -> Consultation:
+    async def unfit(self, at: CallAtGate) -> Consultation:
         """A call that is refused anyway."""
-        around, call_id = self._around, unfit.call.call_id
+        around, call_id = self._around, at.call_id
         await around.teller.catch_up()
-        tool = around.find(unfit.call.part.name)
-        return await self._mediated(call_id, tool, None, unfit.arguments) or Consultation()
+        tool = around.find(at.tool_name)
+        return await self._mediated(call_id, tool, None, at.arguments) or Consultation()
 
     # --- the mediator and its hook ------------------------------------------------------------------------------------
 

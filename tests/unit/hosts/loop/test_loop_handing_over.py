@@ -13,7 +13,7 @@ from wakeful.contracts.events.tools import Elsewhere, Said
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.transcript import check_pairing
 from wakeful.engine.run_request import HostTerms, RunRequest
-from wakeful.gate.turn_gate import Consultation, Proposal
+from wakeful.gate.call_at_gate import CallAtGate, Consultation
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.client_tools.lifecycle import RuntimeToolLifecycle
 from wakeful.service.client_tools.store import OwnRequestStore
@@ -162,7 +162,7 @@ async def test_an_approval_does_not_bring_a_call_back_that_somebody_outside_carr
         ran.append(post)
         return "here"
 
-    async def outside(proposal: Proposal) -> Consultation:
+    async def outside(at: CallAtGate) -> Consultation:
         return Consultation((Said(by="mediator", decision="allow", elsewhere=Elsewhere(metadata={"queue": "slow"})),))
 
     store = MemoryStore()
