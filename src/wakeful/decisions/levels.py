@@ -5,6 +5,7 @@ made, and phases of the runtime's: a planner, a summary. All are the same thing 
 holds; what facts do to it is in `decisions.evolve`.
 """
 
+from collections.abc import MutableSequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -223,7 +224,7 @@ class Level:
     """The call of the parent that made it."""
     started: SubagentStarted | None = None
     config: TurnConfig | None = None
-    items: list[UserItem | AssistantItem | ToolItem] = field(default_factory=list)
+    items: MutableSequence[UserItem | AssistantItem | ToolItem] = field(default_factory=list)
     """The conversation; the root's holds earlier turns of the thread, too."""
     measure: Measure = field(default_factory=Measure, compare=False, repr=False)
     """How long they are, as far as anybody asked."""
@@ -234,7 +235,7 @@ class Level:
     """How long the prompt was with so many items, as far as anybody said; what came since is estimated."""
     advised: dict[int, int] = field(default_factory=dict)
     """Where the model is told how full its context is: the item's place, and the tokens up to it."""
-    heard: list[Heard] = field(default_factory=list)
+    heard: MutableSequence[Heard] = field(default_factory=list)
     """The messages among the items."""
     references: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
     """Artifacts and evidence that results name, by call."""

@@ -5,7 +5,7 @@ limits, what it has spent, what it has seen, why it has to stop) is here once. W
 `decisions.evolve`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableSequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
@@ -109,7 +109,7 @@ class TurnState(Level):
     """Skills that completed turns of the thread used before, by their `SKILL.md`."""
     opened: dict[str, ActiveSkill] = field(default_factory=dict)
     """Those that this turn used: the next one's, if it completes."""
-    begins: list[Begun] = field(default_factory=list)
+    begins: MutableSequence[Begun] = field(default_factory=list)
     """Where the turns of the thread begin among the items."""
     context: ContextResolved | None = None
     """What the requests rest on, as it was last written down."""

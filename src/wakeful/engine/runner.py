@@ -122,6 +122,8 @@ class TurnRunner:
             return []
         self._look = self._spoken = False
         rest = state.phase in ("ended", "suspended")
+        if state.phase == "ended" and work.checkpoint is not None:
+            await work.checkpoint(facts)
         barrier = rest or any(map(_NEEDS_BARRIER, starts))
         seen = work.claim.seen
         try:

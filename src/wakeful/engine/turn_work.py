@@ -155,6 +155,8 @@ class TurnWork:
     """Told when whoever watches has raised."""
     on_broken: Callable[[BaseException], None] | None = None
     """Told when work on the side broke: whoever waits for its outcome would wait for ever."""
+    checkpoint: Callable[[list[Fact]], Awaitable[None]] | None = None
+    """Adds to the facts with which the turn ends that the conversation stands in pages."""
     on_ended: Callable[[], None] | None = None
     """Told when the turn has ended, and its end is stored."""
     skip_said: int = 0

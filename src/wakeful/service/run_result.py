@@ -131,7 +131,7 @@ class RunResult(Generic[Out_co]):
         """None: the price is unknown, which is not the same as nothing."""
         self._cost_summary = cost_summary
         self._output = output
-        self._items = tuple(items)
+        self._items = items
         self._facts = facts
         self._config = config
         self._exported = exported

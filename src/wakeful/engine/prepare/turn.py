@@ -41,7 +41,7 @@ from wakeful.engine.low_limits import LowLimits
 from wakeful.engine.output_type import AnswerRejected as DoesNotFit
 from wakeful.engine.prepare.agents_inside import Given, agents_among, named_agents, other_agents
 from wakeful.engine.prepare.configuration import config_of, window_of
-from wakeful.engine.prepare.conversation import Conversation, conversation_of, keep_warm
+from wakeful.engine.prepare.conversation import Conversation, checkpoint, conversation_of, keep_warm
 from wakeful.engine.prepare.file_taint import note_tainted_roots, watching_files
 from wakeful.engine.prepare.hooks_inside import HooksOfOthers
 from wakeful.engine.prepare.models import RECENT, Routed, Turn, choices_of, routed_models
@@ -204,6 +204,7 @@ async def prepare(
     if workflow is None and not others and admitted.policy_context == "library":
         there = [each.tool_name for each in belt.catalog.entries]
         idle += [*hooks_about_nothing(agent, request.hooks, there), *limits_of_nothing(agent, limits.per_tool, there)]
+    work.checkpoint = partial(checkpoint, work, conversation)
     work.on_ended = partial(keep_warm, work, conversation)
     return Prepared(work, conversation, found, routed, tuple(idle))
 
@@ -488,7 +489,7 @@ async def _begun(
         missing=knowledge.missing,
         took_ms=(time.perf_counter() - began) * 1000,
     )
-    said = (started, conversation.checkpoint, context, knowledge.event)
+    said = (started, context, knowledge.event)
     return [work.fact(event) for event in said if event is not None]
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wakeful.contracts.conversation import AssistantItem
+from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import ActionRequired, RuntimeToolRequested, TurnFailed
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
+from wakeful.decisions.paged_list import PagedList
 from wakeful.decisions.state import TurnState
 from wakeful.engine.agent import Agent
 from wakeful.engine.output_type import AnswerRejected as DoesNotFit
@@ -46,7 +47,7 @@ async def report(
         for call in state.all_open_calls()
         if call.is_waiting and call.pending is not None and isinstance(call.pending.asked, ActionRequired)
     ]
-    items = list(state.items)
+    items = state.items.snapshot() if isinstance(state.items, PagedList) else list(state.items)
     for place in state.measure.of(items).referring:
         items[place] = await resolve(items[place], store.get_blob)
     last_text = _whole(state, items)
@@ -91,11 +92,13 @@ async def _requests(store: Store, row: TurnRow, state: TurnState) -> list[Runtim
     return found
 
 
-def _whole(state: TurnState, items: Sequence[Any]) -> str:
+def _whole(state: TurnState, items: Sequence[UserItem | AssistantItem | ToolItem]) -> str:
     """The last text. Of a reply that is too long for the log, the state has the beginning alone."""
-    for stored, whole in zip(reversed(state.items), reversed(items), strict=True):
+    own = state.begins[-1].place if state.begins else 0
+    for place in range(len(items) - 1, own - 1, -1):
+        stored, whole = state.items[place], items[place]
         if isinstance(stored, AssistantItem) and stored.text == state.last_text:
-            return str(whole.text)
+            return whole.text
     return state.last_text
 
 
