@@ -6,6 +6,7 @@ turn has to read what came before.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 from wakeful.contracts.envelope import Fact, Recorded
@@ -85,7 +86,7 @@ async def conversation_of(store: Store, row: TurnRow, claim: Claim) -> Conversat
         if not row.turn_index:
             known_from = min(turn.first_seq for turn in rows)
             window_from = known_from if before is None else await _known_from(store, before, [*since, row])
-        recorded = await store.read(row.agent_id, after=window_from - 1, thread_id=row.thread_id)
+        recorded = await _thread_from(store, row, window_from, rows)
         if not row.turn_index:
             window_from = start_of_window(row, recorded)
             recorded = [entry for entry in recorded if entry.seq >= window_from]
@@ -108,6 +109,17 @@ async def _known_from(store: Store, before: TurnRow, later: Sequence[TurnRow]) -
         if sealed is not None and all(turn.first_seq > sealed for turn in later):
             return sealed
     return before.window_from
+
+
+async def _thread_from(store: Store, row: TurnRow, first: int, newest: Sequence[TurnRow]) -> list[Recorded]:
+    """The thread's facts from one on. Where its newest turns are all there is to read, no other turn is looked for."""
+    if newest[0].first_seq > first:
+        return await store.read(row.agent_id, after=first - 1, thread_id=row.thread_id)
+    found: list[Recorded] = []
+    for turn in newest:
+        if turn.is_open or turn.last_seq >= first:
+            found += await store.read(row.agent_id, after=first - 1, turn_id=turn.turn_id)
+    return sorted(found, key=attrgetter("seq"))
 
 
 async def _cold(store: Store, row: TurnRow, recorded: Sequence[Recorded]) -> tuple[ThreadFolder, list[Recorded]]:
