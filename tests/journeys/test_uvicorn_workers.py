@@ -36,6 +36,7 @@ class Server:
         here = Path(__file__).parent
         around = {**os.environ, "SHOP_FOLDER": str(folder), "PYTHONPATH": str(here)}
         command = [sys.executable, "-m", "uvicorn", "shop_app:app", "--workers", str(WORKERS), "--host", "127.0.0.1"]
+        command += ["--timeout-worker-healthcheck", "600"]  # a machine that is busy is no reason to kill a worker
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(
                 [*command, "--port", str(self.port), "--log-level", "warning"], env=around, stdout=said, stderr=said
@@ -51,9 +52,21 @@ class Server:
 
     def kill(self, chance: random.Random) -> None:
         """Kill a worker that answered before. uvicorn starts another one in its place."""
-        worker = chance.choice(sorted(self.workers))
+        worker = chance.choice(self.living())
         self.workers.discard(worker)
         os.kill(worker, signal.SIGKILL)
+
+    def living(self) -> list[int]:
+        """The workers that answered before and are there: an answer may come from one that was killed since."""
+        return sorted(filter(self._is_child, self.workers))
+
+    def _is_child(self, pid: int) -> bool:
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except FileNotFoundError:
+            return False
+        state, parent = stat.rpartition(")")[2].split()[:2]
+        return int(parent) == self.process.pid and state != "Z"
 
     async def stop(self) -> None:
         """As a person does it: the workers close their stores and end with it."""
@@ -98,7 +111,7 @@ class Clients:
     async def come_to(self, answers: int) -> None:
         """So many are there, and a worker is known."""
         async with self._news:
-            await self._news.wait_for(lambda: len(self.answers) >= answers and self._server.workers)
+            await self._news.wait_for(lambda: len(self.answers) >= answers and self._server.living())
 
     async def meet_workers(self) -> None:
         while len(self._server.workers) < WORKERS:
