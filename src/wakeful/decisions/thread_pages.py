@@ -19,7 +19,7 @@ from pydantic_core import from_json, to_json
 
 from wakeful.contracts.conversation import AssistantItem, Item, ToolItem, UserItem
 from wakeful.contracts.skills import ActiveSkill
-from wakeful.decisions.levels import Begun, Heard, Kept
+from wakeful.decisions.level_conversation import LevelConversation, MessagePlace, PreservedRefs, TurnBeginning
 from wakeful.decisions.paged_list import PagedList, Part
 from wakeful.decisions.policy.owner_text import OwnerText, UnreadTexts
 from wakeful.decisions.policy.provenance import Exposure
@@ -113,26 +113,27 @@ class NextPage(NamedTuple):
 
 def next_page(state: TurnState, call_ids: Sequence[str], sealed: tuple[PageMark, ...], told: NextTurn) -> NextPage:
     """The page that follows: of a state that a turn begins with, before anything of that turn."""
-    measure = state.measure.of(state.items)
-    row, rank = _row(sealed, state.compactions, measure.characters)
+    said = state.conversation
+    measure = said.measure.of(said.items)
+    row, rank = _row(sealed, said.compactions, measure.characters)
     known = row[-1] if row else PageMark()
     mark = PageMark(
         "",
         rank,
-        state.compactions,
-        len(state.items),
+        said.compactions,
+        len(said.items),
         measure.characters,
         len(measure.referring),
-        len(state.heard),
+        len(said.heard),
         len(state.begins),
-        len(state.advised),
-        len(state.references),
+        len(said.advised),
+        len(said.references),
         state.owner_said.added,
         state.owner_files.added,
         len(call_ids),
     )
-    said, files = state.owner_said.since(known.owner_said), state.owner_files.since(known.owner_files)
-    kept = state.conserved
+    words, files = state.owner_said.since(known.owner_said), state.owner_files.since(known.owner_files)
+    kept = said.conserved
     head = {
         "before": known.page or None,
         "rank": rank,
@@ -143,7 +144,7 @@ def next_page(state: TurnState, call_ids: Sequence[str], sealed: tuple[PageMark,
         "begins": mark.begins - known.begins,
         "advised": mark.advised - known.advised,
         "references": mark.references - known.references,
-        "owner_said": (len(said), sum(len(text) for _, text in said)),
+        "owner_said": (len(words), sum(len(text) for _, text in words)),
         "owner_files": (len(files), sum(len(text) for _, text in files)),
         "call_ids": call_ids[known.call_ids :],
         "untrusted": state.exposure.untrusted,
@@ -156,20 +157,20 @@ def next_page(state: TurnState, call_ids: Sequence[str], sealed: tuple[PageMark,
             "artifacts": sorted(kept.artifacts),
             "messages": kept.messages,
         },
-        "compactions": state.compactions,
+        "compactions": said.compactions,
         "compaction_id": state.compaction_id,
         "config": told.config,
         "limits": told.limits,
     }
     beside = {
-        "heard": state.heard[known.heard :],
+        "heard": said.heard[known.heard :],
         "begins": state.begins[known.begins :],
-        "advised": tuple(islice(state.advised.items(), known.advised, None)),
-        "references": [(call, *both) for call, both in islice(state.references.items(), known.references, None)],
-        "owner_said": said,
+        "advised": tuple(islice(said.advised.items(), known.advised, None)),
+        "references": [(call, *both) for call, both in islice(said.references.items(), known.references, None)],
+        "owner_said": words,
         "owner_files": files,
     }
-    items = _ITEMS.dump_json(list(state.items[known.items :]), exclude_none=True)
+    items = _ITEMS.dump_json(list(said.items[known.items :]), exclude_none=True)
     return NextPage(_packed(to_json(head), items, to_json(beside)), row, mark)
 
 
@@ -222,11 +223,11 @@ class StoredPage:
         self._beside = b""
         return found
 
-    def heard(self) -> list[Heard]:
-        return [Heard(*each) for each in self._rest["heard"]]
+    def heard(self) -> list[MessagePlace]:
+        return [MessagePlace(*each) for each in self._rest["heard"]]
 
-    def begins(self) -> list[Begun]:
-        return [Begun(*each) for each in self._rest["begins"]]
+    def begins(self) -> list[TurnBeginning]:
+        return [TurnBeginning(*each) for each in self._rest["begins"]]
 
     def advised(self) -> dict[int, int]:
         return dict(self._rest["advised"]) if self.head["advised"] else {}
@@ -290,9 +291,10 @@ def _first_version(whole: dict[str, Any]) -> StoredPage:
 
 def differences(page: TurnState, folded: TurnState) -> list[str]:
     """In what a conversation from pages differs from the same one, folded."""
-    names = ("items", "heard", "begins", "advised", "references", "owner_said", "owner_files", "exposure", "skills")
-    more = ("conserved", "compactions", "compaction_id")
-    return [name for name in (*names, *more) if getattr(page, name) != getattr(folded, name)]
+    of_said = ("items", "heard", "advised", "references", "conserved", "compactions")
+    of_state = ("begins", "owner_said", "owner_files", "exposure", "skills", "compaction_id")
+    found = [name for name in of_said if getattr(page.conversation, name) != getattr(folded.conversation, name)]
+    return found + [name for name in of_state if getattr(page, name) != getattr(folded, name)]
 
 
 def told_by(page: StoredPage) -> NextTurn:
@@ -334,25 +336,28 @@ def restored(pages: Sequence[StoredPage]) -> tuple[TurnState, CallIds]:
         measure.referring += [measure.items + place for place in head["referring"]]
         measure.items += head["items"]
         measure.characters += head["characters"]
-    state = TurnState(
-        items=PagedList(Part(page.head["items"], page.items) for page in pages),
+    said = LevelConversation(
+        PagedList(Part(page.head["items"], page.items) for page in pages),
         measure=measure,
+        compactions=newest.get("compactions", 0),
         heard=PagedList(Part(page.head["heard"], page.heard) for page in pages),
-        begins=PagedList(Part(page.head["begins"], page.begins) for page in pages),
         advised={place: used for page in pages for place, used in page.advised().items()},
         references={call: both for page in pages for call, both in page.references().items()},
-        owner_said=OwnerText([page.unread("owner_said", page.owner_said) for page in pages]),
-        owner_files=OwnerText([page.unread("owner_files", page.owner_files) for page in pages]),
-        exposure=Exposure(untrusted=newest.get("untrusted", ""), private=newest.get("private", "")),
-        skills={skill.entrypoint_path: skill for skill in map(ActiveSkill.model_validate, newest.get("skills", ()))},
-        conserved=Kept(
+        conserved=PreservedRefs(
             actions=set(kept.get("actions", ())),
             incidents=set(kept.get("incidents", ())),
             evidence=set(kept.get("evidence", ())),
             artifacts=set(kept.get("artifacts", ())),
             messages=[(message_id, authority) for message_id, authority in kept.get("messages", ())],
         ),
-        compactions=newest.get("compactions", 0),
+    )
+    state = TurnState(
+        conversation=said,
+        begins=PagedList(Part(page.head["begins"], page.begins) for page in pages),
+        owner_said=OwnerText([page.unread("owner_said", page.owner_said) for page in pages]),
+        owner_files=OwnerText([page.unread("owner_files", page.owner_files) for page in pages]),
+        exposure=Exposure(untrusted=newest.get("untrusted", ""), private=newest.get("private", "")),
+        skills={skill.entrypoint_path: skill for skill in map(ActiveSkill.model_validate, newest.get("skills", ()))},
         compaction_id=newest.get("compaction_id"),
     )
     return state, CallIds(chain.from_iterable(page.head.get("call_ids", ()) for page in pages))

@@ -34,6 +34,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.context import WindowStart
 from wakeful.contracts.history import upcast
 from wakeful.decisions.evolve.facts import evolve
+from wakeful.decisions.level_conversation import LevelConversation
 from wakeful.decisions.state import TurnState, after
 from wakeful.decisions.thread_pages import (
     CallIds,
@@ -205,7 +206,7 @@ async def beginning(store: Store, row: TurnRow, recorded: Sequence[Recorded], *,
         event = entry.fact.event
         if isinstance(event, ThreadCheckpointed) and not event.with_turn:
             return Beginning(await _from_pages(store, row.agent_id, event, lost=lost), ordered)
-    return Beginning(Thread(TurnState(items=[UNREAD] * unread)), ordered)
+    return Beginning(Thread(TurnState(conversation=LevelConversation([UNREAD] * unread))), ordered)
 
 
 async def _from_pages(store: Store, agent_id: str, event: ThreadCheckpointed, *, lost: bool) -> Thread:
@@ -216,7 +217,7 @@ async def _from_pages(store: Store, agent_id: str, event: ThreadCheckpointed, *,
     except TurnUnreadable:
         if not lost:
             raise
-        return Thread(TurnState(items=[UNREAD] * event.items))
+        return Thread(TurnState(conversation=LevelConversation([UNREAD] * event.items)))
     state, call_ids = restored([page for _, page in pages])
     if told.config is not None and config is not None:
         state.configs = {told.config: config}

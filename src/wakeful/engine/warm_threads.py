@@ -37,8 +37,8 @@ class WarmThread(NamedTuple):
 
     @property
     def size(self) -> int:
-        state = self.thread.state
-        return state.measure.of(state.items).characters + len(state.items) * ITEM_CHARACTERS
+        said = self.thread.state.conversation
+        return said.measure.of(said.items).characters + len(said.items) * ITEM_CHARACTERS
 
 
 class WarmThreads:

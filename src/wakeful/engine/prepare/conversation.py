@@ -12,7 +12,7 @@ from typing import NamedTuple
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import AssistantRecorded, HistoryImported, ThreadCheckpointed
 from wakeful.contracts.events.turns import Terminal
-from wakeful.decisions.state import after
+from wakeful.decisions.state import TurnState, after
 from wakeful.decisions.thread_pages import PageMark, next_page
 from wakeful.engine.state_loader import (
     Folded,
@@ -24,7 +24,7 @@ from wakeful.engine.state_loader import (
     told_after,
 )
 from wakeful.engine.turn_facts import MOST_LIMITS, call_ids_of, note_limit
-from wakeful.engine.turn_work import TurnWork
+from wakeful.engine.turn_work import TurnPlace, TurnWork
 from wakeful.engine.warm_threads import WarmThread, warm_threads
 from wakeful.ports import Claim, Store, TurnRow
 
@@ -136,40 +136,41 @@ async def checkpoint(work: TurnWork, conversation: Conversation, facts: list[Fac
     Not in a session of its own, which nobody goes on with, nor after a summary: the next turn reads from there on.
     """
     thread, state, row = conversation.folded.thread, work.state, conversation.row
-    outside = thread.facts + work.known.count + len(facts)
-    is_folded = state.compactions != thread.state.compactions
+    known = work.place.known
+    outside = thread.facts + known.count + len(facts)
+    is_folded = state.conversation.compactions != thread.state.conversation.compactions
     if outside <= CHECKPOINT_FACTS or is_folded or row.agent_id != row.agent_name:
         return
-    call_ids = [*thread.call_ids.order[: conversation.call_ids], *work.known.call_ids]
-    limits = [*thread.limits, *work.known.limits]
+    call_ids = [*thread.call_ids.order[: conversation.call_ids], *known.call_ids]
+    limits = [*thread.limits, *known.limits]
     for fact in facts:
         if isinstance(fact.event, AssistantRecorded | HistoryImported):
             call_ids += call_ids_of(fact.event)
         note_limit(limits, Recorded(row.agent_id, 0, fact))
     next_turn = after(state, {})
     page = next_page(next_turn, list(dict.fromkeys(call_ids)), thread.sealed, told_after(state, limits))
-    ref = await work.store.put_blob(page.data, "application/octet-stream")
+    ref = await work.place.store.put_blob(page.data, "application/octet-stream")
     ended = next(place for place, fact in enumerate(facts) if isinstance(fact.event, Terminal))
-    named = ThreadCheckpointed(conversation_ref=ref, items=len(state.items), with_turn=True)
+    named = ThreadCheckpointed(conversation_ref=ref, items=len(state.conversation.items), with_turn=True)
     facts.insert(ended, work.fact(named))
     conversation.seal.row, conversation.seal.from_end = page.kept_as(ref.digest), len(facts) - 1 - ended
 
 
-def keep_warm(work: TurnWork, conversation: Conversation) -> None:
+def keep_warm(place: TurnPlace, state: TurnState, conversation: Conversation) -> None:
     """Keep what the turn left, now that its end is stored. After a summary the log is read once: it begins anew."""
-    thread, state, row, seal = conversation.folded.thread, work.state, conversation.row, conversation.seal
-    if state.compactions != thread.state.compactions:
+    thread, row, seal, known = conversation.folded.thread, conversation.row, conversation.seal, place.known
+    if state.conversation.compactions != thread.state.conversation.compactions:
         return
     state.configs = dict(list(state.configs.items())[-CONFIGS:])
     thread.state = state
     thread.config = state.config or thread.config
-    thread.facts += work.known.count
+    thread.facts += known.count
     thread.call_ids.cut(conversation.call_ids)  # replies that were lost are not in the log
-    thread.call_ids.update(work.known.call_ids)
-    thread.limits = [*thread.limits, *work.known.limits][-MOST_LIMITS:]
-    last_seq, window_from = work.known.last_seq, row.window_from
+    thread.call_ids.update(known.call_ids)
+    thread.limits = [*thread.limits, *known.limits][-MOST_LIMITS:]
+    window_from = row.window_from
     if seal.row:
         thread.sealed, thread.facts = seal.row, 0
-        window_from = last_seq - seal.from_end
-    kept = WarmThread(thread, row.turn_id, last_seq, window_from, row.first_seq)
-    warm_threads.keep(work.store, row, kept)
+        window_from = known.last_seq - seal.from_end
+    kept = WarmThread(thread, row.turn_id, known.last_seq, window_from, row.first_seq)
+    warm_threads.keep(place.store, row, kept)

@@ -47,8 +47,9 @@ async def report(
         for call in state.all_open_calls()
         if call.is_waiting and call.pending is not None and isinstance(call.pending.asked, ActionRequired)
     ]
-    items = state.items.snapshot() if isinstance(state.items, PagedList) else list(state.items)
-    for place in state.measure.of(items).referring:
+    said = state.conversation
+    items = said.items.snapshot() if isinstance(said.items, PagedList) else list(said.items)
+    for place in said.measure.of(items).referring:
         items[place] = await resolve(items[place], store.get_blob)
     last_text = _whole(state, items)
     return RunResult(
@@ -96,7 +97,7 @@ def _whole(state: TurnState, items: Sequence[UserItem | AssistantItem | ToolItem
     """The last text. Of a reply that is too long for the log, the state has the beginning alone."""
     own = state.begins[-1].place if state.begins else 0
     for place in range(len(items) - 1, own - 1, -1):
-        stored, whole = state.items[place], items[place]
+        stored, whole = state.conversation.items[place], items[place]
         if isinstance(stored, AssistantItem) and stored.text == state.last_text:
             return whole.text
     return state.last_text
