@@ -36,7 +36,7 @@ class Server:
         here = Path(__file__).parent
         around = {**os.environ, "SHOP_FOLDER": str(folder), "PYTHONPATH": str(here)}
         command = [sys.executable, "-m", "uvicorn", "shop_app:app", "--workers", str(WORKERS), "--host", "127.0.0.1"]
-        command += ["--timeout-worker-healthcheck", "600"]  # a machine that is busy is no reason to kill a worker
+        command += ["--timeout-worker-healthcheck", "30"]  # a machine that is busy is no reason to kill a worker
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(
                 [*command, "--port", str(self.port), "--log-level", "warning"], env=around, stdout=said, stderr=said
