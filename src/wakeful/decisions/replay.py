@@ -156,13 +156,12 @@ class Replay:
         if difference is not None:
             self.divergence = Divergence(recorded.event_id, fact.event.kind, *difference)
 
-    def same_page(self, recorded: Recorded, stored: str, recomputed: str) -> None:
-        """A page of the conversation is what the thread's earlier turns make of it."""
-        if self.divergence is not None:
-            return
+    def same_page(self, recorded: Recorded, differs: Sequence[str]) -> None:
+        """A page of the conversation is what the thread's facts make of it, or differs in something."""
         kind = recorded.fact.event.kind
-        if stored != recomputed:
-            self.divergence = Divergence(recorded.event_id, kind, f"the page {stored}", f"the page {recomputed}")
+        if differs:
+            what = f"pages that differ in {', '.join(differs)}"
+            self.divergence = Divergence(recorded.event_id, kind, what, "pages with what the thread's facts come to")
         else:
             self.checked[kind] = self.checked.get(kind, 0) + 1
 

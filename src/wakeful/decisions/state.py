@@ -5,7 +5,7 @@ limits, what it has spent, what it has seen, why it has to stop) is here once. W
 `decisions.evolve`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableSequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
@@ -136,7 +136,7 @@ class ThreadMemory:
     """What people said to it: messages with the operator's authority, and their answers."""
     owner_files: OwnerText = field(default_factory=OwnerText)
     """What it has read of the owner's files."""
-    begins: list[TurnBeginning] = field(default_factory=list)
+    begins: MutableSequence[TurnBeginning] = field(default_factory=list)
     """Where the turns of the thread begin among the items."""
     compaction_id: str | None = None
     """The newest summary the conversation rests on."""

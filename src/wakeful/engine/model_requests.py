@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, MutableSequence, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -31,6 +31,7 @@ from wakeful.decisions.evolve.models import LAST_CALL
 from wakeful.decisions.injected_fields import shown_tools
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER, Reservation, affordable
 from wakeful.decisions.levels import Level, OpenRequest, as_child
+from wakeful.decisions.paged_list import PagedList
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.routing import MoneyLeft, moved_limits
@@ -491,16 +492,24 @@ class Requests:
         """Hand on what is new since the last request, whole: what stands behind references is fetched."""
         level = self.level
         self._begin_anew_after_compaction(level)
-        items = level.conversation.items
-        new: list[UserItem | AssistantItem | ToolItem] = items[self._seen :]
-        if level.conversation.advised and self._config.context_window is not None:
-            new = advised(new, self._seen, level.conversation.advised, self._config.context_window)
+        items, told = level.conversation.items, level.conversation.advised
+        window = self._config.context_window
+        new: MutableSequence[UserItem | AssistantItem | ToolItem]
+        if told and window is not None:
+            new = advised(items[self._seen :], self._seen, told, window)
+        elif not self._seen and isinstance(items, PagedList):
+            new = items.snapshot()  # what stands in pages is decoded by a model that looks at it
+        else:
+            new = list(items[self._seen :])
         seen, self._seen = self._seen, len(items)
         for place in reversed(level.conversation.measure.of(items).referring):
             if place < seen:
                 break
             new[place - seen] = await resolve(new[place - seen], self._work.place.store.get_blob)
-        self._history.extend(new)
+        if seen:
+            self._history.extend(new)
+        else:
+            self._history = History.over(new)
 
     def _show(self, step: AskModel) -> Callable[[ModelGlimpse], None]:
         level = self.level

@@ -11,6 +11,7 @@ rest because something arrived, the turn is folded again and the same outcomes a
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from operator import attrgetter
 
 from wakeful.contracts.envelope import Fact
@@ -35,8 +36,10 @@ _NEEDS_BARRIER = attrgetter("needs_barrier")
 class TurnRunner:
     """Runs one turn until it rests."""
 
-    def __init__(self, work: TurnWork) -> None:
+    def __init__(self, work: TurnWork, at_end: Callable[[list[Fact]], Awaitable[None]] | None = None) -> None:
         self._work = work
+        self._at_end = at_end
+        """Adds to the facts with which the turn ends."""
         self._inbox: list[Fact] = []
         self._waiter: asyncio.Future[None] | None = None
         self._look = False
@@ -120,6 +123,8 @@ class TurnRunner:
             return []
         self._look = self._spoken = False
         rest = state.phase in ("ended", "suspended")
+        if state.phase == "ended" and self._at_end is not None:
+            await self._at_end(facts)
         barrier = rest or any(map(_NEEDS_BARRIER, starts))
         seen = work.place.claim.seen
         try:

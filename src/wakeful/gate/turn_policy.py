@@ -136,7 +136,8 @@ class TurnPolicy:
         if level.config is not None and level.config.agent_name != config.agent_name:
             return False
         traits = at.declaration if at.declaration is not at.declared else None
-        return allows_every_call(at.tool_name, traits, state.terms.derived_from, state.thread.exposure, self._policy(at))
+        derived_from, exposure = state.terms.derived_from, state.thread.exposure
+        return allows_every_call(at.tool_name, traits, derived_from, exposure, self._policy(at))
 
     def _judged(self, at: CallAtGate, said: tuple[Verdict, ...], policy: CompiledPolicy) -> Verdict:
         state = self._state()

@@ -170,7 +170,7 @@ class RunResult(Parts, Generic[Out_co]):
         events = (entry.fact.event for entry in self._facts())
         return tuple(event.message for event in events if isinstance(event, WarningIssued))
 
-    _items: tuple[Item, ...] = part(alias="items", json="history", sparse=True, default=())
+    _items: Sequence[Item] = part(alias="items", json="history", sparse=True, default=())
     failure_artifact: FailureArtifact | None = part(default=None, words=True, sparse=True, absent=None, if_any=True)
 
     _facts: Callable[[], Sequence[Recorded]] = part(alias="facts", default=tuple)

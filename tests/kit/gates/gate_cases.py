@@ -145,10 +145,10 @@ def told(case: Case, makes: Makes) -> list[Any]:
     gate = Mediator(level.config or config, {NAME: MadeUpTool(case)}, "turn", parts)
     said = []
     for place, step in enumerate(case.steps):
-        state.exposure, state.derived_from = step.exposure, step.derived_from
-        state.standing_rules += [rule.model_dump(mode="json") for rule in step.standing]
-        state.revoked_rules |= set(step.revoked)
-        state.now = step.seconds * 1_000_000
+        state.thread.exposure, state.terms.derived_from = step.exposure, step.derived_from
+        state.rules.standing += [rule.model_dump(mode="json") for rule in step.standing]
+        state.rules.revoked |= set(step.revoked)
+        state.time.now = step.seconds * 1_000_000
         if step.lock_is_held:
             locks.try_claim("somebody", ["till"])
         part = CallPart(call_id=f"call_{place}", name=NAME, arguments=step.arguments)

@@ -137,15 +137,15 @@ def without(
 
 
 def no_exposure(state: TurnState) -> None:
-    state.exposure = TurnState().exposure
+    state.thread.exposure = TurnState().thread.exposure
 
 
 def no_origin(state: TurnState) -> None:
-    state.derived_from = TurnState().derived_from
+    state.terms.derived_from = TurnState().terms.derived_from
 
 
 def no_standing_rules(state: TurnState) -> None:
-    state.standing_rules = []
+    state.rules.standing = []
 
 
 def remembers_by_name(policy: TurnPolicy, state: TurnState, config: TurnConfig) -> Shortcut:

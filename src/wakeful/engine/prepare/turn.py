@@ -496,7 +496,7 @@ async def _begun(
         missing=knowledge.missing,
         took_ms=(time.perf_counter() - began) * 1000,
     )
-    said = (started, conversation.checkpoint, context, knowledge.event)
+    said = (started, context, knowledge.event)
     return [work.fact(event) for event in said if event is not None]
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wakeful.contracts.conversation import AssistantItem
+from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import ActionRequired, RuntimeToolRequested, TurnFailed
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
+from wakeful.decisions.paged_list import PagedList
 from wakeful.decisions.state import TurnState
 from wakeful.engine.agent import Agent
 from wakeful.engine.output_type import AnswerRejected as DoesNotFit
@@ -46,8 +47,9 @@ async def report(
         for call in state.all_open_calls()
         if call.is_waiting and call.pending is not None and isinstance(call.pending.asked, ActionRequired)
     ]
-    items = list(state.conversation.items)
-    for place in state.conversation.measure.of(items).referring:
+    said = state.conversation
+    items = said.items.snapshot() if isinstance(said.items, PagedList) else list(said.items)
+    for place in said.measure.of(items).referring:
         items[place] = await resolve(items[place], store.get_blob)
     last_text = _whole(state, items)
     return RunResult(
@@ -72,7 +74,7 @@ async def report(
         runtime_tools=tuple(await _requests(store, row, state)),
         cost_usd=float(state.bill.cost) if state.bill.answers and state.bill.priced == state.bill.answers else None,
         failure_artifact=terminal.failure_artifact if isinstance(terminal, TurnFailed) else None,
-        items=tuple(items),
+        items=items,
         facts=facts,
         config=state.config,
         location=store.location if store.location != ":memory:" else "",
@@ -91,11 +93,13 @@ async def _requests(store: Store, row: TurnRow, state: TurnState) -> list[Runtim
     return found
 
 
-def _whole(state: TurnState, items: Sequence[Any]) -> str:
+def _whole(state: TurnState, items: Sequence[UserItem | AssistantItem | ToolItem]) -> str:
     """The last text. Of a reply that is too long for the log, the state has the beginning alone."""
-    for stored, whole in zip(reversed(state.conversation.items), reversed(items), strict=True):
+    own = state.thread.begins[-1].place if state.thread.begins else 0
+    for place in range(len(items) - 1, own - 1, -1):
+        stored, whole = state.conversation.items[place], items[place]
         if isinstance(stored, AssistantItem) and stored.text == state.answer.last_text:
-            return str(whole.text)
+            return whole.text
     return state.answer.last_text
 
 

@@ -34,7 +34,7 @@ from wakeful.engine.given_history import items_from
 from wakeful.engine.model_requests import short_answer
 from wakeful.engine.outside_answers import Approver
 from wakeful.engine.prepare.agents_inside import check_called
-from wakeful.engine.prepare.conversation import keep_warm
+from wakeful.engine.prepare.conversation import checkpoint, keep_warm
 from wakeful.engine.prepare.models import choices_of
 from wakeful.engine.prepare.phase_models import check_window, phase_models
 from wakeful.engine.prepare.retrieval import check_collections
@@ -246,7 +246,7 @@ async def _claimed(engine: Engine, row: TurnRow, request: RunRequest, claim: Cla
             await end_unreadable(engine, row, claim, gone)
             return await recall(engine, await store.turn(row.turn_id) or row, request.agent)
         work = prepared.work
-        runner = TurnRunner(work)
+        runner = TurnRunner(work, partial(checkpoint, work, prepared.conversation))
         if work.audience.watcher is not None:
             work.audience.tell(work.place.known())  # what is known already, before what is new
         known = work.place.known.last_seq
