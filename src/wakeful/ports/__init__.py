@@ -9,7 +9,7 @@ from wakeful.ports.model import (
     Pricing,
     Reattachable,
     RefusedAttachment,
-    Refusing,
+    RefusingModel,
     Secretive,
     Selective,
 )
@@ -60,7 +60,7 @@ __all__ = [
     "OPEN_STATES",
     "Pricing",
     "Reattachable",
-    "Refusing",
+    "RefusingModel",
     "RuleRow",
     "RunKind",
     "Secretive",

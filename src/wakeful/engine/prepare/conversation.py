@@ -11,7 +11,7 @@ from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import ThreadCheckpointed
 from wakeful.decisions.state import TurnState
 from wakeful.engine.state_loader import (
-    Folded,
+    FoldedTurn,
     ThreadFolder,
     begun_thread,
     mark_sealed,
@@ -37,7 +37,7 @@ class Conversation(NamedTuple):
 
     row: TurnRow
     """With the first event that the turn rests on."""
-    folded: Folded
+    folded: FoldedTurn
     of_turn: list[Recorded]
     """The turn's own facts."""
     turn_index: int
