@@ -91,7 +91,7 @@ def cut(memory: Memory, agent_id: str, upto: int) -> Memory:
     """A copy of what is kept, whose log of this agent ends after `upto` events."""
     copy = Memory()
     copy.blobs = dict(memory.blobs)
-    agent = _Agent(agent_id, copy.windows)
+    agent = _Agent(agent_id, copy)
     for entry in memory.agents[agent_id].entries():
         if entry.seq <= upto:
             writer: Any = entry.head.writer
