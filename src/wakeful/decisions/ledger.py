@@ -19,7 +19,7 @@ UNPRICED: Final = "a model whose price nobody knows"
 KEPT_FOR_ANSWER: Final = "what is left is kept for the final answer"
 
 
-class Passed(NamedTuple):
+class PassedLimit(NamedTuple):
     """A limit that one more step would pass."""
 
     name: LimitName
@@ -153,7 +153,7 @@ class TurnLedger:
 
     def passed_by(
         self, limits: Limits, needs: Reservation, *, with_held: bool = True, windowed: bool = False
-    ) -> Passed | None:
+    ) -> PassedLimit | None:
         """The limit that a request which may take this much would pass; in a spend window, money is limited, too.
 
         Without what is held for others it is what it will come to, at best, when they have settled.
@@ -171,7 +171,7 @@ class TurnLedger:
             (limits.tokens, into + out_of, "tokens"),
         ):
             if limit is not None and would > limit:
-                return Passed("tokens", limit, would, what)
+                return PassedLimit("tokens", limit, would, what)
         if limits.usd is None and not windowed:
             return None
         most = Decimal(limits.usd) if limits.usd is not None else Decimal(0)
@@ -179,14 +179,14 @@ class TurnLedger:
             if limits.usd is None:
                 return None
             would_cost = self.usd + held_usd + needs.usd
-            return Passed("cost", float(most), float(would_cost)) if would_cost > most else None
+            return PassedLimit("cost", float(most), float(would_cost)) if would_cost > most else None
         ceiling = limits.unpriced_token_ceiling
         if ceiling is None:
-            return Passed("cost", float(most), float(self.usd + held_usd), UNPRICED)
+            return PassedLimit("cost", float(most), float(self.usd + held_usd), UNPRICED)
         tokens = self.unpriced_tokens + held_unpriced + needs.input_tokens + needs.output_tokens
         if tokens <= ceiling:
             return None
-        return Passed("cost", ceiling, tokens, "tokens of a model whose price nobody knows")
+        return PassedLimit("cost", ceiling, tokens, "tokens of a model whose price nobody knows")
 
 
 def affordable(left: Decimal, short: Decimal, whole: Decimal, shortest: int, most: int) -> int:

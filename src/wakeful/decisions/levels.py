@@ -39,7 +39,7 @@ work for it. answered: the final reply is there. suspended: at rest until someth
 
 
 @dataclass(slots=True)
-class Pending:
+class OutsideRequest:
     """What a call asked of somebody outside, and what they said."""
 
     action_id: str
@@ -80,7 +80,7 @@ class Call:
     alone: bool = False
     """It has begun, and its arguments let nothing run beside it, whatever its tool declares."""
     started_at: int = 0
-    pending: Pending | None = None
+    pending: OutsideRequest | None = None
     """The newest thing it asked of somebody outside."""
     rewritten: dict[str, Any] | None = None
     """Arguments that a hook put in the place of the model's, or a person who is asked about them once more."""

@@ -18,7 +18,7 @@ from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.events import ActionRequired, LimitName, RuntimeToolRequested, StopCause
 from wakeful.contracts.events.context import CompactionTrigger
 from wakeful.decisions.compaction import context_tokens, cut_of, due, stop_words
-from wakeful.decisions.levels import Call, ChildRole, Level, Pending, SummaryRole, too_many_rounds
+from wakeful.decisions.levels import Call, ChildRole, Level, OutsideRequest, SummaryRole, too_many_rounds
 from wakeful.decisions.policy.patterns import bare
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
 from wakeful.decisions.spend_windows import window_words
@@ -444,7 +444,7 @@ def _too_many_calls(state: TurnState, room: _Room, call: Call) -> HitLimit | Non
     return None
 
 
-def _suspend(waiting: list[Pending]) -> Suspend:
+def _suspend(waiting: list[OutsideRequest]) -> Suspend:
     person = any(isinstance(pending.asked, ActionRequired) for pending in waiting)
     return Suspend(
         "approval_required" if person else "runtime_tool_pending", tuple(pending.action_id for pending in waiting)

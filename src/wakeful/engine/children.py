@@ -62,7 +62,7 @@ MAX_CHILD_BYTES = 60_000
 """What the fact that makes a child may have: the log takes no more than a little above that in one event."""
 
 
-class Delegating:
+class RuntimeCalls:
     """Carries out what calls ask of the runtime itself."""
 
     def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None]) -> None:

@@ -136,7 +136,7 @@ class Requests:
         models = work.code.models_of(level)
         model = models[min(step.candidate, len(models) - 1)]
         refuses: Callable[[ModelSettings], ModelFailure | None] | None = getattr(model, "refusal", None)
-        refusal = refuses(self._config.model_settings) if refuses is not None else None  # see `ports.Refusing`
+        refusal = refuses(self._config.model_settings) if refuses is not None else None  # see `ports.RefusingModel`
         refusal = refusal or self._gap(model)
         if refusal is not None:
             lost = self._attempt(step, model, 0.0).turned_down(refusal)

@@ -22,7 +22,7 @@ Approver: TypeAlias = Callable[[Approval], Any]
 """Async or not. Returns True, False, a decision, or None for no word."""
 
 
-class Waiting:
+class OpenQuestions:
     """The open questions of one turn, as far as this process does something about them."""
 
     def __init__(self, work: TurnWork) -> None:

@@ -73,7 +73,7 @@ class Thread:
     """How far it stands in pages, up to each of them."""
 
 
-class Folded(NamedTuple):
+class FoldedTurn(NamedTuple):
     """A turn as the log knows it."""
 
     state: TurnState
@@ -309,9 +309,9 @@ class ThreadFolder:
                 self._before(entry, state)
             evolve(state, fact)
 
-    def folded(self, last_seq: int) -> Folded:
+    def folded(self, last_seq: int) -> FoldedTurn:
         state = self._states.get(self._row.turn_id, self.thread.state)
-        return Folded(state, self._started, last_seq, self.thread)
+        return FoldedTurn(state, self._started, last_seq, self.thread)
 
     async def learn(self, digest: str) -> None:
         if digest in self.configs:
@@ -339,7 +339,7 @@ async def fold(
     before: Callable[[Recorded, TurnState], None] | None = None,
     *,
     lost: bool = False,
-) -> Folded:
+) -> FoldedTurn:
     """Fold a thread's events up to and including this turn's. `before` is shown each of them with the state before.
 
     Raises TurnUnreadable when something that the events refer to is gone. With `lost` it is done without: enough to

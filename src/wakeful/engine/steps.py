@@ -30,7 +30,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.tools import AbortReason, ErrorCategory
 from wakeful.contracts.tools import Effects, ToolError
 from wakeful.decisions.compaction_outcome import settled_fold, turns_before
-from wakeful.decisions.levels import Call, Level, Pending, SummaryRole, as_child, payload_schema
+from wakeful.decisions.levels import Call, Level, OutsideRequest, SummaryRole, as_child, payload_schema
 from wakeful.decisions.policy.provenance import what_it_does
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, FINISH
 from wakeful.decisions.state import Stop
@@ -56,10 +56,10 @@ from wakeful.decisions.turn import (
 )
 from wakeful.decisions.turn_end import ending
 from wakeful.engine.calls import Calls
-from wakeful.engine.children import Delegating
+from wakeful.engine.children import RuntimeCalls
 from wakeful.engine.context_facts import resolved_again
 from wakeful.engine.model_requests import Attention, Requests
-from wakeful.engine.outside_answers import Waiting
+from wakeful.engine.outside_answers import OpenQuestions
 from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.workflow_nodes import WorkflowNodes
 from wakeful.gate.call_at_gate import Admission, CallAtGate
@@ -120,10 +120,10 @@ class Steps:
         """Of each level, made when it is first needed."""
         self.attention = Attention()
         self.calls = Calls(work, post)
-        self.delegating = Delegating(work, post)
+        self.delegating = RuntimeCalls(work, post)
         self.nodes = WorkflowNodes(work, post)
         self.folding = HistoryCompactor(work)
-        self.waiting = Waiting(work)
+        self.waiting = OpenQuestions(work)
         self._at_gate: dict[str, asyncio.Task[None]] = {}
         """Calls for which somebody (a hook, a lock) is waited for."""
         self._through: dict[str, Callable[[], Admission]] = {}
@@ -407,7 +407,7 @@ class Steps:
         stop = self._work.state.stop
         return stop.abort if because == "cancelled" and stop is not None else _SKIPPED[because][-1]
 
-    def _unanswered(self, call: Call, pending: Pending, because: Because) -> list[Fact]:
+    def _unanswered(self, call: Call, pending: OutsideRequest, because: Because) -> list[Fact]:
         """A client was asked to run the call, and the turn ends before an answer was taken in."""
         work, now = self._work, self._work.now()
         at = CallAtGate(call, call.started_at / 1_000_000 or now)

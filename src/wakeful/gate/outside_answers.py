@@ -17,7 +17,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import Effect, Effects, ToolError
-from wakeful.decisions.levels import Pending
+from wakeful.decisions.levels import OutsideRequest
 from wakeful.gate.approval_binding import bind, held_by, holds
 from wakeful.gate.call_at_gate import CallAtGate, OutsideAnswer, OutsideResult
 from wakeful.gate.outcomes import UNKNOWN_HINT, failed
@@ -37,7 +37,7 @@ def take(at: CallAtGate) -> OutsideAnswer:
     return at.answer
 
 
-def _answer_of(pending: Pending) -> OutsideAnswer:
+def _answer_of(pending: OutsideRequest) -> OutsideAnswer:
     said, asked_for = pending.said, pending.asked
     if isinstance(said, RuntimeToolResolved):
         if said.status == "runtime_tool_completed" and said.success:

@@ -10,7 +10,7 @@ from wakeful.ports.model import (
     Pricing,
     Reattachable,
     RefusedAttachment,
-    Refusing,
+    RefusingModel,
     Secretive,
     Selective,
 )
@@ -67,7 +67,7 @@ __all__ = [
     "OPEN_STATES",
     "Pricing",
     "Reattachable",
-    "Refusing",
+    "RefusingModel",
     "Row",
     "Rows",
     "RuleRow",

@@ -21,7 +21,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.decisions.evolve.conversations import advise, refers
 from wakeful.decisions.evolve.rounds import round_complete, watch_repeats
-from wakeful.decisions.levels import Call, Level, Pending, as_child, unsatisfied
+from wakeful.decisions.levels import Call, Level, OutsideRequest, as_child, unsatisfied
 from wakeful.decisions.policy.provenance import Exposure, exposed, merged, what_it_does
 from wakeful.decisions.runtime_answers import FINISH
 from wakeful.decisions.state import TurnState
@@ -37,10 +37,10 @@ def asked_outside(state: TurnState, level: Level, fact: Fact, event: ActionRequi
         state.tree.in_flight -= 1
     call.rewritten = call.replaced
     if isinstance(event, ActionRequired):
-        call.pending = Pending(event.action_id, event.expires_at, event, fact.at)
+        call.pending = OutsideRequest(event.action_id, event.expires_at, event, fact.at)
     else:
         # A client that is asked may do it: the request is the call's intent.
-        call.pending = Pending(event.request_id, event.timeout_at, event, fact.at)
+        call.pending = OutsideRequest(event.request_id, event.timeout_at, event, fact.at)
         state.ledger.tool_called(call.part.name)
     state.tree.waiting[call.call_id] = call
 

@@ -25,7 +25,7 @@ from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
 
 
-class Given(NamedTuple):
+class RunInputs(NamedTuple):
     """What the run has for whoever works in it."""
 
     deps: Any
@@ -86,7 +86,7 @@ def check_called(engine: Engine, agent: Agent[Any, Any]) -> None:
 
 
 async def other_agents(
-    engine: Engine, called: Mapping[str, Agent[Any, Any]], given: Given, stack: AsyncExitStack
+    engine: Engine, called: Mapping[str, Agent[Any, Any]], given: RunInputs, stack: AsyncExitStack
 ) -> dict[str, OtherAgent]:
     """What each of them is and works with, by the name of the call that runs it; also those that they call in turn.
 
@@ -95,7 +95,7 @@ async def other_agents(
     return {name: await _other(engine, agent, given, stack) for name, agent in with_theirs(called).items()}
 
 
-async def _other(engine: Engine, agent: Agent[Any, Any], given: Given, stack: AsyncExitStack) -> OtherAgent:
+async def _other(engine: Engine, agent: Agent[Any, Any], given: RunInputs, stack: AsyncExitStack) -> OtherAgent:
     deps = given.deps
     if agent.deps is not None:
         deps = agent.deps(given.context)

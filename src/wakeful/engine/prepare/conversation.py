@@ -15,7 +15,7 @@ from wakeful.contracts.events.turns import Terminal
 from wakeful.decisions.state import TurnState, after
 from wakeful.decisions.thread_pages import PageMark, next_page
 from wakeful.engine.state_loader import (
-    Folded,
+    FoldedTurn,
     ThreadFolder,
     beginning,
     is_seal,
@@ -53,7 +53,7 @@ class Conversation(NamedTuple):
 
     row: TurnRow
     """With the first event that the turn rests on."""
-    folded: Folded
+    folded: FoldedTurn
     of_turn: list[Recorded]
     """The turn's own facts."""
     turn_index: int

@@ -60,7 +60,7 @@ class Choice(NamedTuple):
     missing: KeyMissing | None = None
 
 
-class Routed(NamedTuple):
+class ModelRoute(NamedTuple):
     """The models to ask, in order, and the facts that say why these."""
 
     models: tuple[Model, ...]
@@ -105,7 +105,7 @@ class Turn(NamedTuple):
     """A spend window holds for it."""
 
 
-def routed_models(engine: Engine, choices: Sequence[Choice], turn: Turn) -> Routed:
+def routed_models(engine: Engine, choices: Sequence[Choice], turn: Turn) -> ModelRoute:
     """The models of a turn that begins, or of one that is taken up."""
     now = engine.clock.now()
     before = _on_record(turn.facts)
@@ -132,10 +132,10 @@ def routed_models(engine: Engine, choices: Sequence[Choice], turn: Turn) -> Rout
         resolved, chain = before
         anew = decided.facts[0]
         if isinstance(anew, RoutingCandidatesResolved) and same_candidates(resolved, anew):
-            return Routed(_chain(chain, choices), ())
+            return ModelRoute(_chain(chain, choices), ())
         decided = decide(known_limits(turn.recent, now // 1000))
     models = tuple(model for place in decided.places if (model := choices[place].model) is not None)
-    return Routed(models, decided.facts)
+    return ModelRoute(models, decided.facts)
 
 
 def _on_record(facts: Sequence[Recorded]) -> tuple[RoutingCandidatesResolved, tuple[str, ...]] | None:
@@ -174,7 +174,7 @@ def _known(
         return ModelFacts(choice.ref, barred="no_credential", detail=words)
     model, profile = choice.model, _profile(choice)
     refuses: Callable[[ModelSettings], ModelFailure | None] | None = getattr(model, "refusal", None)
-    refusal = refuses(turn.config.model_settings) if refuses is not None else None  # see `ports.Refusing`
+    refusal = refuses(turn.config.model_settings) if refuses is not None else None  # see `ports.RefusingModel`
     ruled_out = engine.model_rules.against(choice.ref, leaves_machine=getattr(model, "leaves_machine", False))
     if ruled_out is not None:
         return ModelFacts(choice.ref, barred=ruled_out.reason, detail=ruled_out.detail)

@@ -42,7 +42,7 @@ from wakeful.decisions.prompt_size import tokens
 from wakeful.decisions.skills import activated
 from wakeful.engine.agent import Agent
 from wakeful.engine.context_facts import history_refs, plan_ref, superseded
-from wakeful.engine.state_loader import Folded
+from wakeful.engine.state_loader import FoldedTurn
 from wakeful.engine.trusted_files import TrustedFiles
 from wakeful.engine.turn_work import TurnWork
 from wakeful.gate.call_at_gate import CallAtGate
@@ -107,7 +107,7 @@ def looks_around(agent: Agent[Any, Any]) -> bool:
     return agent.workspace is not None or agent.subtasks or bool(agent.skills)
 
 
-async def gather(agent: Agent[Any, Any], folded: Folded, hide: Callable[[str], str]) -> TurnContext:
+async def gather(agent: Agent[Any, Any], folded: FoldedTurn, hide: Callable[[str], str]) -> TurnContext:
     """What there is for a turn. For one that was begun already nothing is read again."""
     began = time.perf_counter()
     before = folded.state.config

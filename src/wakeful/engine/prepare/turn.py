@@ -37,13 +37,13 @@ from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.engine.admission import allowed, check_deps
 from wakeful.engine.agent import Agent
 from wakeful.engine.low_limits import LowLimits
-from wakeful.engine.output_type import AnswerRejected as DoesNotFit
-from wakeful.engine.prepare.agents_inside import Given, agents_among, named_agents, other_agents
+from wakeful.engine.output_type import AnswerMisfit
+from wakeful.engine.prepare.agents_inside import RunInputs, agents_among, named_agents, other_agents
 from wakeful.engine.prepare.configuration import config_of, window_of
 from wakeful.engine.prepare.conversation import Conversation, conversation_of
 from wakeful.engine.prepare.file_taint import note_tainted_roots, watching_files
 from wakeful.engine.prepare.hooks_inside import HooksOfOthers
-from wakeful.engine.prepare.models import RECENT, Routed, Turn, choices_of, routed_models
+from wakeful.engine.prepare.models import RECENT, ModelRoute, Turn, choices_of, routed_models
 from wakeful.engine.prepare.phase_models import check_window, phase_models
 from wakeful.engine.prepare.prompt import TurnContext, around, gather, prompt_of, resolved, watching_skills
 from wakeful.engine.prepare.retrieval import retrieve
@@ -53,7 +53,7 @@ from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.runner import TurnRunner
 from wakeful.engine.settings_left_out import LeftOut
 from wakeful.engine.spend_windows import TurnWindows
-from wakeful.engine.state_loader import Folded, loaded
+from wakeful.engine.state_loader import FoldedTurn, loaded
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import (
     Audience,
@@ -83,7 +83,7 @@ MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
 
 
-class Prepared(NamedTuple):
+class PreparedTurn(NamedTuple):
     """A turn that can be run, its conversation, what was found for it, whom it may ask, and what to warn of."""
 
     work: TurnWork
@@ -91,7 +91,7 @@ class Prepared(NamedTuple):
     """The tools of the turn, as people are shown them."""
     conversation: Conversation
     context: TurnContext
-    routed: Routed
+    routed: ModelRoute
     warnings: tuple[str, ...] = ()
 
 
@@ -102,7 +102,7 @@ async def prepare(
     request: RunRequest,
     stack: AsyncExitStack,
     decide_action: DecideAction,
-) -> Prepared:
+) -> PreparedTurn:
     """The turn, ready to be run. What was opened for it stays open until the stack is left.
 
     `decide_action` records what an approver at hand decides.
@@ -137,7 +137,7 @@ async def prepare(
     tools = belt.tools
     called_agents = agents_among(tools.values())
     nodes = named_agents(workflow.graph, request.workflows.agents, deps) if workflow is not None else {}
-    given = Given(deps, context, principal, row.thread_id, row.turn_id)
+    given = RunInputs(deps, context, principal, row.thread_id, row.turn_id)
     others = await other_agents(engine, {**called_agents, **nodes}, given, stack) if called_agents or nodes else {}
     if workflow is not None:
         called = [agent_declaration(node.name) for node in nodes.values()]
@@ -212,7 +212,7 @@ async def prepare(
     if workflow is None and not others and admitted.policy_context == "library":
         there = [each.tool_name for each in belt.catalog.entries]
         idle += [*hooks_about_nothing(agent, request.hooks, there), *limits_of_nothing(agent, limits.per_tool, there)]
-    return Prepared(work, belt.catalog, conversation, found, routed, tuple(idle))
+    return PreparedTurn(work, belt.catalog, conversation, found, routed, tuple(idle))
 
 
 async def _routed(
@@ -220,17 +220,17 @@ async def _routed(
     request: RunRequest,
     claim: Claim,
     config: TurnConfig,
-    folded: Folded,
+    folded: FoldedTurn,
     of_turn: Sequence[Recorded],
     *,
     windowed: bool,
-) -> Routed:
+) -> ModelRoute:
     """The models that this turn may ask."""
     choices = choices_of(engine.resolve_model, request.agent)
     models = [each.model for each in choices if each.model is not None]
     await engine.pricing.ready(models)
     if config.workflow is not None:
-        return Routed(tuple(models), ())  # its nodes ask models of their own, or none
+        return ModelRoute(tuple(models), ())  # its nodes ask models of their own, or none
     admitted = [entry.fact.event for entry in of_turn if isinstance(entry.fact.event, MessageAdmitted)]
     recent: Sequence[Recorded] = folded.thread.limits
     if any(hasattr(model, "profile") for model in models):  # others have no limits that anybody has told of
@@ -281,7 +281,7 @@ async def _config(
     deps: Any,
     context: Mapping[str, Any],
     principal: Principal | None,
-    folded: Folded,
+    folded: FoldedTurn,
     belt: Belt,
     found: TurnContext,
     limits: Limits,
@@ -316,7 +316,7 @@ def _streams(request: RunRequest) -> bool:
     return request.stream and request.agent.settings.stream is not False
 
 
-async def opening(engine: Engine, request: RunRequest, prepared: Prepared, runner: TurnRunner) -> list[Fact]:
+async def opening(engine: Engine, request: RunRequest, prepared: PreparedTurn, runner: TurnRunner) -> list[Fact]:
     """The facts a turn is taken up with: its beginning, or its recovery."""
     work, catalog, conversation, found, routed, warnings = prepared
     folded = conversation.folded
@@ -518,7 +518,7 @@ def _answer_check(agent: Agent[Any, Any], retries: int) -> CheckAnswer:
     def check(text: str, rejected: int) -> AnswerAccepted | AnswerRejected:
         try:
             value = agent.parse_output(text)
-        except DoesNotFit as error:
+        except AnswerMisfit as error:
             words = f"{error}\nAnswer again, with JSON that fits the schema and nothing else."
             return AnswerRejected(
                 item=UserItem(parts=(Text(words),), origin="runtime"),

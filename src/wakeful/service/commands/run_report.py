@@ -10,7 +10,7 @@ from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.decisions.paged_list import PagedList
 from wakeful.decisions.state import TurnState
 from wakeful.engine.agent import Agent
-from wakeful.engine.output_type import AnswerRejected as DoesNotFit
+from wakeful.engine.output_type import AnswerMisfit
 from wakeful.gate.large_content import arguments_of, resolve
 from wakeful.ports import Store, TurnRow
 from wakeful.service.run_result import RunResult, RunStatus, UnknownOutcome
@@ -111,7 +111,7 @@ def _output(state: TurnState, agent: Agent[Any, Any] | None, last_text: str) -> 
     if agent is not None and agent.output_schema is not None:
         try:
             return agent.parse_output(text)
-        except DoesNotFit:
+        except AnswerMisfit:
             pass  # the type has changed since: what was accepted then is still the answer
     return state.answer.accepted.value if state.answer.accepted is not None else text
 
