@@ -78,7 +78,7 @@ class CallIds(set[str]):
                 self.add(call_id)
 
 
-class LimitTold(NamedTuple):
+class LimitNote(NamedTuple):
     """What a provider said about a limit of its own, or that it answered since."""
 
     at: int
@@ -92,7 +92,7 @@ class NextTurn(NamedTuple):
 
     config: str | None = None
     """The digest of the newest configuration."""
-    limits: tuple[LimitTold, ...] = ()
+    limits: tuple[LimitNote, ...] = ()
 
 
 class NextPage(NamedTuple):
@@ -298,7 +298,7 @@ def differences(page: TurnState, folded: TurnState) -> list[str]:
 
 
 def told_by(page: StoredPage) -> NextTurn:
-    return NextTurn(page.head.get("config"), tuple(LimitTold(*each) for each in page.head.get("limits", ())))
+    return NextTurn(page.head.get("config"), tuple(LimitNote(*each) for each in page.head.get("limits", ())))
 
 
 def marks_of(pages: Sequence[tuple[str, StoredPage]]) -> tuple[PageMark, ...]:

@@ -38,7 +38,7 @@ from wakeful.decisions.level_conversation import LevelConversation
 from wakeful.decisions.state import TurnState, after
 from wakeful.decisions.thread_pages import (
     CallIds,
-    LimitTold,
+    LimitNote,
     NextTurn,
     PageMark,
     StoredPage,
@@ -177,7 +177,7 @@ def predecessor(row: TurnRow, thread: Sequence[TurnRow]) -> TurnRow | None:
     return max(earlier, key=lambda turn: turn.first_seq, default=None)
 
 
-class Beginning(NamedTuple):
+class FoldStart(NamedTuple):
     """What a thread's fold begins with."""
 
     thread: Thread
@@ -185,7 +185,7 @@ class Beginning(NamedTuple):
     """What it takes in from there on, each turn's together."""
 
 
-async def beginning(store: Store, row: TurnRow, recorded: Sequence[Recorded], *, lost: bool = False) -> Beginning:
+async def beginning(store: Store, row: TurnRow, recorded: Sequence[Recorded], *, lost: bool = False) -> FoldStart:
     """Nothing, the newest pages, or so many items as lie before the window. Raises TurnUnreadable when a page is gone;
     with `lost` its items are taken as unread."""
     turns = _turns(recorded)
@@ -195,7 +195,7 @@ async def beginning(store: Store, row: TurnRow, recorded: Sequence[Recorded], *,
         names = list(turns)
         later = names[names.index(sealed.fact.turn_id) + 1 :] if sealed.fact.turn_id in turns else names
         thread = await _from_pages(store, row.agent_id, sealed.fact.event, lost=lost)
-        return Beginning(thread, [entry for name in later for entry in turns[name]])
+        return FoldStart(thread, [entry for name in later for entry in turns[name]])
     ordered = [entry for entries in turns.values() for entry in entries]
     first = ordered[0].fact.turn_id if ordered else None
     windows = (window for entry in ordered if (window := _window(entry)) is not None)
@@ -205,8 +205,8 @@ async def beginning(store: Store, row: TurnRow, recorded: Sequence[Recorded], *,
             break
         event = entry.fact.event
         if isinstance(event, ThreadCheckpointed) and not event.with_turn:
-            return Beginning(await _from_pages(store, row.agent_id, event, lost=lost), ordered)
-    return Beginning(Thread(TurnState(conversation=LevelConversation([UNREAD] * unread))), ordered)
+            return FoldStart(await _from_pages(store, row.agent_id, event, lost=lost), ordered)
+    return FoldStart(Thread(TurnState(conversation=LevelConversation([UNREAD] * unread))), ordered)
 
 
 async def _from_pages(store: Store, agent_id: str, event: ThreadCheckpointed, *, lost: bool) -> Thread:
@@ -241,7 +241,7 @@ def told_after(state: TurnState, limits: Sequence[Recorded]) -> NextTurn:
     config = next((digest for digest, config in state.configs.items() if config == state.config), None)
     facts = [entry.fact for entry in limits[-MOST_LIMITS:]]
     told = (
-        LimitTold(fact.at, fact.event.kind, fact.event.version, fact.event.model_dump(mode="json")) for fact in facts
+        LimitNote(fact.at, fact.event.kind, fact.event.version, fact.event.model_dump(mode="json")) for fact in facts
     )
     return NextTurn(config, tuple(told))
 
