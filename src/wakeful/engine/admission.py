@@ -31,10 +31,12 @@ MAX_CONTEXT_BYTES = 16_000
 MAX_INLINE_HISTORY = 40_000
 MAX_NOTES_BYTES = 16_000
 MAX_NAME_CHARS = 2_000
+_BUDGET = Budget()
+"""What holds where neither the caller nor the agent says anything."""
 
 
 async def admit(
-    engine: Engine, request: RunRequest, message: UserItem, fingerprint: str, history: Sequence[Any]
+    engine: Engine, request: RunRequest, limits: Limits, message: UserItem, fingerprint: str, history: Sequence[Any]
 ) -> Admitted:
     """Make the message safe. What returns survives a power cut; a turn of a thread is reserved for this run."""
     store, clock, ids = engine.store, engine.clock, engine.ids
@@ -56,7 +58,7 @@ async def admit(
         notes=_plain("notes", request.notes, MAX_NOTES_BYTES),
         principal=request.principal.id if request.principal is not None else None,
         **_whose_word(request),
-        limits=allowed(engine, request),
+        limits=limits,
         **await _what_it_runs(store, request),
     )
     facts: list[Fact] = []
@@ -76,7 +78,7 @@ def allowed(engine: Engine, request: RunRequest) -> Limits:
     agent = request.agent
     if request.limits is not None:
         return request.limits
-    return (request.budget or agent.budget or Budget()).limits(agent.max_steps, engine.limit_overrides)
+    return (request.budget or agent.budget or _BUDGET).limits(agent.max_steps, engine.limit_overrides)
 
 
 async def _what_it_runs(store: Store, request: RunRequest) -> dict[str, Any]:

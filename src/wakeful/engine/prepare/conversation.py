@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.events import ThreadCheckpointed
+from wakeful.contracts.events import MessageAdmitted, ThreadCheckpointed
 from wakeful.decisions.state import TurnState
 from wakeful.engine.state_loader import (
     Folded,
@@ -40,6 +40,8 @@ class Conversation(NamedTuple):
     folded: Folded
     of_turn: list[Recorded]
     """The turn's own facts."""
+    messages: list[MessageAdmitted]
+    """What it was begun with, and what was said to it since."""
     turn_index: int
     """The turn's number in its thread, from 1."""
     next_from: int
@@ -88,7 +90,9 @@ async def conversation_of(store: Store, row: TurnRow, claim: Claim) -> Conversat
     folded = folding.folded(own[-1].seq)
     call_ids = len(folded.thread.call_ids.order)
     claim.seen = max(claim.seen, folded.last_seq)
-    return Conversation(row._replace(window_from=window_from), folded, own, turn_index, next_from, call_ids, checkpoint)
+    messages = [event for entry in own if isinstance(event := entry.fact.event, MessageAdmitted)]
+    row = row._replace(window_from=window_from)
+    return Conversation(row, folded, own, messages, turn_index, next_from, call_ids, checkpoint)
 
 
 async def _warm(store: Store, row: TurnRow, warm: WarmThread) -> tuple[ThreadFolder, list[Recorded], int]:
