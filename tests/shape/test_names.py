@@ -109,8 +109,8 @@ STAND_TWICE = {"AnswerRejected", "Asked", "Fold", "Stop", "TurnContext", "Waitin
 """Names of classes that stand in two modules. This list only shrinks."""
 PARTICIPLES = {
     "Admitted", "Anchored", "Asked", "Bounded", "Cancelled", "Contended", "Counted", "Cut",
-    "Delegating", "Ending", "Executed", "Fenced", "Folded", "Found", "Given", "Happened",
-    "Held", "Inherited", "Kept", "Known", "Living", "Passed", "Pending", "Prepared", "Reading",
+    "Delegating", "Ending", "Executed", "Fenced", "Folded", "Found", "Happened",
+    "Held", "Inherited", "Kept", "Known", "Living", "Passed", "Pending", "Reading",
     "Recorded", "Refusing", "Retrieved", "Routed", "Said", "Settled", "Skipped", "Stored", "Titled",
     "Unrecognised", "Waiting",
 }  # fmt: skip

@@ -137,6 +137,11 @@ def predecessor(row: TurnRow, thread: Sequence[TurnRow]) -> TurnRow | None:
     return max(earlier, key=lambda turn: turn.first_seq, default=None)
 
 
+def empty_thread(unread: int = 0) -> Thread:
+    """A conversation of which nothing is known, but how many items lie before."""
+    return Thread(TurnState(items=[UNREAD] * unread))
+
+
 async def begun_thread(store: Store, recorded: Sequence[Recorded], *, lost: bool = False) -> Thread:
     """What a thread's fold begins with: nothing, the pages that its first turn names, or so many items as lie before
     the window. Raises TurnUnreadable when a page is gone; with `lost` its items are taken as unread."""
@@ -155,7 +160,7 @@ async def begun_thread(store: Store, recorded: Sequence[Recorded], *, lost: bool
                     raise
             unread = event.items
             break
-    return Thread(TurnState(items=[UNREAD] * unread))
+    return empty_thread(unread)
 
 
 async def _from_pages(store: Store, newest: str) -> Thread:
@@ -206,7 +211,7 @@ class ThreadFolder:
         lost: bool = False,
     ) -> None:
         self.thread = thread
-        self._store = store
+        self.store = store
         self._row = row
         self._before = before
         self._lost = lost
@@ -259,7 +264,7 @@ class ThreadFolder:
         if digest in self.configs:
             return
         try:
-            self.configs[digest] = await load_config(self._store, digest)
+            self.configs[digest] = await load_config(self.store, digest)
         except TurnUnreadable:
             if not self._lost:
                 raise
@@ -267,7 +272,7 @@ class ThreadFolder:
 
     async def _whole(self, fact: Fact) -> Fact:
         try:
-            return await hydrated(self._store, fact)
+            return await hydrated(self.store, fact)
         except TurnUnreadable:
             if not self._lost:
                 raise

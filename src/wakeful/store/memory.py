@@ -262,6 +262,7 @@ class MemoryStore:
             lease.epoch,
             epoch,
             seen=0,
+            head=agent.seq,
             fresh=epoch == 1,
             taken_from=before,
             late_upto=max(late.values(), default=0),

@@ -14,6 +14,7 @@ from wakeful.engine.state_loader import (
     Folded,
     ThreadFolder,
     begun_thread,
+    empty_thread,
     mark_sealed,
     predecessor,
     seal,
@@ -21,7 +22,7 @@ from wakeful.engine.state_loader import (
     turn_after_turn,
 )
 from wakeful.engine.turn_work import TurnPlace
-from wakeful.engine.warm_threads import WarmThread, warm_threads
+from wakeful.engine.warm_threads import warm_threads
 from wakeful.ports import Claim, Store, TurnRow
 
 CHECKPOINT_FACTS = 256
@@ -38,7 +39,7 @@ class Conversation(NamedTuple):
     row: TurnRow
     """With the first event that the turn rests on."""
     folded: Folded
-    of_turn: list[Recorded]
+    of_turn: Sequence[Recorded]
     """The turn's own facts."""
     messages: list[MessageAdmitted]
     """What it was begun with, and what was said to it since."""
@@ -52,8 +53,13 @@ class Conversation(NamedTuple):
     """The conversation before this turn was put into pages: to be said with the turn's first facts."""
 
 
-async def conversation_of(store: Store, row: TurnRow, claim: Claim) -> Conversation:
-    """The conversation of a claimed turn. Raises TurnUnreadable when something that it rests on is gone."""
+async def conversation_of(store: Store, row: TurnRow, claim: Claim, facts: Sequence[Recorded] = ()) -> Conversation:
+    """The conversation of a claimed turn. Raises TurnUnreadable when something that it rests on is gone.
+
+    `facts` are the turn's own, where they are known and the newest of the stream.
+    """
+    if facts and row.agent_id != row.agent_name:  # a session that was made for this one turn
+        return await _conversation(ThreadFolder(store, row, empty_thread()), row, claim, facts, 1, row.first_seq)
     rows = await store.turns_of_thread(row.agent_id, row.thread_id, last=NEWEST)
     before = predecessor(row, rows)
     if before is None and len(rows) == NEWEST:
@@ -66,17 +72,24 @@ async def conversation_of(store: Store, row: TurnRow, claim: Claim) -> Conversat
     if not row.turn_index:
         warm = warm_threads.take(store, row, waited[-1] if waited else None)
     if warm is not None:
-        folding, own, window_from = await _warm(store, row, warm)
-    else:
-        # Until a turn has begun its row names itself alone; its conversation rests on the thread, from where the turn
-        # before it began to read, from the newest pages, or from the newest summary on.
-        known_from = min(turn.first_seq for turn in rows) if before is None else before.window_from
-        window_from = row.window_from if row.turn_index else known_from
-        recorded = await store.read(row.agent_id, after=window_from - 1, thread_id=row.thread_id)
-        if not row.turn_index:
-            window_from = start_of_window(row, recorded)
-            recorded = [entry for entry in recorded if entry.seq >= window_from]
-        folding, own = await _cold(store, row, recorded)
+        own = facts or await store.read(row.agent_id, turn_id=row.turn_id)
+        return await _conversation(ThreadFolder(store, row, warm.thread), row, claim, own, turn_index, warm.window_from)
+    # Until a turn has begun its row names itself alone; its conversation rests on the thread, from where the turn
+    # before it began to read, from the newest pages, or from the newest summary on.
+    known_from = min(turn.first_seq for turn in rows) if before is None else before.window_from
+    window_from = row.window_from if row.turn_index else known_from
+    recorded = await store.read(row.agent_id, after=window_from - 1, thread_id=row.thread_id)
+    if not row.turn_index:
+        window_from = start_of_window(row, recorded)
+        recorded = [entry for entry in recorded if entry.seq >= window_from]
+    folding, own = await _cold(store, row, recorded)
+    return await _conversation(folding, row, claim, own, turn_index, window_from)
+
+
+async def _conversation(
+    folding: ThreadFolder, row: TurnRow, claim: Claim, own: Sequence[Recorded], turn_index: int, window_from: int
+) -> Conversation:
+    """Take in the turn's own facts, after a page where one is due."""
     checkpoint, thread = None, folding.thread
     next_from = window_from
     said = next((event for entry in own if isinstance(event := entry.fact.event, ThreadCheckpointed)), None)
@@ -85,19 +98,14 @@ async def conversation_of(store: Store, row: TurnRow, claim: Claim) -> Conversat
         mark_sealed(thread, said.conversation_ref.digest)
     elif not row.turn_index and thread.facts > CHECKPOINT_FACTS:
         next_from = row.first_seq
-        checkpoint = await seal(store, thread)
+        checkpoint = await seal(folding.store, thread)
     await folding.take(own)
     folded = folding.folded(own[-1].seq)
-    call_ids = len(folded.thread.call_ids.order)
+    call_ids = len(thread.call_ids.order)
     claim.seen = max(claim.seen, folded.last_seq)
     messages = [event for entry in own if isinstance(event := entry.fact.event, MessageAdmitted)]
     row = row._replace(window_from=window_from)
     return Conversation(row, folded, own, messages, turn_index, next_from, call_ids, checkpoint)
-
-
-async def _warm(store: Store, row: TurnRow, warm: WarmThread) -> tuple[ThreadFolder, list[Recorded], int]:
-    own = await store.read(row.agent_id, turn_id=row.turn_id)
-    return ThreadFolder(store, row, warm.thread), own, warm.window_from
 
 
 async def _cold(store: Store, row: TurnRow, recorded: Sequence[Recorded]) -> tuple[ThreadFolder, list[Recorded]]:

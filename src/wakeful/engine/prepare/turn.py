@@ -10,7 +10,7 @@ Each builder returns a value, and each thing is worked out once. What follows fr
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from pydantic_core import to_jsonable_python
 
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import AnswerAccepted, AnswerRejected, MessageAdmitted
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.prompt import AssembledPrompt
@@ -32,8 +33,8 @@ from wakeful.engine.prepare.conversation import conversation_of
 from wakeful.engine.prepare.gate import turn_gate
 from wakeful.engine.prepare.idle_options import hooks_about_nothing, idle_compaction, limits_of_nothing
 from wakeful.engine.prepare.models import ModelChoices, model_choices, turn_models
-from wakeful.engine.prepare.opening import Opening, recataloger
 from wakeful.engine.prepare.prompt import around, gather, instructions_of, turn_prompt
+from wakeful.engine.prepare.start_facts import StartRecord, recataloger
 from wakeful.engine.prepare.tools import Belt, toolbelt
 from wakeful.engine.prepare.workflows import named_agents, turn_agent
 from wakeful.engine.run_request import Engine, RunRequest
@@ -57,11 +58,11 @@ MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
 
 
-class Prepared(NamedTuple):
+class ReadyTurn(NamedTuple):
     """A turn that can be run, and what is to be put on record when it begins or goes on."""
 
     work: TurnWork
-    opening: Opening
+    record: StartRecord
 
 
 async def prepare(
@@ -72,14 +73,15 @@ async def prepare(
     stack: AsyncExitStack,
     decide_action: DecideAction,
     choices: ModelChoices | None = None,
-) -> Prepared:
+    facts: Sequence[Recorded] = (),
+) -> ReadyTurn:
     """The turn, ready to be run. What was opened for it stays open until the stack is left.
 
-    `decide_action` records what an approver at hand decides. `choices` are the agent's models, where they have been
-    found already.
+    `decide_action` records what an approver at hand decides. `choices` are the agent's models, and `facts` those of the
+    turn, where they are known already.
     """
     store = engine.store
-    conversation = await conversation_of(store, row, claim)
+    conversation = await conversation_of(store, row, claim, facts)
     row, folded, of_turn = conversation.row, conversation.folded, conversation.of_turn
     before, admitted = folded.state.config, conversation.messages[0]
     agent, workflow, desk = await turn_agent(engine, request, admitted)
@@ -174,7 +176,7 @@ async def prepare(
     )
     work.recatalog = recataloger(engine, work, belt)
     warnings = _warnings(request, agent, belt, work, admitted, limits.per_tool)
-    return Prepared(work, Opening(conversation, found, belt, stored, limits, routed.facts, warnings))
+    return ReadyTurn(work, StartRecord(conversation, found, belt, stored, limits, routed.facts, warnings))
 
 
 async def _deps(agent: Agent[Any, Any], given: Any, context: Mapping[str, Any], turn_id: str) -> Any:

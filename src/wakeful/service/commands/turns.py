@@ -21,6 +21,7 @@ from wakeful.contracts.errors import AgentBusy, AgentMissing, StoreProblem, Turn
 from wakeful.contracts.events import ModelFailed, ModelRequested, TurnInterruptRequested
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.engine.admission import (
+    NewTurn,
     admit,
     allowed,
     check_bound,
@@ -37,8 +38,8 @@ from wakeful.engine.outside_answers import Approver
 from wakeful.engine.prepare.agents_inside import check_called
 from wakeful.engine.prepare.conversation import keep_warm
 from wakeful.engine.prepare.models import ModelChoices, check_window, model_choices
-from wakeful.engine.prepare.opening import opening_facts
 from wakeful.engine.prepare.retrieval import check_collections
+from wakeful.engine.prepare.start_facts import start_facts
 from wakeful.engine.prepare.turn import prepare
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.runner import TurnRunner
@@ -66,7 +67,7 @@ async def run_turn(engine: Engine, request: RunRequest) -> RunResult[Any]:
     message = UserItem(parts=storable(parts_of(request.prompt)))
     fingerprint = fingerprint_of(agent.name, message, request.workflow)
     known = await store.turn_of_key(request.key) if request.key is not None else None
-    reservation: str | None = None
+    new: NewTurn | None = None
     choices: ModelChoices | None = None
     if known is None:
         # Whatever can be wrong with the request is wrong before its message is safe: afterwards it is owed an answer.
@@ -82,13 +83,16 @@ async def run_turn(engine: Engine, request: RunRequest) -> RunResult[Any]:
         if request.supersede and request.thread is not None:
             speaker = request.principal.id if request.principal is not None else "caller"
             await supersede(engine, agent.name, request.thread, requested_by=speaker)
-        known, _, reservation = await admit(engine, request, limits, message, fingerprint, history)
+        new = await admit(engine, request, limits, message, fingerprint, history)
+        known = new.turn
     try:
-        return await _answer(engine, request, known, message, fingerprint, reservation, choices)
+        if known.fingerprint != fingerprint:
+            raise reused(request.key or "", known, agent.name, message)
+        return await _answer(engine, request, known, new, choices)
     except BaseException:
-        if reservation is not None:
+        if new is not None and new.reservation is not None:
             with suppress(StoreProblem):
-                await store.give_up(known.turn_id, reservation)
+                await store.give_up(known.turn_id, new.reservation)
         raise
 
 
@@ -96,24 +100,22 @@ async def _answer(
     engine: Engine,
     request: RunRequest,
     known: TurnRow,
-    message: UserItem,
-    fingerprint: str,
-    reservation: str | None,
+    new: NewTurn | None,
     choices: ModelChoices | None,
 ) -> RunResult[Any]:
     """The answer to a message that is safe: from the log, from whoever runs it already, or by running it here."""
     agent, store = request.agent, engine.store
-    if known.fingerprint != fingerprint:
-        raise reused(request.key or "", known, agent.name, message)
     if request.on_turn is not None:
         request.on_turn(known.turn_id, known.agent_id)
     if not known.is_open:
         return await recall(engine, known, agent)
+    if known.agent_id != known.agent_name:  # made for this one turn: there is no other
+        return await _run_on(engine, known, request, choices, waits=True, new=new)
     for earlier in await store.turns_of_thread(known.agent_id, known.thread_id, open_only=True):
         # One turn a thread, in the order they were admitted: what was acknowledged first is answered first.
         if earlier.first_seq < known.first_seq:
-            await _run_on(engine, earlier, request, waits=True, choices=choices)
-    return await _run_on(engine, known, request, waits=True, reservation=reservation, choices=choices)
+            await _run_on(engine, earlier, request, choices, waits=True)
+    return await _run_on(engine, known, request, choices, waits=True, new=new)
 
 
 async def resume_turn(
@@ -173,13 +175,13 @@ async def _run_on(
     engine: Engine,
     row: TurnRow,
     request: RunRequest,
+    choices: ModelChoices | None = None,
     *,
     waits: bool = False,
-    reservation: str | None = None,
-    choices: ModelChoices | None = None,
+    new: NewTurn | None = None,
 ) -> RunResult[Any]:
     """Run it until it rests. A spend window that turns in a moment is waited for, with the turn at rest meanwhile."""
-    result = await _run(engine, row, request, choices, waits, reservation)
+    result = await _run(engine, row, request, choices, waits, new)
     while result.stop_reason == "cost":
         # Before looking: nothing is missed in between.
         watch = engine.store.watch(row.agent_id, thread_id=row.thread_id, feed="outsiders")
@@ -216,7 +218,7 @@ async def _run(
     request: RunRequest,
     choices: ModelChoices | None,
     waits: bool,
-    reservation: str | None,
+    new: NewTurn | None,
 ) -> RunResult[Any]:
     """Claim the turn and run it until it rests, after what another process left open in the thread's turns.
 
@@ -224,6 +226,7 @@ async def _run(
     by those whose caller wants the answer. Raises AgentBusy for all others.
     """
     store, watch = engine.store, None
+    reservation = new.reservation if new is not None else None
     try:
         while True:
             try:
@@ -243,31 +246,37 @@ async def _run(
     finally:
         if watch is not None:
             watch.close()
-    return await _claimed(engine, row, request, choices, claim)
+    return await _claimed(engine, row, request, choices, claim, new.facts if new is not None else ())
 
 
 async def _claimed(
-    engine: Engine, row: TurnRow, request: RunRequest, choices: ModelChoices | None, claim: Claim
+    engine: Engine,
+    row: TurnRow,
+    request: RunRequest,
+    choices: ModelChoices | None,
+    claim: Claim,
+    facts: Sequence[Recorded],
 ) -> RunResult[Any]:
     store = engine.store
     stack = AsyncExitStack()
     try:
-        row = await store.turn(row.turn_id) or row
+        if not facts or claim.head != facts[-1].seq:  # somebody has written since, or nobody knows
+            facts, row = (), await store.turn(row.turn_id) or row
         if not row.is_open or await _still_waits(engine, row, request):
             return await recall(engine, row, request.agent)
         try:
-            prepared = await prepare(engine, row, claim, request, stack, partial(_decided, engine), choices)
+            prepared = await prepare(engine, row, claim, request, stack, partial(_decided, engine), choices, facts)
         except TurnUnreadable as gone:
             await end_unreadable(engine, row, claim, gone)
             return await recall(engine, await store.turn(row.turn_id) or row, request.agent)
-        work, opening = prepared
+        work, record = prepared
         runner = TurnRunner(work)
         if work.audience.watcher is not None:
             work.audience.tell(work.place.known())  # what is known already, before what is new
         known = work.place.known.last_seq
-        await runner.run(await opening_facts(request, work, opening, runner.steps))
+        await runner.run(await start_facts(request, work, record, runner.steps))
         if work.state.phase == "ended":
-            keep_warm(work.place, work.state, opening.conversation)
+            keep_warm(work.place, work.state, record.conversation)
         if runner.steps.calls.is_awaiting_late_answers:
             engine.linger(runner.steps.calls.late_answers())
         if request.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):

@@ -43,7 +43,7 @@ NO_EFFECT = "no_effect"
 """The code of warnings about what was given and has no effect."""
 
 
-class Opening(NamedTuple):
+class StartRecord(NamedTuple):
     """What was found out for a turn, and is to be put on record when it is taken up."""
 
     conversation: Conversation
@@ -57,19 +57,19 @@ class Opening(NamedTuple):
     """What was given and has no effect."""
 
 
-async def opening_facts(request: RunRequest, work: TurnWork, opening: Opening, steps: Steps) -> list[Fact]:
+async def start_facts(request: RunRequest, work: TurnWork, record: StartRecord, steps: Steps) -> list[Fact]:
     """The turn's first facts in this process."""
-    conversation = opening.conversation
+    conversation = record.conversation
     if conversation.folded.started is None:
-        return await _begun(request, work, opening)
+        return await _begun(request, work, record)
     missing = missing_tools(work)
     if missing:
         await _suspend(work, missing)
     config, before = work.config, conversation.folded.state.config
     facts = await recovered(work, steps)
-    catalogued = [*await _cataloged(work, opening.belt.catalog), *_warned(work, opening.warnings)]
+    catalogued = [*await _cataloged(work, record.belt.catalog), *_warned(work, record.warnings)]
     if before is not None and config != before:
-        ref = await _keep_config(work, opening.stored)
+        ref = await _keep_config(work, record.stored)
         changed = TurnConfigChanged(
             config_ref=ref,
             previous=conversation.folded.started.config_ref.digest,
@@ -78,16 +78,16 @@ async def opening_facts(request: RunRequest, work: TurnWork, opening: Opening, s
             limits=work.state.limits,
         )
         facts.insert(1, work.fact(changed))
-        facts[2:2] = [*_resolved_again(work, opening, before, ref), *catalogued]
+        facts[2:2] = [*_resolved_again(work, record, before, ref), *catalogued]
     else:
         facts[1:1] = catalogued
     # After what was settled: the decision is about requests to come.
-    return [*facts, *map(work.fact, opening.routing)]
+    return [*facts, *map(work.fact, record.routing)]
 
 
-async def _begun(request: RunRequest, work: TurnWork, opening: Opening) -> list[Fact]:
-    agent, config, conversation = request.agent, work.config, opening.conversation
-    config_ref = await _keep_config(work, opening.stored)
+async def _begun(request: RunRequest, work: TurnWork, record: StartRecord) -> list[Fact]:
+    agent, config, conversation = request.agent, work.config, record.conversation
+    config_ref = await _keep_config(work, record.stored)
     began = time.perf_counter()
     messages = conversation.messages
     started = TurnStarted(
@@ -97,7 +97,7 @@ async def _begun(request: RunRequest, work: TurnWork, opening: Opening) -> list[
         config_ref=config_ref,
         model_ref=config.model_ref,
         fallbacks=config.fallbacks,
-        limits=opening.limits,
+        limits=record.limits,
         stop_rule=request.stop_rule,
         structured=config.output_schema is not None,
         window_from=work.place.row.window_from,
@@ -112,20 +112,20 @@ async def _begun(request: RunRequest, work: TurnWork, opening: Opening) -> list[
         work.place.row,
         work.state,
         config,
-        opening.context,
+        record.context,
         config_ref=config_ref,
-        policy_digest=opening.belt.policy_digest,
+        policy_digest=record.belt.policy_digest,
         knowledge=knowledge.items,
         knowledge_tokens=knowledge.tokens,
         omitted=knowledge.omissions,
         missing=knowledge.missing,
         took_ms=(time.perf_counter() - began) * 1000,
     )
-    events: list[AnyEvent | None] = [started, conversation.checkpoint, context, knowledge.event, *opening.routing]
+    events: list[AnyEvent | None] = [started, conversation.checkpoint, context, knowledge.event, *record.routing]
     return [
         *[work.fact(event) for event in events if event is not None],
-        *await _cataloged(work, opening.belt.catalog),
-        *_warned(work, opening.warnings),
+        *await _cataloged(work, record.belt.catalog),
+        *_warned(work, record.warnings),
         *([work.fact(workflow_started(config.workflow))] if config.workflow is not None else ()),
     ]
 
@@ -190,7 +190,7 @@ def _warned(work: TurnWork, warnings: Sequence[str]) -> list[Fact]:
     return [work.fact(WarningIssued(code=NO_EFFECT, message=words)) for words in new]
 
 
-def _resolved_again(work: TurnWork, opening: Opening, before: TurnConfig, config_ref: BlobRef) -> list[Fact]:
+def _resolved_again(work: TurnWork, record: StartRecord, before: TurnConfig, config_ref: BlobRef) -> list[Fact]:
     """What the turn rests on, where the code that goes on with it says something else than before."""
     if work.config.instructions == before.instructions:
         return []
@@ -198,9 +198,9 @@ def _resolved_again(work: TurnWork, opening: Opening, before: TurnConfig, config
         work.place.row,
         work.state,
         work.config,
-        opening.context,
+        record.context,
         config_ref=config_ref,
-        policy_digest=opening.belt.policy_digest,
+        policy_digest=record.belt.policy_digest,
         revision=1 + _count(work.place.known, ContextResolved),
         before=before,
     )
