@@ -67,7 +67,8 @@ def with_theirs(called: Mapping[str, Agent[Any, Any]]) -> dict[str, Agent[Any, A
 
 def check_called(engine: Engine, agent: Agent[Any, Any]) -> None:
     """What can be wrong with the agents that are its tools is wrong before its message is taken in."""
-    for other in with_theirs(agents_among(agent.tools)).values():
+    called = agents_among(agent.tools)
+    for other in with_theirs(called).values() if called else ():
         choices_of(engine.resolve_model, other)
 
 
@@ -92,7 +93,7 @@ async def _other(engine: Engine, agent: Agent[Any, Any], given: RunInput, stack:
     belt = await toolbelt(agent, await engine.store.rules(agent.name), now, engine.surroundings, stack)
     models = [engine.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
     await engine.pricing.ready(models)
-    told = await instructions_of(agent, None, given._replace(deps=deps).around(agent.name))
+    told = await instructions_of(agent, None, given._replace(deps=deps).around)
     config = as_child(config_of(agent, belt, told)).changed(context_window=window_of(models[0]))
     ref = await engine.store.put_blob(config.model_dump_json().encode(), "application/json")
     return OtherAgent(config, ref, agent.output_schema, models, belt.tools, agent.hooks, deps)

@@ -217,8 +217,8 @@ def routed_models(engine: Engine, choices: Sequence[Choice], turn: Turn) -> Rout
     before = _on_record(turn.facts)
     config = turn.config
     needs = Requirements(
-        requirements(turn.messages, (tool.name for tool in config.tools), config.require),
-        _prompt_tokens(turn) if any(_profile(each) is not None for each in choices) else 0,
+        requirements(turn.messages, config.tool_names, config.require),
+        _prompt_tokens(turn) if [each for each in choices if _profile(each) is not None] else 0,
         frozenset(config.accept_gap),
     )
     money = MoneyLeft(

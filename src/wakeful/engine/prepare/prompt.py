@@ -163,13 +163,15 @@ def around(surroundings: Surroundings, found: TurnContext) -> Surroundings:
     return replace(surroundings, readable=outside) if outside else surroundings
 
 
-async def instructions_of(agent: Agent[Any, Any], before: TurnConfig | None, around: RunContext[Any]) -> str:
+async def instructions_of(
+    agent: Agent[Any, Any], before: TurnConfig | None, around: Callable[[str], RunContext[Any]]
+) -> str:
     """What the agent's own program says. What a function said when the turn began holds for the whole turn."""
     if isinstance(agent.instructions, str):
         return agent.instructions
     if before is not None:
         return own_instructions(before)
-    told = agent.instructions(around)
+    told = agent.instructions(around(agent.name))
     return await told if inspect.isawaitable(told) else told
 
 

@@ -39,7 +39,7 @@ from wakeful.engine.prepare.tools import Belt, toolbelt
 from wakeful.engine.prepare.workflows import named_agents, turn_agent
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.settings_left_out import LeftOut
-from wakeful.engine.spend_windows import TurnWindows
+from wakeful.engine.spend_windows import windows_of_turn
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import (
     Audience,
@@ -97,7 +97,7 @@ async def prepare(
     found = await gather(agent, folded, lambda text: engine.keys().hide_keys(text))
     rules, now = await store.rules(agent.name), engine.clock.now() / 1_000_000
     belt = await toolbelt(agent, rules, now, around(engine.surroundings, found), stack, admitted.policy_context)
-    instructions = await instructions_of(agent, before, given.around(agent.name))
+    instructions = await instructions_of(agent, before, given.around)
     if request.prompt_is_whole:
         prompt = AssembledPrompt(instructions, ())
     else:
@@ -113,7 +113,7 @@ async def prepare(
         tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
     spending = [(config.agent_name, config.spend_windows)]
     spending += [(other.config.agent_name, other.config.spend_windows) for other in others.values()]
-    windows = TurnWindows(store, engine.clock, spending, admitted.principal, engine.owner_windows)
+    windows = windows_of_turn(store, engine.clock, spending, admitted.principal, engine.owner_windows)
     if choices is None:
         choices = model_choices(engine.resolve_model, agent)
     routed = await turn_models(
@@ -125,7 +125,7 @@ async def prepare(
         conversation,
         limits,
         source=request.model_from,
-        windowed=windows.any,
+        windowed=windows is not None,
     )
     stored = stored_config(agent, config, routed.window)
     config = stored.config
@@ -144,7 +144,7 @@ async def prepare(
         terms=ModelTerms(
             engine.jitter,
             engine.pricing,
-            windows if windows.any else None,
+            windows,
             LowLimits([*folded.thread.limits, *of_turn]),
             LeftOut(of_turn),
             # Replies are streamed unless the caller or the agent's settings say no; the facts are the same.
