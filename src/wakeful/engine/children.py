@@ -42,7 +42,7 @@ from wakeful.decisions.delegation import (
     outcome_text,
     refused,
 )
-from wakeful.decisions.levels import Call, ChildEnd, Level
+from wakeful.decisions.levels import Call, ChildEnd, Level, PlannerRole, as_child, payload_schema
 from wakeful.decisions.planning import PLANNER, read_plan
 from wakeful.decisions.runtime_answers import DELEGATING, FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
 from wakeful.decisions.turn import EndLevel, stopped_level
@@ -191,7 +191,8 @@ class Delegating:
 
     def _finish(self, call: Call, dispatch: Dispatch) -> list[Fact]:
         work, level = self._work, call.level
-        if level.has_finished:
+        child = as_child(level)
+        if child is not None and child.has_finished:
             twice = Refusal("invalid_input", "finish_subtask was called before in this reply; the first one holds", {})
             return [self._refused(call, dispatch, twice)]
         size = len(json.dumps(dispatch.arguments, ensure_ascii=False).encode())
@@ -206,7 +207,7 @@ class Delegating:
             ]
         told = self._told(call, dispatch, {"finished": True})
         assert isinstance(told.event, ToolResult)
-        schema = level.output_schema
+        schema = payload_schema(level)
         payload = dispatch.arguments if schema is None else from_object(schema, dispatch.arguments)
         told.event = told.event.model_copy(update={"details": {"payload": payload}})
         return [told]
@@ -249,10 +250,11 @@ class Delegating:
     def end(self, step: EndLevel) -> list[Fact]:
         """The end of a level; with the last child of a call, the call's own end in the same commit."""
         level = self._work.state.levels[step.level]
-        if level.kind == "planner":
+        if isinstance(level.role, PlannerRole):
             return self._planned(level, step)
-        call, parent = level.made_by, level.parent
-        assert call is not None and parent is not None
+        child, parent = as_child(level), level.parent
+        assert child is not None and parent is not None
+        call = child.call
         if step.level in self._ending:
             return []
         if call.part.name == BUILD_WORKFLOW.name and not step.error:
@@ -319,8 +321,10 @@ class Delegating:
                 token_usage=usage,
             )
         else:
-            apart = reference_of(level) if not level.has_finished else None
-            output = level.payload if level.has_finished else level.final_text
+            child = as_child(level)
+            has_finished = child is not None and child.has_finished
+            apart = reference_of(level) if not has_finished else None
+            output = child.payload if child is not None and child.has_finished else level.final_text
             too_long = apart is not None or (isinstance(output, str) and len(output) > MAX_INLINE_OUTPUT)
             event = SubagentCompleted(
                 level_id=level.id,
@@ -336,7 +340,8 @@ class Delegating:
         if isinstance(job.end, SubagentCompleted) and job.end.output_ref is not None:
             return self._work.texts.text(job.end.output_ref)
         if job.started.level_id == level.id:
-            text: Any = level.final_text if not level.has_finished else None
+            child = as_child(level)
+            text: Any = level.final_text if child is None or not child.has_finished else None
         else:
             text = call.noted.get(TASK_KEY + job.started.level_id)
         return text if isinstance(text, str) and len(text) > MAX_INLINE_OUTPUT else None
@@ -366,7 +371,11 @@ class Delegating:
         """A planner begins."""
         work = self._work
         model = work.code.planner[0] if work.code.planner else work.code.models[0]
-        asked = (item for item in reversed(work.state.items) if isinstance(item, UserItem) and item.origin == "person")
+        asked = (
+            item
+            for item in reversed(work.state.conversation.items)
+            if isinstance(item, UserItem) and item.origin == "person"
+        )
         task = next(asked, None)  # and not what was looked up for it
         words = task.text[:PREVIEW_CHARS] if task is not None else ""
         started = PlanningStarted(level_id=PLANNER, model_ref=model.ref, task=UserItem(parts=(Text(words),)))
@@ -379,7 +388,11 @@ class Delegating:
         model_ref = models[0].ref if models else level.config.model_ref
         plan = None
         if not step.error:
-            calls = sum(len(item.calls) for item in level.items[len(work.state.items) :] if item.role == "assistant")
+            calls = sum(
+                len(item.calls)
+                for item in level.conversation.items[len(work.state.conversation.items) :]
+                if item.role == "assistant"
+            )
             plan = read_plan(
                 work.texts.of(level),
                 run_id=work.place.row.turn_id,

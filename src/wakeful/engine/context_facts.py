@@ -47,7 +47,9 @@ def resolved(
     instructions = tuple(_instruction(block, config_ref) for block in _blocks(config))
     if state.plan is not None:  # it goes on after a crash, with the plan it has
         instructions = (*instructions, plan_ref(state.plan))
-    history = history_refs(state.items, state.measure, found.compaction_id, f"{row.agent_id}:{row.window_from}")
+    history = history_refs(
+        state.conversation.items, state.conversation.measure, found.compaction_id, f"{row.agent_id}:{row.window_from}"
+    )
     folded = (superseded(found.compaction_id),) if found.compaction_id is not None else ()
     compared = before if before is not None else found.previous
     said = changes(compared.prompt_blocks, config.prompt_blocks) if compared is not None else []
@@ -124,8 +126,8 @@ def resolved_again(
     compaction_id = before.compaction_id
     if folded is not None and folded.summary is not None:
         compaction_id = folded.compaction_id
-        pinned = () if folded.pinned is None else (state.items[folded.pinned],)
-        shown = [folded.summary, *pinned, *state.items[folded.cut :]]
+        pinned = () if folded.pinned is None else (state.conversation.items[folded.pinned],)
+        shown = [folded.summary, *pinned, *state.conversation.items[folded.cut :]]
         history = history_refs(shown, Measure(), compaction_id, before.history_refs[-1].ref)
         omissions = (*(each for each in omissions if each.ref != before.compaction_id), superseded(compaction_id))
     event = before.model_copy(

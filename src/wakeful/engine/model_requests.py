@@ -30,7 +30,7 @@ from wakeful.decisions.context import advised, frame_of
 from wakeful.decisions.evolve.models import LAST_CALL
 from wakeful.decisions.injected_fields import shown_tools
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER, Reservation, affordable
-from wakeful.decisions.levels import Asked, Level
+from wakeful.decisions.levels import Asked, Level, as_child
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.routing import MoneyLeft, moved_limits
@@ -91,7 +91,7 @@ class Requests:
         assert level.config is not None
         self._config = level.config
         self._history = History()
-        self._compactions = level.compactions
+        self._compactions = level.conversation.compactions
         self._seen = 0
         """How many of the turn's items are in the history."""
         self._tools = shown_tools(self._config.tools, self._config.injected_tool_args)
@@ -178,7 +178,9 @@ class Requests:
         event = _model_requested(
             model_ref=model.ref,
             attempt=step.attempt,
-            items=len(level.items) + len(level.notes) + (step.final and not level.told_last),
+            items=len(level.conversation.items)
+            + len(level.next_request.notes)
+            + (step.final and not level.next_request.told_last),
             **held,
         )
         facts = self._moved(step, model) if step.candidate else []
@@ -463,14 +465,14 @@ class Requests:
                 + len(self._plan())
                 + sum(len(tool.name) + len(tool.description) + len(str(tool.input_schema)) for tool in config.tools)
             )
-        said = level.measure.of(level.items).characters
-        last_words = characters([LAST_CALL]) if final and not level.told_last else 0
-        return tokens(self._characters + said + characters(level.notes) + last_words)
+        said = level.conversation.measure.of(level.conversation.items).characters
+        last_words = characters([LAST_CALL]) if final and not level.next_request.told_last else 0
+        return tokens(self._characters + said + characters(level.next_request.notes) + last_words)
 
     def _begin_anew_after_compaction(self, level: Level) -> None:
         """The beginning was folded into a summary: what was built on it is built again."""
-        if level.compactions != self._compactions:
-            self._compactions = level.compactions
+        if level.conversation.compactions != self._compactions:
+            self._compactions = level.conversation.compactions
             self._history, self._seen, self._characters = History(), 0, None
 
     def _frame_of_level(self) -> ProviderPromptFrame:
@@ -489,12 +491,12 @@ class Requests:
         """Hand on what is new since the last request, whole: what stands behind references is fetched."""
         level = self.level
         self._begin_anew_after_compaction(level)
-        items = level.items
+        items = level.conversation.items
         new: list[UserItem | AssistantItem | ToolItem] = items[self._seen :]
-        if level.advised and self._config.context_window is not None:
-            new = advised(new, self._seen, level.advised, self._config.context_window)
+        if level.conversation.advised and self._config.context_window is not None:
+            new = advised(new, self._seen, level.conversation.advised, self._config.context_window)
         seen, self._seen = self._seen, len(items)
-        for place in reversed(level.measure.of(items).referring):
+        for place in reversed(level.conversation.measure.of(items).referring):
             if place < seen:
                 break
             new[place - seen] = await resolve(new[place - seen], self._work.place.store.get_blob)
@@ -503,7 +505,7 @@ class Requests:
     def _show(self, step: AskModel) -> Callable[[ModelGlimpse], None]:
         level = self.level
         depth = level.depth
-        made_by = level.made_by.call_id if level.made_by is not None else None
+        made_by = child.call.call_id if (child := as_child(level)) is not None else None
 
         def show(piece: ModelGlimpse) -> None:
             self._work.audience.glimpse(ModelGlimpsed(step.step, step.attempt, piece, self._level_id, depth, made_by))

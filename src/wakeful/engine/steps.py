@@ -30,7 +30,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.tools import AbortReason, ErrorCategory
 from wakeful.contracts.tools import Effects, ToolError
 from wakeful.decisions.compaction_outcome import settled_fold, turns_before
-from wakeful.decisions.levels import Call, Level, Pending
+from wakeful.decisions.levels import Call, Level, Pending, SummaryRole, as_child, payload_schema
 from wakeful.decisions.policy.provenance import what_it_does
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, FINISH
 from wakeful.decisions.state import Stop
@@ -143,7 +143,7 @@ class Steps:
             config = work.config if level.id is None else level.config
             assert config is not None
             tools = work.code.tools_of(level)
-            if level.output_schema is not None and (finish := config.tool(FINISH)) is not None:
+            if payload_schema(level) is not None and (finish := config.tool(FINISH)) is not None:
                 tools = {**tools, FINISH: AnsweredHere(finish)}
             found = self._mediators[level.id] = Mediator(config, tools, work.place.row.turn_id, work.gate)
         return found
@@ -182,9 +182,12 @@ class Steps:
                 return [work.fact(TurnInterruptIgnored(interrupt_id=step.interrupt_id, ignore_reason="already_ending"))]
             case EndLevel():
                 level = work.state.levels[step.level]
-                if not step.error and not level.has_finished and not work.texts.is_here(level):
+                child = as_child(level)
+                has_finished = child is not None and child.has_finished
+                if not step.error and not has_finished and not work.texts.is_here(level):
                     return []  # what it came to is on its way
-                facts = self.folding.end(level, step) if level.kind == "summary" else self.delegating.end(step)
+                is_summary = isinstance(level.role, SummaryRole)
+                facts = self.folding.end(level, step) if is_summary else self.delegating.end(step)
                 if facts:
                     self._requests.pop(step.level, None)
                     self._mediators.pop(step.level, None)
@@ -507,7 +510,7 @@ class HistoryCompactor:
     def begin(self, step: Fold) -> list[Fact]:
         work = self._work
         level = work.state.level(step.level)
-        number = level.compactions + 1
+        number = level.conversation.compactions + 1
         event = CompactionStarted(
             compaction_id=f"cmp_{work.place.row.turn_id}_{level.step + 1}_{step.level or 'root'}",
             trigger=step.trigger,

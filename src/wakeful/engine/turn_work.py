@@ -35,7 +35,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph
 from wakeful.decisions.ledger import left_of
-from wakeful.decisions.levels import Level
+from wakeful.decisions.levels import Level, PlannerRole, SummaryRole, as_child
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.workflows.validation import Types
 from wakeful.engine.low_limits import LowLimits
@@ -70,7 +70,7 @@ class FactMaker:
         fact = Fact(event, self._clock.now(), self._thread_id, self._turn_id, step, call_id)
         if level is not None and level.id is not None:
             fact.level, fact.depth = level.id, level.depth
-            fact.parent_call_id = level.made_by.call_id if level.made_by is not None else None
+            fact.parent_call_id = child.call.call_id if (child := as_child(level)) is not None else None
         if isinstance(event, _ABOUT_ACTIONS):
             fact.action_id = event.action_id if isinstance(event, _ASKED_PEOPLE) else event.request_id
         return fact
@@ -139,12 +139,12 @@ class TurnCode:
 
     def models_of(self, level: Level) -> Sequence[Model]:
         """Who is asked for a level: the agent's models, unless it is a phase with one of its own."""
-        if level.kind == "planner" and self.planner:
+        if isinstance(level.role, PlannerRole) and self.planner:
             return self.planner
         other = self.other_of(level)
         if other is not None:
             return other.models
-        return self.summariser if level.kind == "summary" and self.summariser else self.models
+        return self.summariser if isinstance(level.role, SummaryRole) and self.summariser else self.models
 
     def tools_of(self, level: Level) -> Mapping[str, Tool[Any]]:
         """The code of a level's tools."""
@@ -162,8 +162,9 @@ class TurnCode:
             return None
         here: Level | None = level
         while here is not None:
-            if here.started is not None and here.started.tool in self.others:
-                return self.others[here.started.tool]
+            child = as_child(here)
+            if child is not None and child.started.tool in self.others:
+                return self.others[child.started.tool]
             here = here.parent
         return None
 

@@ -30,7 +30,7 @@ from wakeful.contracts.events.models import CallAsked
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.tools import ToolError
 from wakeful.decisions.evolve.facts import evolve
-from wakeful.decisions.levels import Call, Level
+from wakeful.decisions.levels import Call, Level, PlannerRole, SummaryRole, as_child
 from wakeful.decisions.replay import Divergence, Replay
 from wakeful.decisions.retries import dispose
 from wakeful.decisions.secret_values import NO_SECRETS
@@ -251,9 +251,9 @@ class Simulation:
         assert asked is not None
         if stopped:
             return [self._lost(asked, ModelFailure("stopped", kind="cancelled", stage="body"))]
-        name = level.started.task.text if level.started is not None else "0"
+        name = child.started.task.text if (child := as_child(level)) is not None else "0"
         plan: dict[str, Any] = {"text": "1. Do it."}
-        says = plan if level.kind in ("planner", "summary") else said(self.nodes, name, level.answered)
+        says = plan if isinstance(level.role, PlannerRole | SummaryRole) else said(self.nodes, name, level.answered)
         if "fail" in says:
             why = says["fail"][0]
             failure = ModelFailure(why["message"], kind=why["kind"], stage="headers", status=why["status"])

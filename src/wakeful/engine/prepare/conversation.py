@@ -119,7 +119,7 @@ async def _cold(store: Store, row: TurnRow, recorded: Sequence[Recorded]) -> tup
 def keep_warm(place: TurnPlace, state: TurnState, conversation: Conversation) -> None:
     """Keep what the turn left, now that its end is stored. After a summary the log is read once: it begins anew."""
     thread, known = conversation.folded.thread, place.known
-    if state.compactions != thread.state.compactions:
+    if state.conversation.compactions != thread.state.conversation.compactions:
         return
     state.configs = dict(list(state.configs.items())[-CONFIGS:])
     thread.state = state

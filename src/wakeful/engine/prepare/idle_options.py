@@ -5,19 +5,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from wakeful.contracts.controls import AgentControls, CompactionPolicy
+from wakeful.contracts.controls import CompactionPolicy
 from wakeful.contracts.policies import ToolPolicy
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.policy.patterns import any_named, bare
 from wakeful.decisions.policy.permissions import class_verdict
 from wakeful.engine.agent import Agent
+from wakeful.engine.agent_options import OPTIONS
 from wakeful.sandbox.settings import SandboxSettings
 from wakeful.tools.hooks import Hook
 
 ANY = "*"
 NAMED = 5
 """How many tools a line names."""
-_PARALLEL = AgentControls.model_fields["max_parallel_subagents"].default
+_PARALLEL = OPTIONS["max_parallel_subagents"].default
 _SANDBOX = SandboxSettings()
 _COMPACTION = CompactionPolicy()
 _log = logging.getLogger("wakeful.tools")
