@@ -249,6 +249,8 @@ class Level:
     asked: Asked | None = None
     attempts: list[ProviderAttemptRecord] = field(default_factory=list)
     """Lost attempts of the current round."""
+    crashes: int = 0
+    """How often the process ended before the answer of the current round was stored."""
     batch: list[Call] = field(default_factory=list)
     """Calls of the current round, in model order."""
     front: int = 0

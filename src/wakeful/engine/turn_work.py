@@ -39,6 +39,7 @@ from wakeful.engine.whole_texts import WholeTexts
 from wakeful.gate.running_call import AfterCall
 from wakeful.gate.turn_gate import GateParts
 from wakeful.ports import Claim, Clock, Ids, Model, Pricing, Store, TurnRow
+from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.function import Tool
 
 _ASKED_PEOPLE = (ActionRequired, ActionResolved)
@@ -157,12 +158,14 @@ class TurnWork:
     """Told when work on the side broke: whoever waits for its outcome would wait for ever."""
     on_ended: Callable[[], None] | None = None
     """Told when the turn has ended, and its end is stored."""
+    eager: EagerStarts | None = None
+    """While the turn runs: for what may be over without ever waiting."""
     skip_said: int = 0
     """What the clock had skipped when the turn was last told of it."""
     texts: WholeTexts = field(init=False)
     """Replies that are too long for the log."""
     fact: FactMaker = field(init=False)
-    _tasks: "set[asyncio.Task[Any]]" = field(default_factory=set)
+    _tasks: "set[asyncio.Future[Any]]" = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.fact = FactMaker(self.clock, self.row.thread_id, self.row.turn_id)
@@ -252,7 +255,21 @@ class TurnWork:
         task.add_done_callback(self._done if cancelled is None else partial(self._done, cancelled=cancelled))
         return task
 
-    def _done(self, task: "asyncio.Task[Any]", cancelled: Callable[[], None] | None = None) -> None:
+    def start(
+        self, work: Coroutine[Any, Any, None], cancelled: Callable[[], None] | None = None
+    ) -> "asyncio.Future[None] | None":
+        """The same for work that may never wait; None: it is over."""
+        if self.eager is None:
+            return self.spawn(work, cancelled)
+        begun = self.eager.start(work)
+        if begun.done():
+            self._done(begun, cancelled)
+            return None
+        self._tasks.add(begun)
+        begun.add_done_callback(partial(self._done, cancelled=cancelled))
+        return begun
+
+    def _done(self, task: "asyncio.Future[Any]", cancelled: Callable[[], None] | None = None) -> None:
         self._tasks.discard(task)
         if task.cancelled():
             if cancelled is not None:
@@ -260,7 +277,7 @@ class TurnWork:
         elif (error := task.exception()) is not None and self.on_broken is not None:
             self.on_broken(error)
 
-    def pending_tasks(self) -> "set[asyncio.Task[Any]]":
+    def pending_tasks(self) -> "set[asyncio.Future[Any]]":
         return set(self._tasks)
 
     # --- time and budget --------------------------------------------------------------------------------------------
