@@ -38,8 +38,9 @@ from wakeful.ports import ActionKind, ActionRow, RuleRow, TaintRow, TurnRow, Tur
 from wakeful.programs import is_below
 from wakeful.store.encoding import OUTSIDER
 from wakeful.store.spending import CONCERNED, Hold, HoldKey, KnownSpending, Move, Spending, apply
-from wakeful.views.cost import CALL_FACTS, TurnCost, turn_cost
+from wakeful.views.cost import CALL_FACTS, CostTally, TurnCost
 
+_CONCERNED, _CALL_FACTS = frozenset(CONCERNED), frozenset(CALL_FACTS)
 CallKey: TypeAlias = tuple[str, str]
 """Turn and call."""
 TaintKey: TypeAlias = tuple[str, str, int]
@@ -63,8 +64,8 @@ class Known(KnownSpending, Protocol):
         """What `tool.started` shows of the arguments of a call that has no outcome yet."""
         ...
 
-    def call_facts(self, turn_id: str) -> list[Recorded]:
-        """What the log says of an open turn's requests to models (`views.cost.CALL_FACTS`)."""
+    def cost_so_far(self, turn_id: str) -> CostTally:
+        """What the log says of an open turn's requests to models."""
         ...
 
     def action(self, action_id: str) -> ActionRow | None: ...
@@ -96,7 +97,7 @@ class Changes:
     tainted: dict[TaintKey, TaintRow | None] = field(default_factory=dict)
     """Tainted, or with None, known better."""
     spending: Spending = field(default_factory=Spending)
-    asked: dict[str, list[Recorded]] = field(default_factory=dict)
+    asked: dict[str, list[Fact]] = field(default_factory=dict)
     """Facts about requests to models, by turn."""
     costs: dict[str, TurnCost] = field(default_factory=dict)
     """What the requests of turns that ended come to."""
@@ -107,14 +108,14 @@ def changes(facts: Iterable[Fact], writer: int, after: int, known: Known) -> Cha
     made = Changes()
     newest: dict[str, int] = {}
     for seq, fact in enumerate(facts, after + 1):
-        rule = _RULES.get(type(fact.event))
+        turn_id, kind = fact.turn_id, type(fact.event)
+        rule = _RULES.get(kind)
         if rule is not None:
             rule(made, fact, seq, known)
-        if isinstance(fact.event, CONCERNED):
+        if kind in _CONCERNED:
             made.spending.take_in(fact, known)
-        turn_id = fact.turn_id
-        if isinstance(fact.event, CALL_FACTS):
-            made.asked.setdefault(turn_id or "", []).append(Recorded(known.agent_id, seq, fact))
+        if kind in _CALL_FACTS:
+            made.asked.setdefault(turn_id or "", []).append(fact)
         if turn_id is not None:
             if turn_id not in newest and not (turn_id in made.turns or known.has_turn(turn_id)):
                 raise EventRefused(
@@ -207,7 +208,7 @@ def _turn_ended(made: Changes, fact: Fact, seq: int, known: Known) -> None:
     _move(made, fact, known, event.status, waiting_for=(), ended_at=fact.at)
     made.spending.take_in(fact, known)
     turn_id = fact.turn_id or ""
-    made.costs[turn_id] = turn_cost([*known.call_facts(turn_id), *made.asked.get(turn_id, ())])
+    made.costs[turn_id] = known.cost_so_far(turn_id).total(made.asked.get(turn_id, ()))
     if isinstance(event, TurnCompleted) and event.token_usage is not None:
         made.last_turn = event.token_usage
 
@@ -440,7 +441,7 @@ class Book:
         self.last_turn: TokenUsage | None = None
         self.costs: dict[str, TurnCost] = {}
         self._started: dict[CallKey, dict[str, Any]] = {}
-        self._asked: dict[str, list[Recorded]] = {}
+        self._costs_so_far: dict[str, CostTally] = {}
 
     def has_turn(self, turn_id: str) -> bool:
         return turn_id in self.turns
@@ -451,8 +452,8 @@ class Book:
     def safe_args(self, turn_id: str, call_id: str) -> dict[str, Any] | None:
         return self._started.get((turn_id, call_id))
 
-    def call_facts(self, turn_id: str) -> list[Recorded]:
-        return self._asked.get(turn_id, [])
+    def cost_so_far(self, turn_id: str) -> CostTally:
+        return self._costs_so_far.get(turn_id) or CostTally()
 
     def action(self, action_id: str) -> ActionRow | None:
         return self.actions.get(action_id)
@@ -501,10 +502,14 @@ class Book:
         if made.last_turn is not None:
             self.last_turn = made.last_turn
         for turn_id, asked in made.asked.items():
-            self._asked.setdefault(turn_id, []).extend(asked)
+            tally = self._costs_so_far.get(turn_id)
+            if tally is None:
+                tally = self._costs_so_far[turn_id] = CostTally()
+            for fact in asked:
+                tally.take(fact)
         self.costs.update(made.costs)
         for turn_id in made.costs:
-            self._asked.pop(turn_id, None)
+            self._costs_so_far.pop(turn_id, None)
         self._started.update(made.started)
         for fact in facts:
             # Once a call has its outcome, nobody asks for its arguments again.
