@@ -191,7 +191,7 @@ def _json(event: AnyEvent, shape: _Shape) -> bytes:
 
 
 def _verdict_json(event: AnyEvent, shape: _Shape) -> bytes:
-    """Most verdicts are one and the same value: those that were written last are known with what they were written as."""
+    """Most verdicts are one and the same value: what the newest ones were written as is known."""
     known = _VERDICTS.get(id(event))
     if known is not None:  # and kept alive here: no other value has its id
         return known[1]
