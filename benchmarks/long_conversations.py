@@ -26,6 +26,7 @@ from wakeful.contracts.events import CompactionStarted
 from wakeful.contracts.models import TokenUsage
 from wakeful.decisions.compaction_outcome import settled_fold
 from wakeful.decisions.evolve.facts import evolve
+from wakeful.decisions.level_conversation import LevelConversation
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import EndLevel, Fold, decide
 from wakeful.store.memory import MemoryStore
@@ -83,7 +84,7 @@ def _items(tokens: int) -> list[UserItem | AssistantItem | ToolItem]:
 def fold_once() -> float:
     """Milliseconds around one summary of the whole conversation."""
     config = TurnConfig(agent_name="a", model_ref="scripted:x", context_window=TOKENS)
-    state = TurnState(config=config, items=_items(TOKENS), phase="ready")
+    state = TurnState(config=config, conversation=LevelConversation(_items(TOKENS)), phase="ready")
     state.able[None] = state
     began = time.perf_counter()
     (fold,) = decide(state)
@@ -102,7 +103,7 @@ def fold_once() -> float:
     assert ended.kind == "context.compaction.completed", ended
     evolve(state, Fact(ended, 2, "t", "turn_1"))
     took = (time.perf_counter() - began) * 1000
-    assert len(state.items) < fold.cut
+    assert len(state.conversation.items) < fold.cut
     return took
 
 

@@ -21,6 +21,7 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import CallPart, UserItem
 from wakeful.contracts.policies import GatePolicy, Rule
+from wakeful.decisions.level_conversation import LevelConversation
 from wakeful.decisions.levels import Call
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.secret_values import keys_only
@@ -88,7 +89,7 @@ def _gate(count: int, items: int = 0) -> tuple[Mediator, Callable[[], None]]:
     config = TurnConfig(
         agent_name="a", model_ref="m", tools=tuple(each.declaration for each in tools.values()), policy=_policy()
     )
-    state = TurnState(items=[UserItem(parts=(Text("x"),)) for _ in range(items)])
+    state = TurnState(conversation=LevelConversation([UserItem(parts=(Text("x"),)) for _ in range(items)]))
     parts = GateParts(TurnPolicy(lambda: state, lambda: config, b"s" * 32), locks=LockTable(), secret=b"s" * 32)
     mediator = Mediator(config, tools, "turn", parts)
     keys = keys_only(frozenset({"a-key-of-this-process-0123456789"}))

@@ -1,15 +1,14 @@
 """Writes the generated pages of this folder: `python docs/reference/generate.py`. A test holds them to the code."""
 
-import ast
 import dataclasses
 import inspect
 import json
-import textwrap
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from wakeful.contracts import budgets
+from wakeful.contracts.agent_file import BudgetSection, CompactionSection, RunBudgetSection, WindowSection
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.bindings import Binding
 from wakeful.contracts.budgets import PROFILES, Limits
@@ -42,7 +41,7 @@ from wakeful.providers.price_list import list_date, list_name
 from wakeful.providers.prices import SELLERS
 from wakeful.providers.profiles import CHECKED, UNKNOWN, ModelProfile
 from wakeful.providers.wire.http import Timeouts
-from wakeful.service.queries.schemas import AgentFile, BudgetSection, CompactionSection, RunBudgetSection, WindowSection
+from wakeful.service.queries.schemas import agent_file, words_under_fields
 from wakeful.settings.limit_overrides import OVERRIDABLE, PREFIX
 from wakeful.settings.owner_file import SETTINGS_FILE
 from wakeful.views.conversation_export import ResultEvent, ToolExecution
@@ -124,7 +123,7 @@ What an installation's owner says instead of a profile's number. A value that is
 | variable | limit | interactive |
 |---|---|---|
 """
-AGENTS: tuple[type[Value], ...] = (AgentFile, BudgetSection, RunBudgetSection, WindowSection, CompactionSection)
+AGENTS: tuple[type[Value], ...] = (agent_file(), BudgetSection, RunBudgetSection, WindowSection, CompactionSection)
 PROVIDERS_INTRO = """\
 # Providers
 
@@ -363,7 +362,7 @@ def fields_section(title: str, kind: type, example: Any, column: str) -> str:
     """A table of a dataclass's fields."""
     words = inspect.cleandoc(kind.__doc__ or "").replace("\n", " ")
     lines = [f"\n## {title}\n", words, "", f"| field | {column} | meaning |", "|---|---|---|"]
-    meanings = words_under_fields(kind)
+    meanings = {name: in_a_cell(words) for name, words in words_under_fields(kind).items()}
     for field in dataclasses.fields(kind):
         value = getattr(example, field.name)
         plain = sorted(value) if isinstance(value, frozenset) else list(value) if isinstance(value, tuple) else value
@@ -426,25 +425,16 @@ def type_of(shape: dict[str, Any]) -> str:
 
 
 def meanings_of(value: type[Value]) -> dict[str, str]:
-    """Field to the line that stands under it in the source."""
-    found: dict[str, str] = {}
+    """Field to its meaning in a table: what its description says, or the line that stands under it in the source."""
+    found = {name: field.description for name, field in value.model_fields.items() if field.description}
     for owner in reversed(value.__mro__):
-        if not issubclass(owner, Value) or owner in (Value, Event):
-            continue
-        found |= words_under_fields(owner)
-    return found
+        if issubclass(owner, Value) and owner not in (Value, Event, agent_file()):
+            found |= words_under_fields(owner)
+    return {name: in_a_cell(words) for name, words in found.items()}
 
 
-def words_under_fields(owner: type) -> dict[str, str]:
-    """Field to the line that stands under it, for the fields that a class defines itself."""
-    found: dict[str, str] = {}
-    tree = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
-    assert isinstance(tree, ast.ClassDef)
-    for field, below in zip(tree.body, tree.body[1:], strict=False):
-        match field, below:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
-                found[name] = inspect.cleandoc(words).replace("\n", " ").replace("|", "\\|")
-    return found
+def in_a_cell(words: str) -> str:
+    return words.replace("\n", " ").replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "routing.md": dict,
     "security.md": dict,
     "settings.md": dict,
-    "tasks.md": lambda: {"look_up": look_up},
+    "dispatch.md": lambda: {"look_up": look_up},
     "workflows.md": lambda: {
         "agent": Agent("desk", "scripted:demo", tools=[look_up]),
         "clerk": Agent("writer", "scripted:demo"),
@@ -99,7 +99,7 @@ CLAIMS = {
     "approvals.md": 'result.status == "approval_required"',
     "client-tools.md": 'result.output == "Read."',
     "chat.md": "result.completed",
-    "tasks.md": '[each["success"] for each in results] == [True, False]',  # the second bundle is only dots
+    "dispatch.md": '[each["success"] for each in results] == [True, False]',  # the second bundle is only dots
     "workflows.md": 'outcome.result.outputs == {"receipt": "order A17"}',
 }
 """What it says of the end."""

@@ -256,14 +256,14 @@ def workflows(typed: Terminal) -> None:
 
 
 @journey
-def tasks(typed: Terminal) -> None:
+def dispatch(typed: Terminal) -> None:
     typed("package import clerk.json --tools shop:both")
     typed("targets")
-    typed("task run 'Refund it.' --run-id r1 --tools shop:both")
-    typed("task list")
-    typed("task show r1")
-    typed("task cancel r1")
-    for name in ("task list", "task show r1", "targets"):
+    typed("dispatch run 'Refund it.' --run-id r1 --tools shop:both")
+    typed("dispatch list")
+    typed("dispatch show r1")
+    typed("dispatch cancel r1")
+    for name in ("dispatch list", "dispatch show r1", "targets"):
         typed.shape(name, name.replace(" r1", "").replace(" ", "-"))
 
 

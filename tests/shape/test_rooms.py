@@ -9,7 +9,6 @@ import grimp
 import pytest
 
 CIRCLES = {
-    frozenset({"wakeful.engine.agent", "wakeful.engine.agent_data"}),
     frozenset({"wakeful.engine.agent", "wakeful.engine.agent_tool"}),
     frozenset({"wakeful.engine.run_request", "wakeful.engine.workflow_registry"}),
     frozenset({"wakeful.gate.outside_requests", "wakeful.gate.passage"}),

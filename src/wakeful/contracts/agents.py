@@ -14,6 +14,9 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import Value
 from wakeful.contracts.workflows import WorkflowRun
 
+_SAID_OTHERWISE = frozenset({"model_owner", "prompt_blocks", "skills", "tools", "workflow", "context_window"})
+"""Fields that follow from others, that a turn cannot go on with another of, or that are told of one by one."""
+
 
 class TurnConfig(Value):
     """What a turn was begun with. Names things; holds no code, no key and no live object."""
@@ -65,6 +68,8 @@ class TurnConfig(Value):
     compaction: CompactionPolicy = CompactionPolicy()
     spend_windows: tuple[SpendWindow, ...] = ()
     """What all runs of the agent may spend, by period."""
+    options: dict[str, Any] = {}
+    """What else the agent says of itself, as its file would have it: for whoever has to make it again."""
 
     context_window: int | None = None
     """How many tokens the model can be shown; None where nobody knows."""
@@ -117,34 +122,8 @@ class TurnConfig(Value):
         """What differs, in words a person reads."""
         changed = [
             name
-            for name in (
-                "agent_name",
-                "model_ref",
-                "fallbacks",
-                "instructions",
-                "settings",
-                "output_schema",
-                "policy",
-                "profile",
-                "workspace",
-                "sandbox",
-                "injected_tool_args",
-                "output_retries",
-                "emit_mcp_progress",
-                "planning_enabled",
-                "planning_model",
-                "planning_instructions",
-                "budget_awareness",
-                "allow_parallel_subagents",
-                "max_parallel_subagents",
-                "subtasks",
-                "collections",
-                "compaction",
-                "spend_windows",
-                "require",
-                "accept_gap",
-            )
-            if getattr(self, name) != getattr(before, name)
+            for name in type(self).model_fields
+            if name not in _SAID_OTHERWISE and getattr(self, name) != getattr(before, name)
         ]
         now, then = ({tool.name: tool for tool in config.tools} for config in (self, before))
         for name in sorted(now.keys() | then.keys()):

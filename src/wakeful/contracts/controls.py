@@ -1,12 +1,11 @@
-"""What an agent's configuration says about how it works: planning, budget awareness, people, children, compaction.
+"""What an agent says about how it works (planning, budget awareness, people, children, compaction): what it may be.
 
-`AgentControls` is the one validator of these fields. Whoever takes an agent in (a program, a file, a payload) makes
-one, so that no way in accepts what another refuses. Whether tools that are named here exist is checked where tools are.
+One check for each kind of value. An agent is made with them whoever describes it (a program, a file, a payload), so
+that no way in accepts what another refuses. Whether tools that are named exist is checked where tools are.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from wakeful.contracts.errors import InvalidConfig
@@ -14,6 +13,8 @@ from wakeful.contracts.values import Value
 
 MAX_PARALLEL_SUBAGENTS: Final = 7
 PER_MESSAGE: Final = "per-message"
+AWARENESS: Final = r"^(per-message|limit:(0|[1-9][0-9]?|100))$"
+"""What a schema says of `budget_awareness`."""
 _REFERENCE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*[:/]\S")
 _LIMIT = re.compile(r"limit:(0|[1-9][0-9]?|100)")
 
@@ -88,48 +89,6 @@ def checked_parallel(where: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_PARALLEL_SUBAGENTS:
         raise InvalidConfig(f"{where}={value!r}", f"give a whole number, 1 to {MAX_PARALLEL_SUBAGENTS}")
     return value
-
-
-_CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = MappingProxyType(
-    {
-        "planning_enabled": checked_flag,
-        "planning_model": checked_reference,
-        "planning_instructions": checked_text,
-        "budget_awareness": checked_awareness,
-        "hitl_tools": checked_names,
-        "emit_mcp_progress": checked_flag,
-        "injected_tool_args": checked_injected_args,
-        "allow_parallel_subagents": checked_flag,
-        "max_parallel_subagents": checked_parallel,
-    }
-)
-CONTROLS: Final[tuple[str, ...]] = tuple(_CHECKS)
-"""The nine fields, by name."""
-
-
-class AgentControls(Value):
-    """The nine fields. What cannot be is refused with InvalidConfig, naming the field and its value."""
-
-    planning_enabled: bool = False
-    planning_model: str | None = None
-    """None: the agent's own model."""
-    planning_instructions: str = ""
-    """Empty: the built-in words."""
-    budget_awareness: str | None = None
-    """None, `per-message` or `limit:<0..100>`."""
-    hitl_tools: tuple[str, ...] = ()
-    """Tools that never run without a person."""
-    emit_mcp_progress: bool = True
-    injected_tool_args: dict[str, str] = {}
-    """Fields that every tool shows the model and no tool ever gets: name to description."""
-    allow_parallel_subagents: bool = False
-    max_parallel_subagents: int = 3
-
-    def __init__(self, who: str = "an agent's controls", /, **given: Any) -> None:
-        for name in given:
-            if name not in _CHECKS:
-                raise InvalidConfig(f"{who}: there is no field {name!r}", f"known are: {', '.join(CONTROLS)}")
-        super().__init__(**{name: _CHECKS[name](f"{who}: {name}", value) for name, value in given.items()})
 
 
 class CompactionPolicy(Value):

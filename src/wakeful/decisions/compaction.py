@@ -21,7 +21,9 @@ from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 from wakeful.contracts.events.context import CompactionTrigger
 from wakeful.contracts.models import TokenUsage
-from wakeful.decisions.levels import Heard, Kept, Level
+from wakeful.decisions.conversation_cut import folded_part, newest_place, place_after, tail_start
+from wakeful.decisions.level_conversation import MessagePlace, PreservedRefs
+from wakeful.decisions.levels import Level, SummaryRole
 from wakeful.decisions.prompt_size import characters, tokens, within
 
 MAX_SUMMARY_BYTES = 20_000
@@ -75,7 +77,7 @@ class Due(NamedTuple):
 
 def context_tokens(level: Level) -> int:
     """How long the next prompt is: what the provider reported of the last one, and a guess at what is new since."""
-    return _known(level) + tokens(_new_characters(level) + characters(level.notes))
+    return _known_tokens(level) + tokens(_new_characters(level) + characters(level.next_request.notes))
 
 
 def item_tokens(level: Level) -> int:
@@ -84,33 +86,33 @@ def item_tokens(level: Level) -> int:
     What is worked out once may not rest on those. Whoever folds the log meets a note where it was written, and whoever
     ran the turn may have met it later.
     """
-    return _known(level) + tokens(_new_characters(level))
+    return _known_tokens(level) + tokens(_new_characters(level))
 
 
 def _new_characters(level: Level) -> int:
     """Of what came since the length was known."""
-    if not level.known_at:
-        return level.measure.of(level.items).characters
-    return characters(level.items[level.known_at :])
+    talk, known_at = level.conversation, level.next_request.known_at
+    return characters(talk.items[known_at:]) if known_at else talk.measure.of(talk.items).characters
 
 
-def _known(level: Level) -> int:
-    if not level.known_at and not level.known_tokens and level.config is not None:
+def _known_tokens(level: Level) -> int:
+    ahead = level.next_request
+    if not ahead.known_at and not ahead.known_tokens and level.config is not None:
         return level.config.prompt_tokens
-    return level.known_tokens
+    return ahead.known_tokens
 
 
 def measured(level: Level, usage: TokenUsage | None) -> None:
     """A reply is in the conversation: count up to it, once."""
     reported = (usage.input_tokens or 0) + (usage.output_tokens or 0) if usage is not None else 0
-    level.known_tokens = reported if usage is not None and usage.input_tokens else item_tokens(level)
-    level.known_at = len(level.items)
+    level.next_request.known_tokens = reported if usage is not None and usage.input_tokens else item_tokens(level)
+    level.next_request.known_at = len(level.conversation.items)
 
 
 def due(level: Level, history_tokens: int | None) -> Due | None:
     """Is the conversation too long for the next request?"""
     config = level.config
-    if config is None or level.kind == "summary":
+    if config is None or isinstance(level.role, SummaryRole):
         return None
     window = config.context_window
     if window is None and history_tokens is None:
@@ -132,9 +134,9 @@ def due(level: Level, history_tokens: int | None) -> Due | None:
 
 def cut_of(level: Level, allowed: int) -> int:
     """How many items are folded so that the rest has room within so many tokens; 0: there is nothing that could be."""
-    config, items = level.config, level.items
+    config, items = level.config, level.conversation.items
     assert config is not None
-    spoken = [place for place, item in enumerate(items) if isinstance(item, UserItem) and item.origin == "person"]
+    spoken = [place for place, item in enumerate(items) if _is_persons(item)]
     keep = config.compaction.keep_user_turns
     room = max(allowed - config.prompt_tokens, allowed // 4)  # instructions and tools are there whatever is folded
     most = int(room * TAIL_SHARE) * 3
@@ -148,17 +150,13 @@ def cut_of(level: Level, allowed: int) -> int:
 
 def _within_turn(items: Sequence[Item], most: int) -> int:
     """The beginning of the oldest round that still fits into the tail."""
-    place, length, best = len(items), 0, 0
-    while place > 0:
-        place -= 1
-        length += characters(items[place : place + 1])
-        if isinstance(items[place], AssistantItem):
-            if length > most and best:
-                break
-            best = place
-        if length > most and best:
-            break
-    return best if best > 1 else 0
+    begins = tail_start(
+        len(items),
+        lambda place: characters(items[place : place + 1]),
+        most=most,
+        may_begin=lambda place: isinstance(items[place], AssistantItem),
+    )
+    return begins if 1 < begins < len(items) else 0
 
 
 def pinned_of(level: Level, cut: int) -> int | None:
@@ -166,22 +164,19 @@ def pinned_of(level: Level, cut: int) -> int | None:
 
     In a conversation that is the newest message of the user; in a child, its task.
     """
-    for place in range(len(level.items) - 1, -1, -1):
-        item = level.items[place]
-        if isinstance(item, UserItem) and item.origin == "person":
-            return place if place < cut else None
-    return next((place for place in range(min(2, cut)) if _is_task(level.items[place])), None)
+    items = level.conversation.items
+    asked = newest_place(len(items), lambda place: _is_persons(items[place]))
+    if asked is not None:
+        return asked if asked < cut else None
+    return next((place for place in range(min(2, cut)) if _is_task(items[place])), None)
+
+
+def _is_persons(item: Item) -> bool:
+    return isinstance(item, UserItem) and item.origin == "person"
 
 
 def _is_task(item: Item) -> bool:
     return isinstance(item, UserItem) and not is_summary(item)
-
-
-def place_after(place: int, cut: int, pinned: int | None) -> int | None:
-    """Where an item stands once a summary is in place; None: it is folded."""
-    if place >= cut:
-        return place - cut + (1 if pinned is None else 2)
-    return 1 if place == pinned else None
 
 
 def moved(advised: Mapping[int, int], cut: int, pinned: int | None) -> dict[int, int]:
@@ -192,20 +187,19 @@ def moved(advised: Mapping[int, int], cut: int, pinned: int | None) -> dict[int,
 
 def folded_items(level: Level, cut: int) -> list[Item]:
     """What a summary stands for."""
-    pinned = pinned_of(level, cut)
-    return [item for place, item in enumerate(level.items[:cut]) if place != pinned]
+    return folded_part(level.conversation.items, cut, pinned_of(level, cut))
 
 
 # --- what may not be lost --------------------------------------------------------------------------------------------
 
 
-def kept_by(level: Level, cut: int, actions: Iterable[str], incidents: Iterable[str]) -> Kept:
+def kept_by(level: Level, cut: int, actions: Iterable[str], incidents: Iterable[str]) -> PreservedRefs:
     """What the part that is folded holds and the rest of the turn still needs."""
-    before = level.conserved
-    kept = Kept(set(actions), set(incidents), set(before.evidence), set(before.artifacts))
+    before = level.conversation.conserved
+    kept = PreservedRefs(set(actions), set(incidents), set(before.evidence), set(before.artifacts))
     for item in folded_items(level, cut):
-        if isinstance(item, ToolItem) and item.call_id in level.references:
-            artifacts, evidence = level.references[item.call_id]
+        if isinstance(item, ToolItem) and item.call_id in level.conversation.references:
+            artifacts, evidence = level.conversation.references[item.call_id]
             kept.artifacts.update(artifacts)
             kept.evidence.update(evidence)
         for part in item.parts:
@@ -216,16 +210,16 @@ def kept_by(level: Level, cut: int, actions: Iterable[str], incidents: Iterable[
     return kept
 
 
-def heard_before(level: Level, cut: int) -> list[Heard]:
+def heard_before(level: Level, cut: int) -> list[MessagePlace]:
     """The messages that are folded."""
     pinned = pinned_of(level, cut)
-    return [heard for heard in level.heard if heard.place < cut and heard.place != pinned]
+    return [heard for heard in level.conversation.heard if heard.place < cut and heard.place != pinned]
 
 
-def held_by(summary: UserItem) -> Kept:
+def held_by(summary: UserItem) -> PreservedRefs:
     """What a summary says that it keeps, read from the lines beneath its words."""
     last = summary.parts[-1] if len(summary.parts) > 1 else None
-    held = Kept()
+    held = PreservedRefs()
     if not isinstance(last, Text) or _holds_said(last):
         return held
     for line in last.text.strip().split("\n"):
@@ -238,7 +232,7 @@ def held_by(summary: UserItem) -> Kept:
     return held
 
 
-def differences(kept: Kept, summary: UserItem) -> list[str]:
+def differences(kept: PreservedRefs, summary: UserItem) -> list[str]:
     """What the summary does not hold any more, and what it holds that was not there."""
     held = held_by(summary)
     apart = [f"{_LISTS[name]}: {ref}" for name in _LISTS for ref in sorted(getattr(kept, name) ^ getattr(held, name))]
@@ -308,7 +302,7 @@ def _cut(text: str, most: int) -> str:
 def summary_item(
     words: str,
     items: Sequence[Item],
-    kept: Kept,
+    kept: PreservedRefs,
     model_ref: str | None,
     rests_on: str | None = None,
     window: int | None = None,

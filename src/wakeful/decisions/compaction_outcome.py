@@ -20,7 +20,8 @@ from wakeful.decisions.compaction import (
     pinned_of,
     summary_item,
 )
-from wakeful.decisions.levels import Level
+from wakeful.decisions.conversation_cut import kept_part
+from wakeful.decisions.levels import Level, SummaryRole
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import EndLevel
@@ -48,7 +49,7 @@ def _window(state: TurnState, cut: int) -> WindowStart | None:
         untrusted=state.exposure.untrusted,
         private=state.exposure.private,
         skills=tuple(state.skills.values()),
-        advised=moved(state.advised, cut, pinned_of(state, cut)),
+        advised=moved(state.conversation.advised, cut, pinned_of(state, cut)),
     )
 
 
@@ -66,16 +67,16 @@ def settled_fold(
 
     `whole` is the summariser's text where it is too long for the log; `write` puts the summary together from it.
     """
-    trigger = writer.trigger
-    assert trigger is not None
-    cut, before = writer.cut, context_tokens(level)
+    job = writer.role
+    assert isinstance(job, SummaryRole)
+    cut, before = job.cut, context_tokens(level)
     pinned = pinned_of(level, cut)
     turns = turns_before(level, cut)
 
     def failed(category: CompactionError, message: str) -> CompactionFailed:
         return CompactionFailed(
-            compaction_id=writer.fold_id,
-            trigger=trigger,
+            compaction_id=job.compaction_id,
+            trigger=job.trigger,
             affected_turn_ids=turns,
             error_category=category,
             message=message[:2000],
@@ -98,14 +99,15 @@ def settled_fold(
     apart = differences(kept, item)
     if apart:
         return failed("conservation_violated", f"before and after the summary differ: {'; '.join(apart[:5])}")
-    after = tokens(characters([item, *level.items[cut:], *(() if pinned is None else (level.items[pinned],))]))
-    if after >= tokens(characters(level.items)):
+    items = level.conversation.items
+    after = tokens(characters([item, *kept_part(items, cut, pinned)]))
+    if after >= tokens(characters(items)):
         return failed("still_too_large", "the summary is not shorter than what it stands for")
     if len(item.model_dump_json().encode()) + REF_BYTES * len(kept.refs) > MAX_EVENT_BYTES:
         return failed("still_too_large", f"what has to be kept ({len(kept.refs)} references) leaves no room for it")
     return CompactionCompleted(
-        compaction_id=writer.fold_id,
-        trigger=trigger,
+        compaction_id=job.compaction_id,
+        trigger=job.trigger,
         affected_turn_ids=turns,
         summary_preview=words[:PREVIEW_CHARS],
         summary_ref=continuation,
@@ -121,7 +123,7 @@ def settled_fold(
         rests_on=rests_on,
         window=_window(state, cut) if level is state else None,
         model_ref=model_ref,
-        duration_ms=max(0, now - writer.began_at) // 1000,
+        duration_ms=max(0, now - job.began_at) // 1000,
         cut=cut,
         pinned=pinned,
         summary=item,

@@ -28,7 +28,7 @@ from wakeful.contracts.models import ProviderAttemptRecord, TokenUsage
 from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.tools import Effect
 from wakeful.decisions.guards import IdenticalFailureTracker, SpinDetector
-from wakeful.decisions.prompt_size import Measure
+from wakeful.decisions.level_conversation import LevelConversation, NextRequest
 
 Phase: TypeAlias = Literal[
     "new", "ready", "asking", "lost", "acting", "closing", "apart", "answered", "suspended", "ended"
@@ -36,7 +36,6 @@ Phase: TypeAlias = Literal[
 """new: nothing started. ready: the model may be asked. asking: it is being asked. lost: an attempt was lost.
 acting: calls are open. closing: the round is done and the caller is to be asked. apart: a planner or a summary is at
 work for it. answered: the final reply is there. suspended: at rest until something is supplied. ended: over."""
-LevelKind: TypeAlias = Literal["root", "child", "planner", "summary"]
 
 
 @dataclass(slots=True)
@@ -171,41 +170,44 @@ class Asked:
     """The spend windows it counts in."""
 
 
-class Heard(NamedTuple):
-    """A message of the conversation, and what is known about it."""
+class LevelError(NamedTuple):
+    """Why a level below the root ends without a result."""
 
-    place: int
-    """Among the items."""
-    message_id: str
-    authority: str
-    turn_id: str
-
-
-class Begun(NamedTuple):
-    """Where the items of one turn of the thread begin."""
-
-    turn_id: str
-    items: int
-    """How many there were when it began; stays as it was, whatever is folded later."""
-    place: int
-    """Where its own begin now."""
+    error: str
+    message: str
+    details: dict[str, Any]
 
 
 @dataclass(slots=True)
-class Kept:
-    """What may not be lost when its place in the conversation is folded into a summary."""
+class ChildRole:
+    """What makes a level the child of a call."""
 
-    actions: set[str] = field(default_factory=set)
-    incidents: set[str] = field(default_factory=set)
-    """Calls whose outcome nobody knows."""
-    evidence: set[str] = field(default_factory=set)
-    artifacts: set[str] = field(default_factory=set)
-    messages: list[tuple[str, str]] = field(default_factory=list)
-    """Ids and authority of what was said there, oldest first."""
+    call: Call = field(compare=False, repr=False)
+    """The call of the parent that made it."""
+    started: SubagentStarted
+    finish_errors: list[str] = field(default_factory=list)
+    """Why payloads given to `finish_subtask` did not fit, newest last."""
+    has_finished: bool = False
+    payload: Any = None
+    """What `finish_subtask` was given."""
+    called_off: bool = False
+    """Its call was: it ends as soon as nothing of it is under way."""
 
-    @property
-    def refs(self) -> set[str]:
-        return self.actions | self.incidents | self.evidence | self.artifacts
+
+@dataclass(slots=True)
+class PlannerRole:
+    """What makes a level the planner of its turn: it reads and leaves a plan."""
+
+
+@dataclass(slots=True)
+class SummaryRole:
+    """What makes a level the writer of a summary."""
+
+    compaction_id: str
+    cut: int
+    """How many items of its parent it is about."""
+    trigger: CompactionTrigger
+    began_at: int
 
 
 @dataclass(slots=True)
@@ -213,37 +215,18 @@ class Level:
     """What deciding needs to know about one run of the loop."""
 
     id: str | None = None
-    kind: LevelKind = "root"
+    role: "ChildRole | PlannerRole | SummaryRole | None" = None
+    """What makes it a child, a planner or a summary; None: it is the root."""
     parent: "Level | None" = field(default=None, compare=False, repr=False)
     depth: int = 0
     rank: int = 0
     """How many levels of the turn were opened before it: which of two is looked at first does not depend on who was
     heard first."""
-    made_by: Call | None = field(default=None, compare=False, repr=False)
-    """The call of the parent that made it."""
-    started: SubagentStarted | None = None
     config: TurnConfig | None = None
-    items: list[UserItem | AssistantItem | ToolItem] = field(default_factory=list)
-    """The conversation; the root's holds earlier turns of the thread, too."""
-    measure: Measure = field(default_factory=Measure, compare=False, repr=False)
-    """How long they are, as far as anybody asked."""
-    compactions: int = 0
-    """How often its beginning was folded into a summary: what was built on the items has to be built again."""
-    known_tokens: int = 0
-    known_at: int = 0
-    """How long the prompt was with so many items, as far as anybody said; what came since is estimated."""
-    advised: dict[int, int] = field(default_factory=dict)
-    """Where the model is told how full its context is: the item's place, and the tokens up to it."""
-    heard: list[Heard] = field(default_factory=list)
-    """The messages among the items."""
-    references: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
-    """Artifacts and evidence that results name, by call."""
-    conserved: Kept = field(default_factory=Kept)
-    """What summaries hold for it that stand in the place of its beginning."""
-    folds_for: int = 0
-    """The step for which it was tried to fold its beginning: once, and no more."""
     phase: Phase = "new"
     step: int = 0
+    conversation: LevelConversation = field(default_factory=LevelConversation)
+    next_request: NextRequest = field(default_factory=NextRequest)
     answered: int = 0
     """Its model calls that were answered."""
     asked: Asked | None = None
@@ -261,18 +244,12 @@ class Level:
     """Calls of the batch that the gate has not seen, or has to see again."""
     calls_off: bool = False
     """Calls of the batch were called off."""
-    called_off: bool = False
-    """The call that made it was: it ends as soon as nothing of it is under way."""
     spinning: SpinDetector | None = None
     failing: IdenticalFailureTracker | None = None
     """What is repeated, where the turn's limits ask for it."""
     nudge: str = ""
     """What the model is told about it with the results of the round."""
     continuation: tuple[UserItem | AssistantItem | ToolItem, ...] = ()
-    notes: list[UserItem] = field(default_factory=list)
-    """Notes that no request has taken along yet."""
-    told_last: bool = False
-    """The model was told that there is room for no other reply."""
     retries_asked: dict[str, int] = field(default_factory=dict)
     """How often each tool asked the model to try differently; counted for the whole tree, in the root."""
     answer_rejections: int = 0
@@ -285,20 +262,8 @@ class Level:
     usage_reported: bool = False
     last_usage: TokenUsage | None = None
     """Of its newest reply."""
-    cut: int = 0
-    """In a level that writes a summary: how many items of its parent it is about."""
-    trigger: CompactionTrigger | None = None
-    began_at: int = 0
-    fold_id: str = ""
-    output_schema: dict[str, Any] | None = None
-    """What `finish_subtask` has to be given, in a child that has to end with it."""
-    finish_errors: list[str] = field(default_factory=list)
-    """Why its payloads did not fit, newest last."""
-    has_finished: bool = False
-    payload: Any = None
-    """What `finish_subtask` was given."""
-    stop_error: tuple[str, str, dict[str, Any]] | None = None
-    """Why it has to end without a result: error, message, details."""
+    stop_error: LevelError | None = None
+    """Why it has to end without a result."""
     scratch: dict[str, Any] = field(default_factory=dict)
     """What it can read of what was written down in this turn."""
     snapshot: dict[str, Any] = field(default_factory=dict)
@@ -311,18 +276,28 @@ class Level:
         return [call for call in self.batch[self.front :] if call.answer is None]
 
 
-def unsatisfied(level: Level, why: str) -> tuple[str, str, dict[str, Any]]:
+def as_child(level: Level) -> ChildRole | None:
+    """What makes the level a child; None: it is none."""
+    return level.role if isinstance(level.role, ChildRole) else None
+
+
+def payload_schema(level: Level) -> dict[str, Any] | None:
+    """What `finish_subtask` has to be given, in a child that has to end with it."""
+    return level.role.started.output_schema if isinstance(level.role, ChildRole) else None
+
+
+def unsatisfied(child: ChildRole, why: str) -> LevelError:
     """A child that had to end with a fitting payload, and did not."""
-    tries = len(level.finish_errors)
-    return (
+    return LevelError(
         "schema_not_satisfied",
         f"the subtask ended without a result that fits its schema: {why}",
-        {"attempts": tries, "last_errors": level.finish_errors[-3:]},
+        {"attempts": len(child.finish_errors), "last_errors": child.finish_errors[-3:]},
     )
 
 
-def too_many_rounds(level: Level, most: int) -> tuple[str, str, dict[str, Any]]:
+def too_many_rounds(level: Level, most: int) -> LevelError:
     """A child that used up its rounds."""
-    if level.output_schema is not None:
-        return unsatisfied(level, f"finish_subtask was not called in {most} rounds")
-    return "iteration_limit", f"the subtask did not end within {most} rounds", {"limit": most}
+    child = as_child(level)
+    if child is not None and child.started.output_schema is not None:
+        return unsatisfied(child, f"finish_subtask was not called in {most} rounds")
+    return LevelError("iteration_limit", f"the subtask did not end within {most} rounds", {"limit": most})

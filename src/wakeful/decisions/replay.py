@@ -64,9 +64,10 @@ from wakeful.contracts.workflows import EDITOR_TOOLS
 from wakeful.decisions.compaction_outcome import settled_fold
 from wakeful.decisions.delegation import Refusal, child_of, jobs_of
 from wakeful.decisions.differences import Difference, compared, spelled, words
+from wakeful.decisions.evolve.conversations import writer_of
 from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.ledger import UNPRICED
-from wakeful.decisions.levels import Call, Level
+from wakeful.decisions.levels import Call, Level, as_child, payload_schema
 from wakeful.decisions.recovery import (
     CloseUnknown,
     LoseAttempt,
@@ -314,7 +315,11 @@ class Replay:
     def _shown(self, step: AskModel) -> int:
         """How many items the next request shows the model: a request takes along the notes there are."""
         level = self._level(step.level)
-        return len(level.items) + len(level.notes) + (step.final and not level.told_last)
+        return (
+            len(level.conversation.items)
+            + len(level.next_request.notes)
+            + (step.final and not level.next_request.told_last)
+        )
 
     def _level(self, level_id: str | None) -> Level:
         """The level of a fact; of one that names none that is open, the root: the decision will not fit."""
@@ -358,7 +363,7 @@ class Replay:
         self._decided = []
         level = self._level(fact.level)
         disposition = "fallback" if self.state.has_model_after(event.candidate, level) else "abort"
-        kinds = ("unsupported_transport", *(("contract_error",) if level.output_schema is not None else ()))
+        kinds = ("unsupported_transport", *(("contract_error",) if payload_schema(level) is not None else ()))
         if event.failure_kind not in kinds or event.disposition != disposition:
             return Difference(f"{event.failure_kind}: {event.disposition}", f"{' or '.join(kinds)}: {disposition}")
         return self._same(fact)
@@ -446,8 +451,8 @@ class Replay:
 
     def _is_dropped_draft(self, level: Level, error: str) -> bool:
         """What a child drew is judged by code. A turn that is ended at rest, without any, drops it."""
-        stop, started = self.state.stop, level.started
-        draws = started is not None and started.tool in EDITOR_TOOLS
+        stop, child = self.state.stop, as_child(level)
+        draws = child is not None and child.started.tool in EDITOR_TOOLS
         return draws and stop is not None and error == stopped_level(level, stop).error
 
     def _planned(self, fact: Fact, event: PlanningCompleted | PlanningFailed) -> Difference | None:
@@ -461,7 +466,7 @@ class Replay:
     def _folded(self, fact: Fact, event: CompactionCompleted | CompactionFailed) -> Difference | None:
         """Who wrote the summary is outside the log; that nothing was lost that had to be kept is held to it."""
         level = self._level(fact.level)
-        writer = next((each for each in self.state.levels.values() if each.fold_id == event.compaction_id), None)
+        writer = writer_of(self.state, event.compaction_id)
         if writer is None:
             return Difference(f"fold {event.compaction_id}", "nothing is being folded here")
         step = self._find(lambda each: isinstance(each, EndLevel) and each.level == writer.id)
@@ -474,7 +479,7 @@ class Replay:
     def _same_fold(
         self, level: Level, writer: Level, step: EndLevel, event: CompactionCompleted | CompactionFailed
     ) -> Difference | None:
-        if any(getattr(part, "ref", None) is not None for part in writer.items[-1].parts):
+        if any(getattr(part, "ref", None) is not None for part in writer.conversation.items[-1].parts):
             return None  # what it wrote is too long for the log, and is not read here
         expected = settled_fold(self.state, level, writer, step)
         if isinstance(expected, CompactionCompleted) and isinstance(event, CompactionCompleted):

@@ -6,7 +6,7 @@ limits, what it has spent, what it has seen, why it has to stop) is here once. W
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -18,7 +18,8 @@ from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.contracts.spending import WindowPassed
 from wakeful.decisions.ledger import TurnLedger
-from wakeful.decisions.levels import Begun, Call, Level, Phase
+from wakeful.decisions.level_conversation import TurnBeginning
+from wakeful.decisions.levels import Call, Level, Phase
 from wakeful.decisions.policy.owner_text import OwnerText
 from wakeful.decisions.policy.provenance import NOTHING_SEEN, Exposure
 
@@ -109,7 +110,7 @@ class TurnState(Level):
     """Skills that completed turns of the thread used before, by their `SKILL.md`."""
     opened: dict[str, ActiveSkill] = field(default_factory=dict)
     """Those that this turn used: the next one's, if it completes."""
-    begins: list[Begun] = field(default_factory=list)
+    begins: list[TurnBeginning] = field(default_factory=list)
     """Where the turns of the thread begin among the items."""
     context: ContextResolved | None = None
     """What the requests rest on, as it was last written down."""
@@ -180,16 +181,10 @@ def after(before: TurnState, configs: Mapping[str, TurnConfig]) -> TurnState:
     """The thread's next turn: it goes on with the same conversation, and with what that has seen."""
     return TurnState(
         configs=configs,
-        items=before.items,
-        measure=before.measure,
+        conversation=replace(before.conversation),
         exposure=before.exposure,
         owner_said=before.owner_said,
         owner_files=before.owner_files,
-        heard=before.heard,
-        references=before.references,
-        conserved=before.conserved,
-        advised=before.advised,
-        compactions=before.compactions,
         compaction_id=before.compaction_id,
         begins=before.begins,
         skills={**before.skills, **before.opened} if isinstance(before.terminal, TurnCompleted) else before.skills,

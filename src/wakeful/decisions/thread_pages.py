@@ -12,7 +12,7 @@ from typing import NamedTuple
 from wakeful.contracts.conversation import Item
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.contracts.values import Value
-from wakeful.decisions.levels import Begun, Heard, Kept
+from wakeful.decisions.level_conversation import LevelConversation, MessagePlace, PreservedRefs, TurnBeginning
 from wakeful.decisions.policy.owner_text import OwnerText
 from wakeful.decisions.policy.provenance import Exposure
 from wakeful.decisions.state import TurnState
@@ -34,8 +34,8 @@ class ConversationPage(Value):
     before: str | None = None
     """The digest of the page before."""
     items: tuple[Item, ...] = ()
-    heard: tuple[Heard, ...] = ()
-    begins: tuple[Begun, ...] = ()
+    heard: tuple[MessagePlace, ...] = ()
+    begins: tuple[TurnBeginning, ...] = ()
     advised: tuple[tuple[int, int], ...] = ()
     references: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
     owner_said: tuple[tuple[str, str], ...] = ()
@@ -92,16 +92,20 @@ class CallIds(set[str]):
 def next_page(state: TurnState, call_ids: CallIds, sealed: PageMark | None) -> ConversationPage:
     """The page that follows: of a state that a turn begins with, before anything of that turn."""
     known = (
-        sealed if sealed is not None and sealed.compactions == state.compactions else PageMark("", state.compactions)
+        sealed
+        if sealed is not None and sealed.compactions == state.conversation.compactions
+        else PageMark("", state.conversation.compactions)
     )
-    kept = state.conserved
+    kept = state.conversation.conserved
     return ConversationPage(
         before=known.page or None,
-        items=tuple(state.items[known.items :]),
-        heard=tuple(state.heard[known.heard :]),
+        items=tuple(state.conversation.items[known.items :]),
+        heard=tuple(state.conversation.heard[known.heard :]),
         begins=tuple(state.begins[known.begins :]),
-        advised=tuple(islice(state.advised.items(), known.advised, None)),
-        references=tuple((call, *both) for call, both in islice(state.references.items(), known.references, None)),
+        advised=tuple(islice(state.conversation.advised.items(), known.advised, None)),
+        references=tuple(
+            (call, *both) for call, both in islice(state.conversation.references.items(), known.references, None)
+        ),
         owner_said=state.owner_said.since(known.owner_said),
         owner_files=state.owner_files.since(known.owner_files),
         call_ids=tuple(call_ids.order[known.call_ids :]),
@@ -115,7 +119,7 @@ def next_page(state: TurnState, call_ids: CallIds, sealed: PageMark | None) -> C
             artifacts=tuple(sorted(kept.artifacts)),
             messages=tuple(kept.messages),
         ),
-        compactions=state.compactions,
+        compactions=state.conversation.compactions,
         compaction_id=state.compaction_id,
     )
 
@@ -124,12 +128,12 @@ def sealed_with(page: str, state: TurnState, call_ids: CallIds) -> PageMark:
     """How far the conversation stands in pages with this one."""
     return PageMark(
         page,
-        state.compactions,
-        len(state.items),
-        len(state.heard),
+        state.conversation.compactions,
+        len(state.conversation.items),
+        len(state.conversation.heard),
         len(state.begins),
-        len(state.advised),
-        len(state.references),
+        len(state.conversation.advised),
+        len(state.conversation.references),
         state.owner_said.added,
         state.owner_files.added,
         len(call_ids.order),
@@ -146,24 +150,27 @@ def restored(pages: Sequence[ConversationPage]) -> tuple[TurnState, CallIds]:
         for turn_id, text in page.owner_files:
             files.add(text, turn_id)
     kept = newest.conserved
-    state = TurnState(
-        items=[item for page in pages for item in page.items],
+    conversation = LevelConversation(
+        [item for page in pages for item in page.items],
+        compactions=newest.compactions,
         heard=[heard for page in pages for heard in page.heard],
-        begins=[begun for page in pages for begun in page.begins],
         advised={place: used for page in pages for place, used in page.advised},
         references={call: (refs, links) for page in pages for call, refs, links in page.references},
-        owner_said=said,
-        owner_files=files,
-        exposure=Exposure(untrusted=newest.untrusted, private=newest.private),
-        skills={skill.entrypoint_path: skill for skill in newest.skills},
-        conserved=Kept(
+        conserved=PreservedRefs(
             actions=set(kept.actions),
             incidents=set(kept.incidents),
             evidence=set(kept.evidence),
             artifacts=set(kept.artifacts),
             messages=list(kept.messages),
         ),
-        compactions=newest.compactions,
+    )
+    state = TurnState(
+        conversation=conversation,
+        begins=[begun for page in pages for begun in page.begins],
+        owner_said=said,
+        owner_files=files,
+        exposure=Exposure(untrusted=newest.untrusted, private=newest.private),
+        skills={skill.entrypoint_path: skill for skill in newest.skills},
         compaction_id=newest.compaction_id,
     )
     return state, CallIds(call_id for page in pages for call_id in page.call_ids)

@@ -18,7 +18,7 @@ from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.events import ActionRequired, LimitName, RuntimeToolRequested, StopCause
 from wakeful.contracts.events.context import CompactionTrigger
 from wakeful.decisions.compaction import context_tokens, cut_of, due, stop_words
-from wakeful.decisions.levels import Call, Level, Pending, too_many_rounds
+from wakeful.decisions.levels import Call, ChildRole, Level, Pending, SummaryRole, too_many_rounds
 from wakeful.decisions.policy.patterns import bare
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
 from wakeful.decisions.spend_windows import window_words
@@ -235,7 +235,7 @@ def _turn_of(level: Level) -> tuple[int, int]:
 
 def _of_level(state: TurnState, level: Level, room: _Room) -> list[Step]:
     phase = level.phase
-    if level.called_off and phase in ("ready", "lost"):
+    if phase in ("ready", "lost") and isinstance(level.role, ChildRole) and level.role.called_off:
         return [_ended(level, "cancelled", CALLED_OFF)]
     if phase == "acting":
         return _acting(state, level, room)
@@ -292,7 +292,7 @@ def _too_long(state: TurnState, level: Level) -> Fold | HitLimit | None:
     if found is None:
         return None
     percent = awareness_limit(level.config.budget_awareness) if level.config is not None else None
-    if level.folds_for != level.step + 1 and (percent is None or percent > 0):
+    if level.next_request.folds_for != level.step + 1 and (percent is None or percent > 0):
         cut = cut_of(level, found.allowed)
         if cut:
             return Fold(level.id, found.trigger, cut, found.used)
@@ -359,7 +359,8 @@ def _lost(state: TurnState, level: Level, room: _Room) -> list[Step]:
         return _ask(state, level, room, AskModel(asked.step, asked.candidate, asked.attempt + 1, wait, at))
     if failure.disposition == "fallback":
         return _ask(state, level, room, AskModel(asked.step, asked.candidate + 1, 1, level=at))
-    if failure.failure_kind == "context_length_exceeded" and level.folds_for != level.step and level.kind != "summary":
+    too_long = failure.failure_kind == "context_length_exceeded"
+    if too_long and level.next_request.folds_for != level.step and not isinstance(level.role, SummaryRole):
         window = level.config.context_window if level.config is not None else None
         used = context_tokens(level)
         cut = cut_of(level, min(window or used, used))  # whatever the window is, this did not fit
@@ -372,7 +373,7 @@ def _lost(state: TurnState, level: Level, room: _Room) -> list[Step]:
     if level.id is None:
         return [Finish("failed", "provider_error", message)]
     # What any further call would meet as well ends the whole turn, not one branch of it.
-    fatal = failure.failure_kind in ("auth_error", "quota_exhausted") and level.kind == "child"
+    fatal = failure.failure_kind in ("auth_error", "quota_exhausted") and isinstance(level.role, ChildRole)
     details = {"failure_kind": failure.failure_kind, **({"fatal": True} if fatal else {})}
     return [_ended(level, "subtask_failed", message, details)]
 

@@ -7,110 +7,53 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from os import PathLike
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
-from wakeful.contracts.budgets import Budget, SpendWindow
-from wakeful.contracts.controls import (
-    CONTROLS,
-    AgentControls,
-    CompactionPolicy,
-    checked_compaction,
-    checked_flag,
-    is_model_reference,
-)
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
-from wakeful.contracts.model_settings import ModelSettings, checked_settings, owner_of
-from wakeful.contracts.policies import GatePolicy, ToolPolicy
+from wakeful.contracts.model_settings import owner_of
 from wakeful.contracts.setting_names import EXTRAS
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import JsonValue
 from wakeful.decisions.injected_fields import check_collisions
 from wakeful.decisions.tool_choice import choosable
 from wakeful.engine import agent_checks, agent_data
+from wakeful.engine.agent_checks import ModelChoice
+from wakeful.engine.agent_options import OPTIONS, AgentKeywords, AgentOptions, checked_options
 from wakeful.engine.agent_tool import AgentTool
 from wakeful.engine.output_type import OutputType
-from wakeful.sandbox.settings import SandboxSettings
 from wakeful.tools import parameters
 from wakeful.tools.context import RunContext
 from wakeful.tools.function import Tool
-from wakeful.tools.local.names import Profile
 from wakeful.tools.local.source import LocalTools
 from wakeful.tools.source import ToolSource
-
-if TYPE_CHECKING:
-    from wakeful.ports import Collection, Model
 
 Deps_contra = TypeVar("Deps_contra", contravariant=True, default=None)
 Out_co = TypeVar("Out_co", covariant=True, default=str)
 Needed = TypeVar("Needed")
 Answer = TypeVar("Answer")
-ModelChoice: TypeAlias = "str | Model"
-"""`provider:model`, or a model object."""
+Init = TypeVar("Init", bound=Callable[..., None])
 
-_SAME = (
-    "name",
-    "model",
-    "instructions",
-    "deps_type",
-    "output_type",
-    "deps",
-    "settings",
-    "fallbacks",
-    "budget",
-    "spend_windows",
-    "hooks",
-    "skills",
-    "profile",
-    "workspace",
-    "sandbox",
-    "policy",
-    "approval_expiry",
-    "max_steps",
-    "subtasks",
-    "collections",
-    "compaction",
-    *CONTROLS,
-)
+_SAME = ("name", "model", "instructions", "deps_type", "output_type", "deps", *OPTIONS)
 """What `changed` takes over; tools and their sources besides."""
-_NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_.-]{0,127}$")
+NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,127}$"
 
 
-class AgentOptions(TypedDict, total=False):
-    """The keywords every spelling of `Agent(...)` shares, for type checkers; `__init__` says their defaults."""
-
-    settings: ModelSettings | Mapping[str, Any] | None
-    fallbacks: Sequence[ModelChoice]
-    budget: Budget | None
-    spend_windows: Sequence[SpendWindow]
-    hooks: Sequence[Any]
-    skills: "Sequence[str | PathLike[str]]"
-    profile: Profile | None
-    workspace: "str | PathLike[str] | None"
-    sandbox: "SandboxSettings | Mapping[str, Any] | None"
-    policy: "ToolPolicy | GatePolicy | None"
-    approval_expiry: float
-    max_steps: int | None
-    planning_enabled: bool
-    planning_model: str | None
-    planning_instructions: str
-    budget_awareness: str | None
-    hitl_tools: Sequence[str]
-    emit_mcp_progress: bool
-    injected_tool_args: Mapping[str, str]
-    allow_parallel_subagents: bool
-    max_parallel_subagents: int
-    subtasks: bool
-    collections: "Sequence[str | Collection]"
-    compaction: "CompactionPolicy | Mapping[str, Any] | None"
+def _with_keywords(init: Init) -> Init:
+    """Tells `help` and editors that work on live objects each option by name."""
+    named = inspect.signature(init)
+    *own, rest = named.parameters.values()
+    options = [
+        inspect.Parameter(name, rest.KEYWORD_ONLY, default=OPTIONS[name].default, annotation=kind)
+        for name, kind in AgentKeywords.__annotations__.items()
+    ]
+    vars(init)["__signature__"] = named.replace(parameters=[*own, *options, rest])
+    return init
 
 
-class Agent(Generic[Deps_contra, Out_co]):
+class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
     """What runs. `Agent[Shop, Answer]` needs a Shop as deps and answers with an Answer.
 
     With `deps=` (a function from the stored context to the deps) nothing has to be supplied: `Agent[None, ...]`.
@@ -120,45 +63,11 @@ class Agent(Generic[Deps_contra, Out_co]):
     model: ModelChoice
     instructions: str | Callable[[RunContext[Any]], str | Awaitable[str]]
     tools: tuple[Tool[Any], ...]
+    sources: tuple[ToolSource, ...]
+    """Where further tools come from when a turn is taken up."""
     deps_type: Any
     output_type: Any
     deps: Callable[[Mapping[str, JsonValue]], Any] | None
-    settings: ModelSettings
-    fallbacks: tuple[ModelChoice, ...]
-    budget: Budget | None
-    """What one run may use."""
-    spend_windows: tuple[SpendWindow, ...]
-    """What all its runs together may spend in an hour, a day, a month."""
-    sources: tuple[ToolSource, ...]
-    """Where further tools come from when a turn is taken up."""
-    hooks: tuple[Any, ...]
-    skills: tuple[str, ...]
-    """Folders in which skills are looked for besides the usual ones."""
-    profile: Profile | None
-    workspace: Path | None
-    sandbox: SandboxSettings
-    """What commands are held to."""
-    policy: GatePolicy | None
-    approval_expiry: float
-    """Seconds until nobody having decided is a decision."""
-    max_steps: int | None
-    """Rounds of one level; None: as many as the budget's profile says."""
-    subtasks: bool
-    """It may split its work: `run_subtask`, `spawn_self` and notes of the turn."""
-    collections: "tuple[str | Collection, ...]"
-    """Sets of texts that it may search, by name."""
-    compaction: CompactionPolicy
-    controls: AgentControls
-    """The nine fields below, as they were checked."""
-    planning_enabled: bool
-    planning_model: str | None
-    planning_instructions: str
-    budget_awareness: str | None
-    hitl_tools: tuple[str, ...]
-    emit_mcp_progress: bool
-    injected_tool_args: Mapping[str, str]
-    allow_parallel_subagents: bool
-    max_parallel_subagents: int
 
     @overload
     def __init__(
@@ -170,7 +79,7 @@ class Agent(Generic[Deps_contra, Out_co]):
         *,
         deps: Callable[[Mapping[str, JsonValue]], Needed],
         deps_type: type[Needed] | None = None,
-        **options: Unpack[AgentOptions],
+        **options: Unpack[AgentKeywords],
     ) -> None: ...
     @overload
     def __init__(
@@ -183,7 +92,7 @@ class Agent(Generic[Deps_contra, Out_co]):
         deps: Callable[[Mapping[str, JsonValue]], Needed],
         deps_type: type[Needed] | None = None,
         output_type: type[Answer],
-        **options: Unpack[AgentOptions],
+        **options: Unpack[AgentKeywords],
     ) -> None: ...
     @overload
     def __init__(
@@ -195,7 +104,7 @@ class Agent(Generic[Deps_contra, Out_co]):
         *,
         deps: None = None,
         deps_type: type[Deps_contra] | None = None,
-        **options: Unpack[AgentOptions],
+        **options: Unpack[AgentKeywords],
     ) -> None: ...
     @overload
     def __init__(
@@ -208,8 +117,9 @@ class Agent(Generic[Deps_contra, Out_co]):
         deps: None = None,
         deps_type: type[Deps_contra] | None = None,
         output_type: type[Answer],
-        **options: Unpack[AgentOptions],
+        **options: Unpack[AgentKeywords],
     ) -> None: ...
+    @_with_keywords
     def __init__(
         self,
         name: str,
@@ -220,34 +130,11 @@ class Agent(Generic[Deps_contra, Out_co]):
         deps_type: Any = None,
         output_type: Any = str,
         deps: Any = None,
-        settings: ModelSettings | Mapping[str, Any] | None = None,
-        fallbacks: Sequence[ModelChoice] = (),
-        budget: Budget | None = None,
-        spend_windows: Sequence[SpendWindow] = (),
-        hooks: Sequence[Any] = (),
-        skills: "Sequence[str | PathLike[str]]" = (),
-        profile: Profile | None = None,
-        workspace: "str | PathLike[str] | None" = None,
-        sandbox: SandboxSettings | Mapping[str, Any] | None = None,
-        policy: ToolPolicy | GatePolicy | None = None,
-        approval_expiry: float = DEFAULT_EXPIRY_SECONDS,
-        max_steps: int | None = None,
-        planning_enabled: bool = False,
-        planning_model: str | None = None,
-        planning_instructions: str = "",
-        budget_awareness: str | None = None,
-        hitl_tools: Sequence[str] = (),
-        emit_mcp_progress: bool = True,
-        injected_tool_args: Mapping[str, str] = MappingProxyType({}),
-        allow_parallel_subagents: bool = False,
-        max_parallel_subagents: int = 3,
-        subtasks: bool = False,
-        collections: "Sequence[str | Collection]" = (),
-        compaction: CompactionPolicy | Mapping[str, Any] | None = None,
         **unknown: Any,
     ) -> None:
         for field in unknown:
-            raise agent_data.UnknownField(field, "Agent()", agent_data.ARGUMENTS)
+            if field not in OPTIONS:
+                raise agent_data.UnknownField(field, "Agent()", agent_data.ARGUMENTS)
         if not _is_name(name):
             raise InvalidConfig(
                 f"{name!r} cannot be an agent's name", "use letters, digits, _ . and -, a letter first, 128 at most"
@@ -260,65 +147,33 @@ class Agent(Generic[Deps_contra, Out_co]):
                 f"{who}: deps= takes a function that makes them from the run's context, not {deps!r}",
                 "give the deps themselves to run(..., deps=...)",
             )
-        if budget is not None and not isinstance(budget, Budget):
-            raise InvalidConfig(f"{who}: budget={budget!r} is not a Budget", "write Budget(model_calls=8, seconds=60)")
-        if max_steps is not None and not _is_positive(max_steps):
-            raise InvalidConfig(f"{who}: max_steps={max_steps!r}", "give a whole number, at least 1, or None")
-        own, sources = _tools(who, tools)
-        root = agent_checks.checked_workspace(who, workspace)
-        chosen = agent_checks.checked_profile(who, profile, root)
-        held = agent_checks.checked_sandbox(who, sandbox)
-        if root is not None and chosen != "chat":
-            sources = (LocalTools(root, chosen, held), *sources)
-        controls = AgentControls(
-            who,
-            planning_enabled=planning_enabled,
-            planning_model=planning_model,
-            planning_instructions=planning_instructions,
-            budget_awareness=budget_awareness,
-            hitl_tools=hitl_tools,
-            emit_mcp_progress=emit_mcp_progress,
-            injected_tool_args=injected_tool_args,
-            allow_parallel_subagents=allow_parallel_subagents,
-            max_parallel_subagents=max_parallel_subagents,
+        own, sources = agent_checks.checked_tools(who, tools)
+        options = checked_options(who, unknown)
+        options["profile"] = agent_checks.fitting_profile(who, options["profile"], options["workspace"])
+        self.__dict__.update(
+            options,
+            name=name,
+            model=agent_checks.checked_model(f"{who}: model", model),
+            instructions=instructions,
+            tools=own,
+            deps_type=deps_type,
+            output_type=output_type,
+            deps=deps,
+            _output=OutputType(output_type),
         )
-        splits = checked_flag(f"{who}: subtasks", subtasks)
+        if self.workspace is not None and self.profile is not None and self.profile != "chat":
+            sources = (LocalTools(self.workspace, self.profile, self.sandbox), *sources)
+        self.__dict__["sources"] = sources
+        self._check_names(who)
+
+    def _check_names(self, who: str) -> None:
+        """Tools that an option names have to be there; of a source they are known, and checked, when a turn begins."""
         given = agent_checks.tools_of_the_runtime(
-            subtasks=splits, allow_parallel_subagents=controls.allow_parallel_subagents
+            subtasks=self.subtasks, allow_parallel_subagents=self.allow_parallel_subagents
         )
-        agent_checks.check_hitl(who, controls.hitl_tools, own, given, has_sources=bool(sources))
-        chosen_settings = checked_settings(who, settings)
-        if not sources:  # what a source has is known when a turn is taken up, and checked then
-            choosable(who, chosen_settings.tool_choice, [*(tool.name for tool in own), *given])
-        fields: dict[str, Any] = {
-            **dict(controls),
-            "controls": controls,
-            "name": name,
-            "model": _model(who, "model", model),
-            "instructions": instructions,
-            "tools": own,
-            "sources": sources,
-            "deps_type": deps_type,
-            "output_type": output_type,
-            "deps": deps,
-            "settings": chosen_settings,
-            "fallbacks": tuple(_model(who, "fallbacks", choice) for choice in _listed(who, "fallbacks", fallbacks)),
-            "budget": budget,
-            "spend_windows": agent_checks.checked_windows(who, spend_windows),
-            "hooks": agent_checks.checked_hooks(who, hooks),
-            "skills": agent_checks.checked_skills(who, skills),
-            "profile": chosen,
-            "workspace": root,
-            "sandbox": held,
-            "policy": agent_checks.checked_policy(who, policy),
-            "approval_expiry": agent_checks.checked_expiry(who, approval_expiry),
-            "max_steps": max_steps,
-            "subtasks": splits,
-            "collections": agent_checks.checked_collections(who, collections),
-            "compaction": checked_compaction(who, compaction),
-            "_output": OutputType(output_type),
-        }
-        self.__dict__.update(fields)
+        agent_checks.check_hitl(who, self.hitl_tools, self.tools, given, has_sources=bool(self.sources))
+        if not self.sources:
+            choosable(who, self.settings.tool_choice, [*(tool.name for tool in self.tools), *given])
         check_collisions(who, self.injected_tool_args, self.declarations)
         # Both are asked for here so that a type no model can be told about is refused now and not in a run.
         _ = self.declarations, self.output_schema
@@ -406,7 +261,21 @@ class Agent(Generic[Deps_contra, Out_co]):
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as JSON data; tools by name. Raises InvalidConfig, naming what cannot travel."""
-        return agent_data.to_dict(self)
+        if not isinstance(self.instructions, str):
+            raise agent_data.cannot_travel(self.name, "instructions", "they are a function")
+        if not isinstance(self.model, str):
+            hint = "name it: model='provider:model'"
+            raise agent_data.cannot_travel(self.name, "model", "it is a live object", hint)
+        if self.deps is not None:
+            raise agent_data.cannot_travel(self.name, "deps", "it is a function")
+        if self.deps_type is not None and self.needs_deps_for is None:
+            # Where a tool reads deps the tool itself says so, wherever it is found again.
+            raise agent_data.cannot_travel(self.name, "deps_type", "it is a class and no tool asks for it")
+        if self.output_type is not str:
+            raise agent_data.cannot_travel(self.name, "output_type", "it is a class")
+        for source in self.given_sources:
+            raise agent_data.cannot_travel(self.name, "tools", f"{source.name} is a live source of tools")
+        return agent_data.written(self.name, self.model, self.instructions, self.tools, self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], tools: Iterable[Tool[Any]] = ()) -> "Agent[Any, str]":
@@ -424,56 +293,7 @@ class Agent(Generic[Deps_contra, Out_co]):
 
 
 def _is_name(value: object) -> bool:
-    return isinstance(value, str) and _NAME.match(value) is not None
-
-
-def _is_positive(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _model(who: str, field: str, choice: Any) -> Any:
-    if isinstance(choice, str):
-        if not is_model_reference(choice):
-            raise InvalidConfig(
-                f"{who}: {field}={choice!r} does not name a provider", "write provider:model, such as scripted:demo"
-            )
-        return choice
-    if not callable(getattr(choice, "respond", None)):
-        raise InvalidConfig(f"{who}: {field}={choice!r} is not a model", "give provider:model or a model object")
-    return choice
-
-
-def _listed(who: str, field: str, values: Any) -> tuple[Any, ...]:
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InvalidConfig(f"{who}: {field}={values!r}", f"give a list: {field}=[...]")
-    return tuple(values)
-
-
-def _tools(who: str, tools: Any) -> tuple[tuple[Tool[Any], ...], tuple[ToolSource, ...]]:
-    """What was given as tools: tools, and where tools come from."""
-    listed = _listed(who, "tools", tools)
-    sources = tuple(each for each in listed if isinstance(each, ToolSource))
-    own = tuple(each for each in listed if not isinstance(each, ToolSource))
-    seen: set[str] = set()
-    for tool in own:
-        if not isinstance(tool, Tool):
-            called = getattr(tool, "__name__", None) or repr(tool)
-            raise InvalidConfig(
-                f"{who}: {called} in tools= is not a tool",
-                f'decorate it with @tool(effect=...), or give tool({called}, effect="pure")'
-                if callable(tool)
-                else "give tools made by @tool(...)",
-            )
-        if tool.name in seen:
-            raise InvalidConfig(
-                f"{who}: two tools are called {tool.name!r}", "give one of them another name: @tool(name=...)"
-            )
-        if tool.declaration.effect == "probeable" and not tool.has_probe:
-            raise InvalidConfig(
-                f'{who}: {tool.name} says effect="probeable" and has no probe', f"add one with @{tool.name}.probe"
-            )
-        seen.add(tool.name)
-    return own, sources
+    return isinstance(value, str) and re.match(NAME, value) is not None
 
 
 def _reads_deps(instructions: Callable[..., Any]) -> bool:

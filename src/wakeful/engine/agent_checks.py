@@ -1,15 +1,17 @@
-"""What an agent says about its surroundings, checked when the agent is made: folders, policy, people, hooks, spending.
+"""What an agent is made of, checked when it is made: models, tools, folders, policy, people, hooks, spending.
 
-The fields that need no look at anything else are checked in `contracts/controls`."""
+Each check takes what was given and gives what the agent holds. `where` names the agent and the field, for the error.
+Checks that need nothing but the value stand in `contracts/controls`.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
-from wakeful.contracts.budgets import SpendWindow
-from wakeful.contracts.controls import MAX_PARALLEL_SUBAGENTS
+from wakeful.contracts.budgets import Budget, SpendWindow
+from wakeful.contracts.controls import MAX_PARALLEL_SUBAGENTS, is_model_reference
 from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.decisions.policy.patterns import any_named
@@ -18,39 +20,103 @@ from wakeful.tools.function import Tool
 from wakeful.tools.hooks import Hook, hook_of
 from wakeful.tools.local.names import Profile
 from wakeful.tools.runtime_tools import runtime_tools
+from wakeful.tools.source import ToolSource
 
 if TYPE_CHECKING:
-    from wakeful.ports import Collection
+    from wakeful.ports import Collection, Model
+
+ModelChoice: TypeAlias = "str | Model"
+"""`provider:model`, or a model object."""
 
 
-def checked_workspace(who: str, workspace: "str | PathLike[str] | None") -> Path | None:
+def checked_model(where: str, choice: Any) -> Any:
+    """A model's name, or what answers like a model."""
+    if isinstance(choice, str):
+        if not is_model_reference(choice):
+            raise InvalidConfig(
+                f"{where}={choice!r} does not name a provider", "write provider:model, such as scripted:demo"
+            )
+        return choice
+    if not callable(getattr(choice, "respond", None)):
+        raise InvalidConfig(f"{where}={choice!r} is not a model", "give provider:model or a model object")
+    return choice
+
+
+def checked_fallbacks(where: str, choices: Any) -> tuple[ModelChoice, ...]:
+    return tuple(checked_model(where, choice) for choice in _listed(where, "fallbacks", choices))
+
+
+def _listed(where: str, field: str, values: Any) -> tuple[Any, ...]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidConfig(f"{where}={values!r}", f"give a list: {field}=[...]")
+    return tuple(values)
+
+
+def checked_tools(who: str, tools: Any) -> tuple[tuple[Tool[Any], ...], tuple[ToolSource, ...]]:
+    """What was given as tools: tools, and where tools come from."""
+    listed = _listed(f"{who}: tools", "tools", tools)
+    sources = tuple(each for each in listed if isinstance(each, ToolSource))
+    own = tuple(each for each in listed if not isinstance(each, ToolSource))
+    seen: set[str] = set()
+    for tool in own:
+        if not isinstance(tool, Tool):
+            called = getattr(tool, "__name__", None) or repr(tool)
+            raise InvalidConfig(
+                f"{who}: {called} in tools= is not a tool",
+                f'decorate it with @tool(effect=...), or give tool({called}, effect="pure")'
+                if callable(tool)
+                else "give tools made by @tool(...)",
+            )
+        if tool.name in seen:
+            raise InvalidConfig(
+                f"{who}: two tools are called {tool.name!r}", "give one of them another name: @tool(name=...)"
+            )
+        if tool.declaration.effect == "probeable" and not tool.has_probe:
+            raise InvalidConfig(
+                f'{who}: {tool.name} says effect="probeable" and has no probe', f"add one with @{tool.name}.probe"
+            )
+        seen.add(tool.name)
+    return own, sources
+
+
+def checked_budget(where: str, budget: Any) -> Budget | None:
+    if budget is not None and not isinstance(budget, Budget):
+        raise InvalidConfig(f"{where}={budget!r} is not a Budget", "write Budget(model_calls=8, seconds=60)")
+    return budget
+
+
+def checked_steps(where: str, steps: Any) -> int | None:
+    if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
+        raise InvalidConfig(f"{where}={steps!r}", "give a whole number, at least 1, or None")
+    return steps if steps is None else int(steps)
+
+
+def checked_workspace(where: str, workspace: "str | PathLike[str] | None") -> Path | None:
     """A folder that is there, as an absolute path."""
     if workspace is None:
         return None
     try:
         root = Path(workspace).expanduser().absolute()
     except TypeError:
-        raise InvalidConfig(f"{who}: workspace={workspace!r}", "give the path of a folder") from None
+        raise InvalidConfig(f"{where}={workspace!r}", "give the path of a folder") from None
     if not root.is_dir():
-        raise InvalidConfig(f"{who}: the workspace {root} is not a folder", "make it first, or give another one")
+        raise InvalidConfig(f"{where}: {root} is not a folder", "make it first, or give another one")
     return root
 
 
-def checked_collections(who: str, collections: Any) -> "tuple[str | Collection, ...]":
+def checked_collections(where: str, collections: Any) -> "tuple[str | Collection, ...]":
     """What can be searched, by name or as it is; each name once."""
     if isinstance(collections, str | bytes | Mapping) or not isinstance(collections, Iterable):
-        raise InvalidConfig(f"{who}: collections={collections!r}", "give a list: collections=[TextFiles(...)]")
+        raise InvalidConfig(f"{where}={collections!r}", "give a list: collections=[TextFiles(...)]")
     listed = tuple(collections)
     names: set[str] = set()
     for each in listed:
         name = each if isinstance(each, str) else getattr(each, "name", None)
         searches = isinstance(each, str) or callable(getattr(each, "search", None))
         if not searches or not isinstance(name, str) or not name.strip():
-            raise InvalidConfig(
-                f"{who}: collections has {each!r}", "give a TextFiles, what has a name and a search, or a name"
-            )
+            raise InvalidConfig(f"{where} has {each!r}", "give a TextFiles, what has a name and a search, or a name")
         if name in names:
-            raise InvalidConfig(f"{who}: two collections are called {name!r}", "give one of them another name")
+            raise InvalidConfig(f"{where}: two collections are called {name!r}", "give one of them another name")
         names.add(name)
     return listed
 
@@ -60,42 +126,47 @@ def default_profile(workspace: Path | None) -> Profile:
     return "coding" if workspace is not None else "chat"
 
 
-def checked_profile(who: str, profile: Any, workspace: Path | None) -> Profile:
-    """One of the profiles; all but `chat` need a workspace."""
-    if profile is None:
-        return default_profile(workspace)
-    if profile not in get_args(Profile):
-        raise InvalidConfig(f"{who}: profile={profile!r}", f"give one of: {', '.join(get_args(Profile))}")
-    if profile != "chat" and workspace is None:
-        raise InvalidConfig(f"{who}: profile={profile!r} works on files, and no workspace was given", "workspace='.'")
-    chosen: Profile = profile
+def checked_profile(where: str, profile: Any) -> Profile | None:
+    """One of the profiles; None: the one that goes with the workspace."""
+    if profile is not None and profile not in get_args(Profile):
+        raise InvalidConfig(f"{where}={profile!r}", f"give one of: {', '.join(get_args(Profile))}")
+    chosen: Profile | None = profile
     return chosen
 
 
-def checked_sandbox(who: str, sandbox: Any) -> SandboxSettings:
+def fitting_profile(who: str, profile: Profile | None, workspace: Path | None) -> Profile:
+    """The profile of an agent: all but `chat` need a workspace."""
+    if profile is None:
+        return default_profile(workspace)
+    if profile != "chat" and workspace is None:
+        raise InvalidConfig(f"{who}: profile={profile!r} works on files, and no workspace was given", "workspace='.'")
+    return profile
+
+
+def checked_sandbox(where: str, sandbox: Any) -> SandboxSettings:
     """What commands are held to: settings, or the same as data."""
     if sandbox is None:
         return SandboxSettings()
     if isinstance(sandbox, SandboxSettings):
         return sandbox
     if not isinstance(sandbox, Mapping):
-        raise InvalidConfig(f"{who}: sandbox={sandbox!r}", 'give SandboxSettings(network="full") or the like')
+        raise InvalidConfig(f"{where}={sandbox!r}", 'give SandboxSettings(network="full") or the like')
     return SandboxSettings.read(sandbox)
 
 
-def checked_policy(who: str, policy: Any) -> GatePolicy | None:
+def checked_policy(where: str, policy: Any) -> GatePolicy | None:
     """None: what the surface gives by default."""
     if policy is None or isinstance(policy, GatePolicy):
         return policy
     if isinstance(policy, ToolPolicy):
         return GatePolicy(tools=policy)
-    raise InvalidConfig(f"{who}: policy={policy!r}", "give a ToolPolicy or a GatePolicy")
+    raise InvalidConfig(f"{where}={policy!r}", "give a ToolPolicy or a GatePolicy")
 
 
-def checked_expiry(who: str, seconds: Any) -> float:
+def checked_expiry(where: str, seconds: Any) -> float:
     good = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < math.inf
     if not good:
-        raise InvalidConfig(f"{who}: approval_expiry={seconds!r}", "give a positive number of seconds")
+        raise InvalidConfig(f"{where}={seconds!r}", "give a positive number of seconds")
     return float(seconds)
 
 
@@ -121,40 +192,40 @@ def check_hitl(
             )
 
 
-def checked_skills(who: str, skills: Any) -> tuple[str, ...]:
+def checked_skills(where: str, skills: Any) -> tuple[str, ...]:
     """Folders in which skills are looked for, as absolute paths; each has to be there."""
     if isinstance(skills, str | bytes | PathLike) or not isinstance(skills, Iterable):
-        raise InvalidConfig(f"{who}: skills={skills!r}", "give a list of folders")
+        raise InvalidConfig(f"{where}={skills!r}", "give a list of folders")
     found = []
     for each in skills:
         try:
             folder = Path(each).expanduser().absolute()
         except TypeError:
-            raise InvalidConfig(f"{who}: skills has {each!r}", "give the paths of folders") from None
+            raise InvalidConfig(f"{where} has {each!r}", "give the paths of folders") from None
         if not folder.is_dir():
-            raise InvalidConfig(f"{who}: skills: {folder} is not a folder", "make it first, or leave it out")
+            raise InvalidConfig(f"{where}: {folder} is not a folder", "make it first, or leave it out")
         found.append(str(folder))
     return tuple(found)
 
 
-def checked_windows(who: str, windows: Any) -> tuple[SpendWindow, ...]:
+def checked_windows(where: str, windows: Any) -> tuple[SpendWindow, ...]:
     """What the agent may spend over all its runs, one window for each period."""
     if not isinstance(windows, Iterable) or isinstance(windows, str | Mapping):
-        raise InvalidConfig(f"{who}: spend_windows={windows!r}", 'give a list: [SpendWindow("day", 2)]')
+        raise InvalidConfig(f"{where}={windows!r}", 'give a list: [SpendWindow("day", 2)]')
     listed = tuple(windows)
     for each in listed:
         if not isinstance(each, SpendWindow):
-            raise InvalidConfig(f"{who}: spend_windows has {each!r}", 'give SpendWindow("day", 2) or the like')
+            raise InvalidConfig(f"{where} has {each!r}", 'give SpendWindow("day", 2) or the like')
     if len({each.period for each in listed}) < len(listed):
-        raise InvalidConfig(f"{who}: spend_windows has two windows of one period", "give one for each period")
+        raise InvalidConfig(f"{where} has two windows of one period", "give one for each period")
     return listed
 
 
-def checked_hooks(who: str, hooks: Any) -> tuple[Hook, ...]:
+def checked_hooks(where: str, hooks: Any) -> tuple[Hook, ...]:
     """Hooks as they were given, and plain functions as hooks before every call."""
     if isinstance(hooks, str) or not isinstance(hooks, Iterable):
-        raise InvalidConfig(f"{who}: hooks={hooks!r}", "give a list: hooks=[...]")
+        raise InvalidConfig(f"{where}={hooks!r}", "give a list: hooks=[...]")
     try:
         return tuple(hook_of(each) for each in hooks)
     except InvalidConfig as wrong:
-        raise InvalidConfig(f"{who}: {wrong.message}", wrong.hint) from None
+        raise InvalidConfig(f"{where}: {wrong.message}", wrong.hint) from None

@@ -8,73 +8,25 @@ import json
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from pydantic import ValidationError
+from typing import Any
 
 from wakeful.contracts.amounts import InvalidBudget
-from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
 from wakeful.contracts.budgets import Budget, SpendWindow
-from wakeful.contracts.controls import CONTROLS
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, UnknownTool
-from wakeful.contracts.policies import GatePolicy
-from wakeful.engine import agent_checks
+from wakeful.engine.agent_checks import default_profile
+from wakeful.engine.agent_options import OPTIONS, AgentOptions, is_default
+from wakeful.engine.option_forms import CannotTravel, texts_read
 from wakeful.tools.function import Tool
-
-if TYPE_CHECKING:
-    from wakeful.engine.agent import Agent
 
 SAMPLING = ("temperature", "max_tokens")
 """Settings that stand at the top of a written configuration."""
-WRITTEN = (
-    "name",
-    "model",
-    "instructions",
-    "tools",
-    "max_steps",
-    *SAMPLING,
-    "settings",
-    "fallbacks",
-    "budget",
-    "profile",
-    "workspace",
-    "sandbox",
-    "policy",
-    "approval_expiry",
-    "skills",
-    "subtasks",
-    "collections",
-    "compaction",
-    *CONTROLS,
-)
-PLAIN = (
-    "name",
-    "model",
-    "instructions",
-    "max_steps",
-    "profile",
-    "workspace",
-    "sandbox",
-    "approval_expiry",
-    "skills",
-    "subtasks",
-    "collections",
-    "compaction",
-    *CONTROLS,
-    "hooks",
-)
-"""What the agent is given as it is written, and checks itself. Hooks are code: only their absence can be written."""
+IDENTITY = ("name", "model", "instructions", "tools")
+"""What an agent has beside its options."""
+WRITTEN = (*IDENTITY, *SAMPLING, *(name for name, each in OPTIONS.items() if each.is_written))
 WINDOWS = {"per_hour": "hour", "per_day": "day", "per_month": "month"}
 """What all runs of an agent together may spend, beside what one may (`per_run`)."""
 LATER = ("instructions_file", "wake", "notify")
-ARGUMENTS = (
-    *(field for field in WRITTEN if field not in SAMPLING),
-    "spend_windows",
-    "hooks",
-    "deps",
-    "deps_type",
-    "output_type",
-)
+ARGUMENTS = (*IDENTITY, "deps", "deps_type", "output_type", *OPTIONS)
 """What a program gives to `Agent(...)`."""
 
 
@@ -99,78 +51,37 @@ def find_tool(name: str, tools: Sequence[Tool[Any]]) -> Tool[Any] | None:
 # --- out -----------------------------------------------------------------------------------------------------------
 
 
-def to_dict(agent: "Agent[Any, Any]") -> dict[str, Any]:
-    """An agent as JSON data. Raises InvalidConfig, naming the field that cannot travel."""
-    if not isinstance(agent.instructions, str):
-        raise _cannot_travel(agent, "instructions", "they are a function")
-    if not isinstance(agent.model, str):
-        raise _cannot_travel(agent, "model", "it is a live object", "name it: model='provider:model'")
-    for choice in agent.fallbacks:
-        if not isinstance(choice, str):
-            raise _cannot_travel(agent, "fallbacks", "one is a live object", "name it: 'provider:model'")
-    if agent.deps is not None:
-        raise _cannot_travel(agent, "deps", "it is a function")
-    if agent.deps_type is not None and agent.needs_deps_for is None:
-        # Where a tool reads deps the tool itself says so, wherever it is found again.
-        raise _cannot_travel(agent, "deps_type", "it is a class and no tool asks for it")
-    if agent.output_type is not str:
-        raise _cannot_travel(agent, "output_type", "it is a class")
-    if agent.hooks:
-        raise _cannot_travel(agent, "hooks", "they are functions")
-    for collection in agent.collections:
-        if not isinstance(collection, str):
-            raise _cannot_travel(agent, "collections", f"{collection.name} is a live object", "name it in wakeful.toml")
-    for source in agent.given_sources:
-        raise _cannot_travel(agent, "tools", f"{source.name} is a live source of tools")
-    written: dict[str, Any] = {
-        "name": agent.name,
-        "model": agent.model,
-        "instructions": agent.instructions,
-        "tools": [tool.name for tool in agent.tools],
-        "max_steps": agent.max_steps,
-        **{name: getattr(agent.settings, name) for name in SAMPLING},
+def written(name: str, model: str, instructions: str, tools: Sequence[Tool[Any]], said: AgentOptions) -> dict[str, Any]:
+    """An agent as JSON data. Raises InvalidConfig, naming the option that cannot travel."""
+    data: dict[str, Any] = {
+        "name": name,
+        "model": model,
+        "instructions": instructions,
+        "tools": [tool.name for tool in tools],
     }
-    rest = {name: value for name, value in agent.settings.written().items() if name not in SAMPLING}
-    if rest:
-        written["settings"] = rest
-    if agent.fallbacks:
-        written["fallbacks"] = list(agent.fallbacks)
-    budget = _written_budget(agent)
-    if budget is not None:
-        written["budget"] = budget
-    written.update(_surroundings(agent))
-    written.update(agent.controls.model_dump(mode="json"))
-    return written
+    windows: dict[str, Any] = {}
+    for field, each in OPTIONS.items():
+        try:
+            value = each.write(getattr(said, field))
+        except CannotTravel as error:
+            raise cannot_travel(name, field, error.why, error.hint) from None
+        if field == "settings":
+            data |= {sampled: value.pop(sampled, None) for sampled in SAMPLING}
+        elif field == "spend_windows":
+            windows = value
+        elif field == "profile" and value == default_profile(said.workspace):
+            continue
+        if each.is_written and (each.always or not is_default(each, value)):
+            data[field] = value
+    if windows:
+        data["budget"] = {"per_run": data["budget"], **windows} if "budget" in data else windows
+    return data
 
 
-def _written_budget(agent: "Agent[Any, Any]") -> dict[str, Any] | None:
-    """What one run may use; with windows, that beside what all of them may spend."""
-    one = agent.budget.model_dump(mode="json", exclude_defaults=True) if agent.budget is not None else None
-    if not agent.spend_windows:
-        return one
-    windows = {f"per_{window.period}": {"usd": window.usd} for window in agent.spend_windows}
-    return windows if one is None else {"per_run": one, **windows}
-
-
-def _surroundings(agent: "Agent[Any, Any]") -> dict[str, Any]:
-    """What the agent says beyond its controls, as far as it is not the default."""
-    said: dict[str, Any] = {
-        "profile": agent.profile if agent.profile != agent_checks.default_profile(agent.workspace) else None,
-        "workspace": str(agent.workspace) if agent.workspace is not None else None,
-        "sandbox": agent.sandbox.as_dict() or None,
-        "policy": _stated(agent.policy) if agent.policy is not None else None,
-        "approval_expiry": agent.approval_expiry if agent.approval_expiry != DEFAULT_EXPIRY_SECONDS else None,
-        "skills": list(agent.skills) or None,
-        "subtasks": agent.subtasks or None,
-        "collections": list(agent.collections) or None,
-        "compaction": agent.compaction.model_dump(mode="json", exclude_defaults=True) or None,
-    }
-    return {name: value for name, value in said.items() if value is not None}
-
-
-def _cannot_travel(agent: "Agent[Any, Any]", field: str, why: str, hint: str = "") -> InvalidConfig:
+def cannot_travel(name: str, field: str, why: str, hint: str = "") -> InvalidConfig:
+    """The error for what only a program can hold."""
     return InvalidConfig(
-        f"Agent {agent.name!r} cannot be written down: {field} cannot travel, {why}",
+        f"Agent {name!r} cannot be written down: {field} cannot travel, {why}",
         hint or f"make the agent without {field}, or keep it in code",
     )
 
@@ -186,19 +97,20 @@ def arguments(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> dict[str, 
     for field in data:
         if field in LATER:
             raise NotBuiltYet(f"{field!r} in {where}", "take it out; `wakeful schema agent` has the fields there are")
-        if field not in WRITTEN and field not in PLAIN:
+        if field not in WRITTEN and field != "hooks":  # they are code: only their absence can be written
             raise UnknownField(str(field), where)
     for field in ("name", "model"):
         if not isinstance(data.get(field), str):
             raise InvalidConfig(f"{where}: {field} is missing or not a string", f"give {field}: ...")
     if not isinstance(data.get("instructions", ""), str):
         raise InvalidConfig(f"{where}: instructions are a string, not {data['instructions']!r}")
-    fields = {name: data[name] for name in PLAIN if name in data}
+    fields = {name: data[name] for name in IDENTITY if name in data}
+    fields["tools"] = tuple(_named(name, tools, where) for name in texts_read(f"{where}: tools", data.get("tools")))
+    for name, each in OPTIONS.items():
+        if name in data:
+            fields[name] = data[name] if each.read is None else each.read(f"{where}: {name}", data[name])
     fields["settings"] = _settings(data, where)
-    fields["fallbacks"] = _names(data, "fallbacks", where)
     fields["budget"], fields["spend_windows"] = _budget(data, where)
-    fields["policy"] = _policy(data, where)
-    fields["tools"] = tuple(_named(name, tools, where) for name in _names(data, "tools", where))
     return fields
 
 
@@ -211,13 +123,6 @@ def _settings(data: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     for name in top.keys() & value.keys():
         raise InvalidConfig(f"{where}: {name} stands at the top and in settings", "write it once")
     return {**value, **top}
-
-
-def _names(data: Mapping[str, Any], field: str, where: str) -> list[str]:
-    value = data.get(field) or []
-    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
-        raise InvalidConfig(f"{where}: {field} is a list of names, not {value!r}")
-    return list(value)
 
 
 def _named(name: str, tools: Sequence[Tool[Any]], where: str) -> Tool[Any]:
@@ -263,26 +168,6 @@ def _window(value: Any, where: str, period: Any) -> SpendWindow:
         return SpendWindow(period, value["usd"])
     except InvalidBudget as error:
         raise InvalidConfig(f"{where}: {error.message}", error.hint) from None
-
-
-def _stated(policy: GatePolicy) -> dict[str, Any]:
-    """A policy as its file has it: `tools` stands there whenever it was given, for then it replaces the default."""
-    said: dict[str, Any] = policy.model_dump(mode="json", exclude_defaults=True)
-    return {"tools": {}, **said} if "tools" in policy.model_fields_set else said
-
-
-def _policy(data: Mapping[str, Any], where: str) -> GatePolicy | None:
-    if data.get("policy") is None:
-        return None
-    value = data["policy"]
-    if not isinstance(value, Mapping):
-        raise InvalidConfig(f"{where}: policy is an object, not {value!r}", "for example {tools: {classes: [safe]}}")
-    try:
-        return GatePolicy.model_validate(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in ("policy", *first["loc"]))
-        raise InvalidConfig(f"{where}: {place}: {first['msg']}") from None
 
 
 # --- files ---------------------------------------------------------------------------------------------------------

@@ -152,14 +152,14 @@ class Calls:
         """Let a lone pure call run before its intent is on disk: its outcome may go there with it."""
         assert admission.permission_at is not None
         dispatch.record.permission_ref = before(len(admission.events) - admission.permission_at)
-        self._run(dispatch, probe_first=False, eager=self._work.eager)
+        self._run(dispatch, probe_first=False, eager=self._work.tasks.eager)
 
     def is_running(self, call_id: str) -> bool:
         return call_id in self._running
 
     def written_down(self, dispatch: Dispatch, admission: Admission, first_seq: int) -> None:
         """The facts that let a call through have their numbers: its outcome will name them by those."""
-        agent_id, record = self._work.claim.agent_id, dispatch.record
+        agent_id, record = self._work.place.claim.agent_id, dispatch.record
         if admission.permission_at is not None:
             record.permission_ref = event_id(agent_id, first_seq + admission.permission_at)
         if admission.sandbox_at is not None:
@@ -237,7 +237,7 @@ class Calls:
         if waiting:
             await asyncio.wait(waiting)
             await asyncio.sleep(0)  # the answers' own facts are on their way now
-            await asyncio.gather(*self._work.pending_tasks(), return_exceptions=True)
+            await asyncio.gather(*self._work.tasks.pending(), return_exceptions=True)
 
     @property
     def is_awaiting_late_answers(self) -> bool:
@@ -308,7 +308,7 @@ class Calls:
         return self._work.gate.result_bytes()
 
     async def keep(self, data: bytes, media_type: str) -> BlobRef:
-        return await self._work.store.put_blob(self.keys.hide_bytes(data), media_type)
+        return await self._work.place.store.put_blob(self.keys.hide_bytes(data), media_type)
 
     def retries_left(self, tool_name: str, allowed: int) -> int:
         """How many retries are left after this one; negative when it is one too many."""
@@ -331,10 +331,10 @@ class Calls:
                     self.spawn(self._admit(waiting))
 
     async def _admit(self, fact: Fact) -> None:
-        await self._work.store.admit(self._work.claim.agent_id, [fact])
+        await self._work.place.store.admit(self._work.place.claim.agent_id, [fact])
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        return self._work.spawn(work)
+        return self._work.tasks.spawn(work)
 
     def asks(self, dispatch: Dispatch, wants: ToolAsks) -> AnyEvent:
         call = self._work.state.calls.get(dispatch.call_id)
@@ -351,12 +351,12 @@ class Calls:
         work = self._work
         call = work.state.calls.get(dispatch.call_id)
         return RunContext(
-            work.deps if call is None else work.deps_of(call.level),
-            context=work.context,
-            principal=work.principal,
+            work.code.deps if call is None else work.code.deps_of(call.level),
+            context=work.gate.context,
+            principal=work.gate.principal,
             agent=dispatch.agent,
-            thread=work.row.thread_id,
-            turn_id=work.row.turn_id,
+            thread=work.place.row.thread_id,
+            turn_id=work.place.row.turn_id,
             call_id=dispatch.call_id,
             attempt=dispatch.attempt,
             idempotency_key=dispatch.idempotency_key,
@@ -378,17 +378,17 @@ class Calls:
                 "call it from a tool that is not async, or in a thread: await asyncio.to_thread(ctx.hold)",
             )
         work = self._work
-        asked = work.store.hold(work.claim)
+        asked = work.place.store.hold(work.place.claim)
         try:
             answer = asyncio.run_coroutine_threadsafe(asked, self._loop)
         except RuntimeError:  # the loop is closed: whoever owns the turn now, it is not us
             asked.close()
-            raise _nobody_answers(work.row.turn_id) from None
+            raise _nobody_answers(work.place.row.turn_id) from None
         try:
             answer.result(HOLD_SECONDS)
         except (TimeoutError, CancelledError):
             answer.cancel()
-            raise _nobody_answers(work.row.turn_id) from None
+            raise _nobody_answers(work.place.row.turn_id) from None
 
     def _sink(self, dispatch: Dispatch) -> ProgressSink:
         def progress(message: str, done: float | None, total: float | None) -> None:
@@ -400,16 +400,16 @@ class Calls:
         return progress
 
     def _output(self, dispatch: Dispatch) -> OutputSink | None:
-        if self._work.watcher is None:
+        if self._work.audience.watcher is None:
             return None
 
         def output(text: str) -> None:
             words = self.keys.hide_keys(text)
             glimpse = OutputGlimpsed(dispatch.step, dispatch.call_id, dispatch.record.tool_name, words)
             if threading.get_ident() == self._thread:
-                self._work.glimpse(glimpse)
+                self._work.audience.glimpse(glimpse)
             elif not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._work.glimpse, glimpse)
+                self._loop.call_soon_threadsafe(self._work.audience.glimpse, glimpse)
 
         return output
 
@@ -419,7 +419,7 @@ class Calls:
         call = self._work.state.calls.get(dispatch.call_id)
         if call is None or call.pending is None or not isinstance(call.pending.asked, ActionRequired):
             return None
-        return approval_of(self._work.row, call, call.pending)
+        return approval_of(self._work.place.row, call, call.pending)
 
     def acknowledged(self, dispatch: Dispatch) -> None:
         """The call has seen that it is to stop. From any thread."""
@@ -437,10 +437,10 @@ class Calls:
     def _progress(self, dispatch: Dispatch, message: str, done: float | None, total: float | None) -> None:
         if dispatch.call_id not in self._running:
             return  # its outcome is known: a note after that would be about nothing
-        if not self._work.emit_mcp_progress and dispatch.declaration.runtime_owner == "mcp_server":
+        if not self._work.config.emit_mcp_progress and dispatch.declaration.runtime_owner == "mcp_server":
             return  # asked for and drained all the same: nobody is told
         name, message = dispatch.record.tool_name, self.keys.hide_keys(message)
-        self._work.glimpse(ProgressGlimpsed(dispatch.step, dispatch.call_id, name, message, done, total))
+        self._work.audience.glimpse(ProgressGlimpsed(dispatch.step, dispatch.call_id, name, message, done, total))
         due = self._notes.take(dispatch.call_id, message, done, total)
         if due is not None:
             level = self._level_of(dispatch.call_id)

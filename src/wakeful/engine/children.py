@@ -42,7 +42,7 @@ from wakeful.decisions.delegation import (
     outcome_text,
     refused,
 )
-from wakeful.decisions.levels import Call, ChildEnd, Level
+from wakeful.decisions.levels import Call, ChildEnd, Level, PlannerRole, as_child, payload_schema
 from wakeful.decisions.planning import PLANNER, read_plan
 from wakeful.decisions.runtime_answers import DELEGATING, FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
 from wakeful.decisions.turn import EndLevel, stopped_level
@@ -88,7 +88,7 @@ class Delegating:
             return [self._read(call, dispatch)]
         if name == BUILD_WORKFLOW.name:
             return self._plan_workflow(call, dispatch)
-        other = self._work.others.get(name)
+        other = self._work.code.others.get(name)
         if other is not None:
             return self._agent(call, dispatch, other)
         return self._children(call, dispatch)
@@ -96,21 +96,21 @@ class Delegating:
     def _plan_workflow(self, call: Call, dispatch: Dispatch) -> list[Fact]:
         """A child draws the graph; it has no tools and sees the objective alone."""
         work, level = self._work, call.level
-        assert level.config is not None and work.desk is not None
+        assert level.config is not None and work.code.desk is not None
         state = work.state
         refusal = refused([NO_JOB], level, level.config, state.limits, state.ledger.subtasks)
         if refusal is not None:
             return [self._refused(call, dispatch, refusal)]
         objective = dispatch.arguments["objective"]
-        told = planner_instructions(work.desk.types.values(), objective)
+        told = planner_instructions(work.code.desk.types.values(), objective)
         job = Job("workflow", objective, (), None, told)
         return self._begun(call, dispatch, [child_of(dispatch.declaration.name, call, level, job, 0, True)])
 
     def _built(self, level: Level, step: EndLevel, call: Call, parent: Level) -> list[Fact]:
         """The child's draft: back to it with what is wrong, or kept, or given up."""
         work = self._work
-        assert work.desk is not None
-        judgement = judged(work.texts.of(level), work.desk.types, level.answer_rejections)
+        assert work.code.desk is not None
+        judgement = judged(work.texts.of(level), work.code.desk.types, level.answer_rejections)
         if isinstance(judgement, Correct):
             item = UserItem(parts=(Text(judgement.text),), origin="runtime")
             errors = tuple(str(problem) for problem in judgement.problems[:10])
@@ -122,7 +122,7 @@ class Delegating:
             failure = _no_result(record, Refusal("invalid_workflow", words, {"problems": problems}), work.now())
             return [ended, work.fact(failure, call.step, call.call_id, parent)]
         self._ending.add(step.level)
-        work.spawn(self._keep_workflow(step.level, judgement.graph, ended, record, call, parent))
+        work.tasks.spawn(self._keep_workflow(step.level, judgement.graph, ended, record, call, parent))
         return []
 
     async def _keep_workflow(
@@ -130,8 +130,8 @@ class Delegating:
     ) -> None:
         """Saved under the call's own key: after a crash the same call finds what it saved."""
         work = self._work
-        assert work.desk is not None
-        saved = await work.desk.keep(graph, idempotency_key(work.row.turn_id, call.call_id))
+        assert work.code.desk is not None
+        saved = await work.code.desk.keep(graph, idempotency_key(work.place.row.turn_id, call.call_id))
         words = json.dumps(saved.reference.model_dump(mode="json"), ensure_ascii=False)
         result = at_once(record, words, work.now(), work.gate.keys())
         if level_id in work.state.levels:
@@ -191,7 +191,8 @@ class Delegating:
 
     def _finish(self, call: Call, dispatch: Dispatch) -> list[Fact]:
         work, level = self._work, call.level
-        if level.has_finished:
+        child = as_child(level)
+        if child is not None and child.has_finished:
             twice = Refusal("invalid_input", "finish_subtask was called before in this reply; the first one holds", {})
             return [self._refused(call, dispatch, twice)]
         size = len(json.dumps(dispatch.arguments, ensure_ascii=False).encode())
@@ -206,7 +207,7 @@ class Delegating:
             ]
         told = self._told(call, dispatch, {"finished": True})
         assert isinstance(told.event, ToolResult)
-        schema = level.output_schema
+        schema = payload_schema(level)
         payload = dispatch.arguments if schema is None else from_object(schema, dispatch.arguments)
         told.event = told.event.model_copy(update={"details": {"payload": payload}})
         return [told]
@@ -249,15 +250,16 @@ class Delegating:
     def end(self, step: EndLevel) -> list[Fact]:
         """The end of a level; with the last child of a call, the call's own end in the same commit."""
         level = self._work.state.levels[step.level]
-        if level.kind == "planner":
+        if isinstance(level.role, PlannerRole):
             return self._planned(level, step)
-        call, parent = level.made_by, level.parent
-        assert call is not None and parent is not None
+        child, parent = as_child(level), level.parent
+        assert child is not None and parent is not None
+        call = child.call
         if step.level in self._ending:
             return []
         if call.part.name == BUILD_WORKFLOW.name and not step.error:
             stop = self._work.state.stop
-            if self._work.desk is not None or stop is None:
+            if self._work.code.desk is not None or stop is None:
                 return self._built(level, step, call, parent)
             step = stopped_level(level, stop)  # ended at rest: there is no code to judge the draft, and none to keep it
         ended = self._ended(level, step)
@@ -284,7 +286,7 @@ class Delegating:
             result = at_once(record, words, self._work.now(), gate.keys())
             return [ended, self._work.fact(result, call.step, call.call_id, parent)]
         self._ending.add(step.level)
-        self._work.spawn(self._end_later(step.level, ended, record, words, call, parent))
+        self._work.tasks.spawn(self._end_later(step.level, ended, record, words, call, parent))
         return []
 
     def _why_cancelled(self, call: Call) -> dict[str, Any]:
@@ -319,8 +321,10 @@ class Delegating:
                 token_usage=usage,
             )
         else:
-            apart = reference_of(level) if not level.has_finished else None
-            output = level.payload if level.has_finished else level.final_text
+            child = as_child(level)
+            has_finished = child is not None and child.has_finished
+            apart = reference_of(level) if not has_finished else None
+            output = child.payload if child is not None and child.has_finished else level.final_text
             too_long = apart is not None or (isinstance(output, str) and len(output) > MAX_INLINE_OUTPUT)
             event = SubagentCompleted(
                 level_id=level.id,
@@ -336,7 +340,8 @@ class Delegating:
         if isinstance(job.end, SubagentCompleted) and job.end.output_ref is not None:
             return self._work.texts.text(job.end.output_ref)
         if job.started.level_id == level.id:
-            text: Any = level.final_text if not level.has_finished else None
+            child = as_child(level)
+            text: Any = level.final_text if child is None or not child.has_finished else None
         else:
             text = call.noted.get(TASK_KEY + job.started.level_id)
         return text if isinstance(text, str) and len(text) > MAX_INLINE_OUTPUT else None
@@ -344,7 +349,7 @@ class Delegating:
     def began(self, call_id: str, permission_at: int | None, first_seq: int) -> None:
         """A call has its children, and its first fact this number: its end will name the verdict."""
         if permission_at is not None:
-            self._verdicts[call_id] = event_id(self._work.claim.agent_id, first_seq + permission_at)
+            self._verdicts[call_id] = event_id(self._work.place.claim.agent_id, first_seq + permission_at)
 
     def _record(self, call: Call) -> CallRecord:
         record = CallRecord(call.call_id, call.part.name, (call.started_at or self._work.clock.now()) / 1_000_000)
@@ -355,7 +360,7 @@ class Delegating:
         return record
 
     def _verdict_before_the_crash(self, call: Call) -> str | None:
-        for entry in self._work.known():
+        for entry in self._work.place.known():
             if entry.fact.call_id == call.call_id and isinstance(entry.fact.event, PermissionEvaluated):
                 return entry.event_id
         return None
@@ -365,8 +370,12 @@ class Delegating:
     def plan(self) -> list[Fact]:
         """A planner begins."""
         work = self._work
-        model = work.planner[0] if work.planner else work.models[0]
-        asked = (item for item in reversed(work.state.items) if isinstance(item, UserItem) and item.origin == "person")
+        model = work.code.planner[0] if work.code.planner else work.code.models[0]
+        asked = (
+            item
+            for item in reversed(work.state.conversation.items)
+            if isinstance(item, UserItem) and item.origin == "person"
+        )
         task = next(asked, None)  # and not what was looked up for it
         words = task.text[:PREVIEW_CHARS] if task is not None else ""
         started = PlanningStarted(level_id=PLANNER, model_ref=model.ref, task=UserItem(parts=(Text(words),)))
@@ -375,17 +384,25 @@ class Delegating:
     def _planned(self, level: Level, step: EndLevel) -> list[Fact]:
         work = self._work
         assert level.id is not None and level.config is not None
-        models = work.models_of(level)  # none, where a turn is ended at rest without any of its code
+        models = work.code.models_of(level)  # none, where a turn is ended at rest without any of its code
         model_ref = models[0].ref if models else level.config.model_ref
         plan = None
         if not step.error:
-            calls = sum(len(item.calls) for item in level.items[len(work.state.items) :] if item.role == "assistant")
+            calls = sum(
+                len(item.calls)
+                for item in level.conversation.items[len(work.state.conversation.items) :]
+                if item.role == "assistant"
+            )
             plan = read_plan(
-                work.texts.of(level), run_id=work.row.turn_id, model_ref=model_ref, at=work.now(), tool_calls=calls
+                work.texts.of(level),
+                run_id=work.place.row.turn_id,
+                model_ref=model_ref,
+                at=work.now(),
+                tool_calls=calls,
             )
         if plan is not None:
             completed = work.fact(PlanningCompleted(level_id=level.id, plan=plan))
-            return [completed, *resolved_again(work, "plan", plan=plan)]
+            return [completed, *map(work.fact, resolved_again(work.state, "plan", plan=plan))]
         error, message = step.error or "no_plan", step.message or "the planner's answer holds no plan"
         failed = PlanningFailed(
             level_id=level.id,

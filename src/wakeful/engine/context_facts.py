@@ -9,19 +9,18 @@ import time
 from collections.abc import Sequence
 
 from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
-from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import CompactionCompleted, ContextItem, ContextOmission, PlanArtifact
+from wakeful.contracts.events import CompactionCompleted, ContextItem, ContextOmission, ContextResolved, PlanArtifact
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import Measure, characters, tokens
-from wakeful.engine.turn_work import TurnWork
+from wakeful.decisions.state import TurnState
 
 
 def resolved_again(
-    work: TurnWork, reason: str, *, folded: CompactionCompleted | None = None, plan: PlanArtifact | None = None
-) -> list[Fact]:
+    state: TurnState, reason: str, *, folded: CompactionCompleted | None = None, plan: PlanArtifact | None = None
+) -> list[ContextResolved]:
     """The selection as it is from here on: `folded` and `plan` are what changes it."""
     began = time.perf_counter()
-    before, state = work.state.context, work.state
+    before = state.context
     if before is None:
         return []
     instructions = list(before.instruction_refs)
@@ -31,8 +30,8 @@ def resolved_again(
     compaction_id = before.compaction_id
     if folded is not None and folded.summary is not None:
         compaction_id = folded.compaction_id
-        pinned = () if folded.pinned is None else (state.items[folded.pinned],)
-        shown = [folded.summary, *pinned, *state.items[folded.cut :]]
+        pinned = () if folded.pinned is None else (state.conversation.items[folded.pinned],)
+        shown = [folded.summary, *pinned, *state.conversation.items[folded.cut :]]
         history = history_refs(shown, Measure(), compaction_id, before.history_refs[-1].ref)
         omissions = (*(each for each in omissions if each.ref != before.compaction_id), superseded(compaction_id))
     event = before.model_copy(
@@ -47,7 +46,7 @@ def resolved_again(
             "context_build_ms": round((time.perf_counter() - began) * 1000, 3),
         }
     )
-    return [work.fact(event)]
+    return [event]
 
 
 def history_refs(

@@ -30,7 +30,7 @@ from wakeful.decisions.context import advised, frame_of
 from wakeful.decisions.evolve.models import LAST_CALL
 from wakeful.decisions.injected_fields import shown_tools
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER, Reservation, affordable
-from wakeful.decisions.levels import Asked, Level
+from wakeful.decisions.levels import Asked, Level, as_child
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.routing import MoneyLeft, moved_limits
@@ -91,7 +91,7 @@ class Requests:
         assert level.config is not None
         self._config = level.config
         self._history = History()
-        self._compactions = level.compactions
+        self._compactions = level.conversation.compactions
         self._seen = 0
         """How many of the turn's items are in the history."""
         self._tools = shown_tools(self._config.tools, self._config.injected_tool_args)
@@ -123,7 +123,7 @@ class Requests:
 
     @property
     def _models(self) -> Sequence[Model]:
-        return self._work.models_of(self.level)
+        return self._work.code.models_of(self.level)
 
     def intent(self, step: AskModel) -> "Intent":
         """The facts of the request to come; of one that cannot be made, that it failed, and nothing is sent.
@@ -132,7 +132,7 @@ class Requests:
         """
         work, level = self._work, self.level
         # A round that a crash cut off keeps its place, also where the chain has become shorter since.
-        models = work.models_of(level)
+        models = work.code.models_of(level)
         model = models[min(step.candidate, len(models) - 1)]
         refuses: Callable[[ModelSettings], ModelFailure | None] | None = getattr(model, "refusal", None)
         refusal = refuses(self._config.model_settings) if refuses is not None else None  # see `ports.Refusing`
@@ -140,7 +140,7 @@ class Requests:
         if refusal is not None:
             lost = self._attempt(step, model, 0.0).turned_down(refusal)
             return Intent([*self._moved(step, model), self._fact(lost, step.step)], model, sends=False)
-        windows = work.windows_of(level) if work.windows is not None else ()
+        windows = work.windows_of(level) if work.terms.windows is not None else ()
         limited = work.state.ledger.needs_reservation(work.state.limits, windowed=bool(windows))
         estimate, reservation = self._estimate(model, step, limited=limited)
         held: dict[str, Any] = {}
@@ -164,11 +164,11 @@ class Requests:
                 "reserved_output": reservation.output_tokens,
                 "reserved_usd": str(reservation.usd) if reservation.usd is not None else None,
             }
-        if windows and work.windows is not None:
+        if windows and work.terms.windows is not None:
             held["windows"] = windows
-            work.windows.hold(windows, reservation.usd or Decimal(0))
+            work.terms.windows.hold(windows, reservation.usd or Decimal(0))
         wait = step.backoff
-        wait_ms = int(wait.ms * work.jitter()) if wait.jitter else wait.ms
+        wait_ms = int(wait.ms * work.terms.jitter()) if wait.jitter else wait.ms
         if step.final:
             held["final"] = True
         if step.candidate:
@@ -178,7 +178,9 @@ class Requests:
         event = _model_requested(
             model_ref=model.ref,
             attempt=step.attempt,
-            items=len(level.items) + len(level.notes) + (step.final and not level.told_last),
+            items=len(level.conversation.items)
+            + len(level.next_request.notes)
+            + (step.final and not level.next_request.told_last),
             **held,
         )
         facts = self._moved(step, model) if step.candidate else []
@@ -201,23 +203,23 @@ class Requests:
         """Money that no other request may use: the price of the root's input as it is now and of a short answer."""
         work, state = self._work, self._work.state
         limits, config = state.limits, state.config
-        if limits.usd is None or not limits.final_answer_reserve or work.pricing is None or config is None:
+        if limits.usd is None or not limits.final_answer_reserve or work.terms.pricing is None or config is None:
             return Decimal(0)
-        model = work.models_of(state)[0]
+        model = work.code.models_of(state)[0]
         answer = short_answer(model, config.model_settings)
-        estimate = work.pricing.estimate(model, lambda: context_tokens(state), answer, work.clock.now())
+        estimate = work.terms.pricing.estimate(model, lambda: context_tokens(state), answer, work.clock.now())
         return Decimal(estimate.amount) if estimate is not None else Decimal(0)
 
     def _last_answer(self, model: Model, step: AskModel) -> tuple[CostEstimated | None, Reservation] | None:
         """A request whose answer is as long as the money that is left allows; None where that is not a short answer."""
         work, limits = self._work, self._work.state.limits
-        if limits.usd is None or not limits.final_answer_reserve or work.pricing is None:
+        if limits.usd is None or not limits.final_answer_reserve or work.terms.pricing is None:
             return None
         prompt = self._prompt_tokens(final=True)
 
         def costs(output: int) -> CostEstimated | None:
-            assert work.pricing is not None
-            return work.pricing.estimate(model, lambda: prompt, output, work.clock.now())
+            assert work.terms.pricing is not None
+            return work.terms.pricing.estimate(model, lambda: prompt, output, work.clock.now())
 
         answer = short_answer(model, self._config.model_settings)
         most = _most_output(model, self._config.model_settings) or UNKNOWN_OUTPUT
@@ -251,10 +253,10 @@ class Requests:
             passed = passed._replace(what=KEPT_FOR_ANSWER) if passed is not None else None
         if passed is not None:
             return LimitChanged(limit_name=passed.name, limit=passed.limit, observed=passed.observed, what=passed.what)
-        if work.windows is None or not windows:
+        if work.terms.windows is None or not windows:
             return None
         others = Decimal(0) if with_held else ledger.held_usd
-        return work.windows.refusal(windows, reservation.usd or Decimal(0), others)
+        return work.terms.windows.refusal(windows, reservation.usd or Decimal(0), others)
 
     def _estimate(self, model: Model, step: AskModel, *, limited: bool) -> tuple[CostEstimated | None, Reservation]:
         """The most it can take and cost, where that is known."""
@@ -265,9 +267,9 @@ class Requests:
 
         most = _most_output(model, self._config.model_settings)
         bound = most if most is not None else UNKNOWN_OUTPUT
-        if work.pricing is None or (most is None and not limited):  # without a limit there is no most it can cost
+        if work.terms.pricing is None or (most is None and not limited):  # without a limit there is no most it can cost
             return None, Reservation(prompt(), bound, None) if limited else _NOTHING
-        estimate = work.pricing.estimate(model, prompt, bound, work.clock.now())
+        estimate = work.terms.pricing.estimate(model, prompt, bound, work.clock.now())
         if not limited:
             return estimate, _NOTHING
         usd = Decimal(estimate.amount) if estimate is not None else None
@@ -321,7 +323,7 @@ class Requests:
     def _begin(self, step: AskModel, model: Model, wait_ms: float) -> None:
         work, asking = self._work, self._ask(step, model, wait_ms)
         # In a tree the requests of a pass begin side by side, and their answers are taken in one by one.
-        begin = work.start if not work.state.levels else work.spawn
+        begin = work.tasks.start if not work.state.levels else work.tasks.spawn
         self._task = begin(asking, lambda: self._given_up(step, model))
 
     def give_up(self) -> None:
@@ -338,7 +340,7 @@ class Requests:
 
     def ask_caller(self) -> None:
         """Ask whoever holds the loop whether to go on."""
-        self._task = self._work.spawn(self._ask_caller())
+        self._task = self._work.tasks.spawn(self._ask_caller())
 
     @property
     def busy(self) -> bool:
@@ -346,8 +348,8 @@ class Requests:
 
     async def _ask_caller(self) -> None:
         work = self._work
-        assert work.ask_caller is not None
-        self._post([work.fact(ContinuationDecided(go_on=await work.ask_caller()))])
+        assert work.people.ask_caller is not None
+        self._post([work.fact(ContinuationDecided(go_on=await work.people.ask_caller()))])
 
     async def _ask(self, step: AskModel, model: Model, wait_ms: float) -> None:
         work = self._work
@@ -357,7 +359,7 @@ class Requests:
         await self._extend()
         attempt = self._attempt(step, model, round((time.perf_counter() - began) * 1000, 3))
         attempt.waited_ms = int(wait_ms)
-        events, item = await attempt.outcome(list(self.level.attempts), work.call_ids)
+        events, item = await attempt.outcome(list(self.level.attempts), work.place.call_ids)
         if item is not None:
             self.arguments = {call.call_id: call.arguments for call in item.calls}
         fact, level = work.fact, self.level
@@ -369,7 +371,7 @@ class Requests:
             if self._response_id is not None and isinstance(model, Reattachable):
                 # Told before the end is written: a process that dies here comes back to it.
                 self._abandoning = True
-                self._task = self._work.spawn(self._abandon(step, model, self._response_id))
+                self._task = self._work.tasks.spawn(self._abandon(step, model, self._response_id))
             else:
                 self._give_up_for_good(step, model)
         # Cancelled otherwise, the runner is going down: the intent stays open.
@@ -412,7 +414,7 @@ class Requests:
         work = self._work
         config, level = self._config, self.level
         frame = self._frame or self._frame_of_level()
-        settings = settings_for(model, config, work.models_of(level))
+        settings = settings_for(model, config, work.code.models_of(level))
         return Attempt(
             model,
             ModelRequest(
@@ -420,7 +422,7 @@ class Requests:
                 frame=frame,
                 history=self._history,
                 tools=self._tools if _takes_tools(model) else (),
-                turn_id=work.row.turn_id,
+                turn_id=work.place.row.turn_id,
                 step=step.step,
                 attempt=step.attempt,
                 answered=level.answered,
@@ -438,20 +440,20 @@ class Requests:
                 withheld=settings.withheld,
                 output_schema=config.output_schema,
                 accepted_gap=frozenset(config.accept_gap),
-                stream=work.stream,
-                watched=work.watcher is not None,
+                stream=work.terms.stream,
+                watched=work.audience.watcher is not None,
                 accepted=self._accepted(step, model),
             ),
             candidate=step.candidate,
-            more_candidates=step.candidate + 1 < len(work.models_of(level)),
+            more_candidates=step.candidate + 1 < len(work.code.models_of(level)),
             context_build_ms=built_ms,
             clock=work.clock,
-            keep=work.store.put_blob,
-            show=self._show(step) if work.watcher is not None else None,
-            pricing=work.pricing,
+            keep=work.place.store.put_blob,
+            show=self._show(step) if work.audience.watcher is not None else None,
+            pricing=work.terms.pricing,
             reattach_to=self._response_id,
-            low_limits=work.low_limits,
-            left_out=work.left_out,
+            low_limits=work.terms.low_limits,
+            left_out=work.terms.left_out,
         )
 
     def _prompt_tokens(self, *, final: bool = False) -> int:
@@ -464,21 +466,21 @@ class Requests:
                 + len(self._plan())
                 + sum(len(tool.name) + len(tool.description) + len(str(tool.input_schema)) for tool in config.tools)
             )
-        said = level.measure.of(level.items).characters
-        last_words = characters([LAST_CALL]) if final and not level.told_last else 0
-        return tokens(self._characters + said + characters(level.notes) + last_words)
+        said = level.conversation.measure.of(level.conversation.items).characters
+        last_words = characters([LAST_CALL]) if final and not level.next_request.told_last else 0
+        return tokens(self._characters + said + characters(level.next_request.notes) + last_words)
 
     def _begin_anew_after_compaction(self, level: Level) -> None:
         """The beginning was folded into a summary: what was built on it is built again."""
-        if level.compactions != self._compactions:
-            self._compactions = level.compactions
+        if level.conversation.compactions != self._compactions:
+            self._compactions = level.conversation.compactions
             self._history, self._seen, self._characters = History(), 0, None
 
     def _frame_of_level(self) -> ProviderPromptFrame:
         """Made once: every request of a level begins the same."""
         if self._frame is None:
             work = self._work
-            self._frame = frame_of(self._config, work.claim.agent_id, work.claim.seen, self._plan())
+            self._frame = frame_of(self._config, work.place.claim.agent_id, work.place.claim.seen, self._plan())
         return self._frame
 
     def _plan(self) -> str:
@@ -490,24 +492,24 @@ class Requests:
         """Hand on what is new since the last request, whole: what stands behind references is fetched."""
         level = self.level
         self._begin_anew_after_compaction(level)
-        items = level.items
+        items = level.conversation.items
         new: list[UserItem | AssistantItem | ToolItem] = items[self._seen :]
-        if level.advised and self._config.context_window is not None:
-            new = advised(new, self._seen, level.advised, self._config.context_window)
+        if level.conversation.advised and self._config.context_window is not None:
+            new = advised(new, self._seen, level.conversation.advised, self._config.context_window)
         seen, self._seen = self._seen, len(items)
-        for place in reversed(level.measure.of(items).referring):
+        for place in reversed(level.conversation.measure.of(items).referring):
             if place < seen:
                 break
-            new[place - seen] = await resolve(new[place - seen], self._work.store.get_blob)
+            new[place - seen] = await resolve(new[place - seen], self._work.place.store.get_blob)
         self._history.extend(new)
 
     def _show(self, step: AskModel) -> Callable[[ModelGlimpse], None]:
         level = self.level
         depth = level.depth
-        made_by = level.made_by.call_id if level.made_by is not None else None
+        made_by = child.call.call_id if (child := as_child(level)) is not None else None
 
         def show(piece: ModelGlimpse) -> None:
-            self._work.glimpse(ModelGlimpsed(step.step, step.attempt, piece, self._level_id, depth, made_by))
+            self._work.audience.glimpse(ModelGlimpsed(step.step, step.attempt, piece, self._level_id, depth, made_by))
 
         return show
 
@@ -534,7 +536,7 @@ def _moved_on(failure: ModelFailed, model: Model, work: TurnWork, level: Level) 
     tried = list(dict.fromkeys(record.model_ref for record in level.attempts))
     limit = work.state.limits.usd
     return RoutingFallbackApplied(
-        routing_id=f"route_{work.row.turn_id}",
+        routing_id=f"route_{work.place.row.turn_id}",
         from_model_ref=failure.model_ref,
         to_model_ref=model.ref,
         reason=failure.failure_kind,

@@ -37,7 +37,7 @@ class Waiting:
     @property
     def is_busy(self) -> bool:
         """Is there an approver here whose word is still to come? Then the turn does not rest yet."""
-        return self._work.approver is not None and any(
+        return self._work.people.approver is not None and any(
             call.is_waiting
             and call.pending is not None
             and isinstance(call.pending.asked, ActionRequired)
@@ -51,10 +51,10 @@ class Waiting:
         if pending is None or pending.said is not None:
             return
         self._spawn(self._expire(call, pending.action_id, pending.expires_at))
-        approver = self._work.approver
+        approver = self._work.people.approver
         if approver is not None and isinstance(pending.asked, ActionRequired) and pending.action_id not in self._asking:
             self._asking.add(pending.action_id)
-            self._spawn(self._ask(approver, approval_of(self._work.row, call, pending)))
+            self._spawn(self._ask(approver, approval_of(self._work.place.row, call, pending)))
 
     def reopen(self, calls: Sequence[Call]) -> None:
         """The turn is taken up with these open: what is still pending is asked about here, too."""
@@ -70,7 +70,7 @@ class Waiting:
             task.cancel()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self._work.spawn(work)
+        task = self._work.tasks.spawn(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -90,7 +90,7 @@ class Waiting:
             self._work.on_look()  # without a word, or with one that counts for nothing, the turn rests
 
     async def _write(self, approval: Approval, decided: Decided) -> None:
-        decide = self._work.decide_action
+        decide = self._work.people.decide_action
         assert decide is not None
         try:
             await decide(approval, decided, "approver")
@@ -109,7 +109,7 @@ class Waiting:
             return
         try:
             over = work.fact(expired(pending), call.step, call.call_id, call.level)
-            await work.store.admit(work.claim.agent_id, [over])
+            await work.place.store.admit(work.place.claim.agent_id, [over])
         except AlreadyDecided:
             pass
 

@@ -42,7 +42,7 @@ from wakeful.views.approval_record import expired
 def missing_tools(work: TurnWork) -> list[str]:
     """Tools without which what is open cannot be settled."""
     calls = [work.state.calls[each.call_id] for each in _settlements(work) if isinstance(each, Rerun | ProbeStep)]
-    return sorted({call.part.name for call in calls if call.part.name not in work.tools_of(call.level)})
+    return sorted({call.part.name for call in calls if call.part.name not in work.code.tools_of(call.level)})
 
 
 async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
@@ -53,7 +53,7 @@ async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
     for call in state.all_open_calls():
         if call.part.arguments_ref is not None:
             known = steps.requests_of(call.level).arguments
-            known[call.call_id] = await arguments_of(call.part, work.store.get_blob)
+            known[call.call_id] = await arguments_of(call.part, work.place.store.get_blob)
     for settlement in settlements:
         match settlement:
             case LoseAttempt():
@@ -116,7 +116,7 @@ def closed_beforehand(work: TurnWork) -> list[Fact]:
 
 def resumed(work: TurnWork, cause: ResumeCause | None = None) -> Fact:
     """The turn goes on: why, and who ran it before."""
-    before = "late" if _is_from_late_owner(work) else work.claim.taken_from
+    before = "late" if _is_from_late_owner(work) else work.place.claim.taken_from
     return work.fact(TurnResumed(cause=cause or resume_cause(work.state), taken_from=before))
 
 
@@ -126,9 +126,9 @@ def _settlements(work: TurnWork) -> list[Settlement]:
 
 def _is_from_late_owner(work: TurnWork) -> bool:
     """Was the turn last run by an owner that lives and was only late? Whoever resumed it since then settled that."""
-    upto = work.claim.late_upto
+    upto = work.place.claim.late_upto
     return upto > 0 and not any(
-        entry.seq > upto and isinstance(entry.fact.event, TurnResumed) for entry in work.known()
+        entry.seq > upto and isinstance(entry.fact.event, TurnResumed) for entry in work.place.known()
     )
 
 
@@ -160,7 +160,7 @@ def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
         arguments,
         attempt=attempt,
         record=_record(work, call),
-        key=call.idempotency_key or idempotency_key(work.row.turn_id, call.call_id),
+        key=call.idempotency_key or idempotency_key(work.place.row.turn_id, call.call_id),
     )
     assert dispatch is not None, "missing_tools was asked before"
     may_begin = mediator.still_approved(call, arguments)
@@ -195,7 +195,7 @@ def _closed(work: TurnWork, call: Call, why: str) -> ToolFailed:
 
 def _record(work: TurnWork, call: Call) -> CallRecord:
     record = CallRecord(call.call_id, call.part.name, (call.started_at or work.clock.now()) / 1_000_000)
-    for entry in work.known():
+    for entry in work.place.known():
         if entry.fact.call_id != call.call_id:
             continue
         if isinstance(entry.fact.event, PermissionEvaluated):

@@ -61,21 +61,19 @@ class TurnRunner:
         self._answers = 0
         """How many standing answers, given and taken back, the catalogue on record knows of."""
         self.steps = Steps(work, self.post)
-        work.on_broken = self._break
+        work.tasks.on_broken = self._break
         work.on_look = self._look_again
-        work.on_dropped = self._dropped
+        work.audience.on_dropped = self._dropped
 
     async def run(self, opening: list[Fact]) -> None:
         """Until the turn is suspended or over. Raises what the store raises; what is on disk stays true."""
         with self._work.clock.follow():
             self._work.skip_said = self._work.clock.skipped()
             await self._run(opening)
-            if self._work.state.phase == "ended" and self._work.on_ended is not None:
-                self._work.on_ended()
 
     async def _run(self, opening: list[Fact]) -> None:
         state = self._work.state
-        self._work.eager = EagerStarts()
+        self._work.tasks.eager = EagerStarts()
         listener = asyncio.create_task(self._listen())
         timekeeper = asyncio.create_task(self._keep_time())
         outcomes = opening
@@ -114,17 +112,17 @@ class TurnRunner:
         self._unwritten = outcomes
         if self._spoken and outcomes:
             self._spoken = False
-            heard = await work.store.append(work.claim, [])
+            heard = await work.place.store.append(work.place.claim, [])
             for other in heard:
                 evolve(state, other.fact)
             if heard:
-                work.show(heard, [], work.claim.seen + 1)
+                work.show(heard, [], work.place.claim.seen + 1)
         facts = list(outcomes)
-        if work.windows is None:
+        if work.terms.windows is None:
             for fact in outcomes:
                 evolve(state, fact)
         else:
-            facts += await self._with_windows(work.windows, outcomes)
+            facts += await self._with_windows(work.terms.windows, outcomes)
         starts = steps.repeated(outcomes) if outcomes and steps.expects_outcomes else []
         self._decide(facts, starts)
         undecided = False
@@ -139,9 +137,9 @@ class TurnRunner:
         self._look = self._spoken = False
         rest = state.phase in ("ended", "suspended")
         barrier = rest or any(map(_NEEDS_BARRIER, starts))
-        seen = work.claim.seen
+        seen = work.place.claim.seen
         try:
-            others = await work.store.append(work.claim, facts, barrier=barrier, rest=rest)
+            others = await work.place.store.append(work.place.claim, facts, barrier=barrier, rest=rest)
         except AlreadyDecided as faster:
             # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
             self._unwritten = [
@@ -151,11 +149,11 @@ class TurnRunner:
         except RestRefused:  # also: somebody else was faster with the rest of a spend window, or with a notice
             return await self._anew(outcomes)
         except StoreProblem:
-            if work.claim.seen != seen:
+            if work.place.claim.seen != seen:
                 self._unwritten = []  # written, and not known to be safe
             raise
         self._unwritten = []
-        first = work.claim.seen - len(facts) + 1
+        first = work.place.claim.seen - len(facts) + 1
         for other in others:
             evolve(state, other.fact)
         if others or facts:
@@ -167,7 +165,7 @@ class TurnRunner:
                     requests.written(facts)
         for start in starts:
             if start.needs_barrier:
-                await work.store.hold(work.claim)
+                await work.place.store.hold(work.place.claim)
             start.begin(first + start.fact_index)
         if state.to_call_off:
             steps.call_off()
@@ -256,17 +254,19 @@ class TurnRunner:
 
     async def _fold_again(self) -> None:
         work = self._work
-        recorded = await work.store.read(
-            work.row.agent_id, after=work.row.window_from - 1, thread_id=work.row.thread_id
+        recorded = await work.place.store.read(
+            work.place.row.agent_id, after=work.place.row.window_from - 1, thread_id=work.place.row.thread_id
         )
-        folded = await fold(work.store, work.row, recorded)
+        folded = await fold(work.place.store, work.place.row, recorded)
         # Configurations that are not in the log yet belong to the outcomes that are taken in again.
         folded.state.configs = {**folded.state.configs, **work.state.configs}
         work.state = folded.state
-        work.claim.seen = max(work.claim.seen, folded.last_seq)
-        missed = [entry for entry in turn_facts(recorded, work.row.turn_id) if entry.seq > work.known.last_seq]
-        work.known.add(missed)
-        work.tell(missed)
+        work.place.claim.seen = max(work.place.claim.seen, folded.last_seq)
+        missed = [
+            entry for entry in turn_facts(recorded, work.place.row.turn_id) if entry.seq > work.place.known.last_seq
+        ]
+        work.place.known.add(missed)
+        work.audience.tell(missed)
 
     async def _go_down(self, error: BaseException) -> None:
         work, steps = self._work, self.steps
@@ -282,17 +282,17 @@ class TurnRunner:
             await self._tell_lost(error, finished)
         elif finished:
             # Outcomes that came in while stopping are as good as any: a finished effect must not be forgotten.
-            await asyncio.shield(work.store.append(work.claim, finished, barrier=True))
+            await asyncio.shield(work.place.store.append(work.place.claim, finished, barrier=True))
 
     async def _tell_lost(self, error: StoreProblem, finished: list[Fact]) -> None:
         """Something could not be written. If the store takes anything now, that is a fact, and so is what was lost."""
         work = self._work
         lost = [*self._unwritten, *finished]
         try:
-            row = await work.store.turn(work.row.turn_id)
+            row = await work.place.store.turn(work.place.row.turn_id)
             if row is not None and row.state in ("admitted", "running"):
                 told = work.fact(WarningIssued(code=NOT_PERSISTED, message=_unwritten_words(error, self._unwritten)))
-                await asyncio.shield(work.store.append(work.claim, [*lost, told], barrier=True))
+                await asyncio.shield(work.place.store.append(work.place.claim, [*lost, told], barrier=True))
         except WakefulError as again:  # whoever waits is told by what stopped the run, and of this with it
             kinds = ", ".join(fact.event.kind for fact in lost) or "nothing else"
             error.add_note(f"lost with it: {kinds}; that could not be written down either: {again.message}")
@@ -341,8 +341,8 @@ class TurnRunner:
 
     async def _listen(self) -> None:
         """Outsiders (a cancel, a person's word) write past the owner: look whenever one did."""
-        watch = self._work.store.watch(
-            self._work.claim.agent_id, thread_id=self._work.claim.thread_id, feed="outsiders"
+        watch = self._work.place.store.watch(
+            self._work.place.claim.agent_id, thread_id=self._work.place.claim.thread_id, feed="outsiders"
         )
         try:
             while True:

@@ -32,6 +32,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.events.context import WindowStart
 from wakeful.decisions.evolve.facts import evolve
+from wakeful.decisions.level_conversation import LevelConversation
 from wakeful.decisions.state import TurnState, after
 from wakeful.decisions.thread_pages import CallIds, ConversationPage, PageMark, next_page, restored, sealed_with
 from wakeful.engine.turn_facts import call_ids_of, note_limit
@@ -155,7 +156,7 @@ async def begun_thread(store: Store, recorded: Sequence[Recorded], *, lost: bool
                     raise
             unread = event.items
             break
-    return Thread(TurnState(items=[UNREAD] * unread))
+    return Thread(TurnState(conversation=LevelConversation([UNREAD] * unread)))
 
 
 async def _from_pages(store: Store, newest: str) -> Thread:
@@ -179,7 +180,7 @@ async def seal(store: Store, thread: Thread) -> ThreadCheckpointed:
     """Put the conversation into pages, as far as it is not."""
     ref = await store.put_blob(page_bytes(thread), "application/json")
     mark_sealed(thread, ref.digest)
-    return ThreadCheckpointed(conversation_ref=ref, items=len(thread.state.items))
+    return ThreadCheckpointed(conversation_ref=ref, items=len(thread.state.conversation.items))
 
 
 def mark_sealed(thread: Thread, page: str) -> None:

@@ -30,7 +30,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.tools import AbortReason, ErrorCategory
 from wakeful.contracts.tools import Effects, ToolError
 from wakeful.decisions.compaction_outcome import settled_fold, turns_before
-from wakeful.decisions.levels import Call, Level, Pending
+from wakeful.decisions.levels import Call, Level, Pending, SummaryRole, as_child, payload_schema
 from wakeful.decisions.policy.provenance import what_it_does
 from wakeful.decisions.run_ahead import may_run_ahead
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, FINISH
@@ -162,10 +162,10 @@ class Steps:
             work = self._work
             config = work.config if level.id is None else level.config
             assert config is not None
-            tools = work.tools_of(level)
-            if level.output_schema is not None and (finish := config.tool(FINISH)) is not None:
+            tools = work.code.tools_of(level)
+            if payload_schema(level) is not None and (finish := config.tool(FINISH)) is not None:
                 tools = {**tools, FINISH: AnsweredHere(finish)}
-            found = self._mediators[level.id] = Mediator(config, tools, work.row.turn_id, work.gate)
+            found = self._mediators[level.id] = Mediator(config, tools, work.place.row.turn_id, work.gate)
         return found
 
     @property
@@ -190,7 +190,7 @@ class Steps:
                 call = work.state.calls[step.call_id]
                 return self.nodes.resolve(call, self.requests_of(call.level).arguments)
             case Suspend():
-                about_to_ask = work.approver is not None and any(start.asks for start in starts)
+                about_to_ask = work.people.approver is not None and any(start.asks for start in starts)
                 if self.waiting.is_busy or about_to_ask:
                     return []  # an approver is being asked: its word, or that it has none, will be an outcome
                 return [work.fact(TurnSuspended(reason=step.reason, waiting_for=step.waiting_for))]
@@ -202,9 +202,12 @@ class Steps:
                 return [work.fact(TurnInterruptIgnored(interrupt_id=step.interrupt_id, ignore_reason="already_ending"))]
             case EndLevel():
                 level = work.state.levels[step.level]
-                if not step.error and not level.has_finished and not work.texts.is_here(level):
+                child = as_child(level)
+                has_finished = child is not None and child.has_finished
+                if not step.error and not has_finished and not work.texts.is_here(level):
                     return []  # what it came to is on its way
-                facts = self.folding.end(level, step) if level.kind == "summary" else self.delegating.end(step)
+                is_summary = isinstance(level.role, SummaryRole)
+                facts = self.folding.end(level, step) if is_summary else self.delegating.end(step)
                 if facts:
                     self._requests.pop(step.level, None)
                     self._mediators.pop(step.level, None)
@@ -214,10 +217,10 @@ class Steps:
             case StartPlanning():
                 return self.delegating.plan()
             case CheckAnswer():
-                assert work.check_answer is not None
+                assert work.code.check_answer is not None
                 if not work.texts.is_here(work.state):
                     return []  # it is on its way
-                return [work.fact(work.check_answer(work.texts.of(work.state), work.state.answer_rejections))]
+                return [work.fact(work.code.check_answer(work.texts.of(work.state), work.state.answer_rejections))]
             case AskCaller():
                 requests = self.requests_of(work.state)
                 if not requests.busy:
@@ -257,9 +260,7 @@ class Steps:
     def close(self) -> None:
         """The turn rests, or this runner goes down: nobody waits here any more, and no lock stays behind."""
         self.waiting.close()
-        if self._work.eager is not None:
-            self._work.eager.close()
-            self._work.eager = None
+        self._work.tasks.close()
         for at_gate in self._at_gate.values():
             at_gate.cancel()
         self._at_gate.clear()
@@ -294,7 +295,7 @@ class Steps:
                 scheduling=step.scheduling,
             )
         if admission.later is not None:
-            self._at_gate[call.call_id] = work.spawn(self._wait_at_gate(call, admission.later))
+            self._at_gate[call.call_id] = work.tasks.spawn(self._wait_at_gate(call, admission.later))
             return []
         if step.beyond is not None and _is_let_through(admission):
             # Hooks were heard about it, and that stays on record; the call itself is closed with the turn.
@@ -334,8 +335,8 @@ class Steps:
             and len(admission.events) == _PLAIN_ADMISSION
             and dispatch.declaration.name not in self.slow
             and work.after_call is None
-            and work.windows is None
-            and (work.watcher is None or not tool.sees_cancel)
+            and work.terms.windows is None
+            and (work.audience.watcher is None or not tool.sees_cancel)
             and not tool.write_roots
         )
 
@@ -363,7 +364,11 @@ class Steps:
 
     def _is_answered_here(self, name: str) -> bool:
         work = self._work
-        return name in ANSWERED_HERE or name in work.others or (name == BUILD_WORKFLOW.name and work.desk is not None)
+        return (
+            name in ANSWERED_HERE
+            or name in work.code.others
+            or (name == BUILD_WORKFLOW.name and work.code.desk is not None)
+        )
 
     def _answer_here(
         self, call: Call, dispatch: Dispatch, admission: Admission, starts: list[Start], fact_index: int
@@ -381,7 +386,7 @@ class Steps:
         return facts
 
     def _batch_id(self, call: Call) -> str:
-        return step_id(self._work.row.turn_id, call.step, call.level.id)
+        return step_id(self._work.place.row.turn_id, call.step, call.level.id)
 
     def _let_run(self, dispatch: Dispatch, admission: Admission, first_seq: int) -> None:
         self._through.pop(dispatch.call_id, None)
@@ -526,7 +531,7 @@ def _record(work: TurnWork, call: Call, now: float) -> CallRecord:
         record.approval_id = call.pending.action_id
         said = call.pending.said
         record.approval_status = said.status if isinstance(said, ActionResolved) else "rejected"
-    verdicts = (entry for entry in work.known() if isinstance(entry.fact.event, PermissionEvaluated))
+    verdicts = (entry for entry in work.place.known() if isinstance(entry.fact.event, PermissionEvaluated))
     for entry in verdicts:
         if entry.fact.call_id == call.call_id:
             record.permission_ref = entry.event_id
@@ -542,9 +547,9 @@ class HistoryCompactor:
     def begin(self, step: Fold) -> list[Fact]:
         work = self._work
         level = work.state.level(step.level)
-        number = level.compactions + 1
+        number = level.conversation.compactions + 1
         event = CompactionStarted(
-            compaction_id=f"cmp_{work.row.turn_id}_{level.step + 1}_{step.level or 'root'}",
+            compaction_id=f"cmp_{work.place.row.turn_id}_{level.step + 1}_{step.level or 'root'}",
             trigger=step.trigger,
             affected_turn_ids=turns_before(level, step.cut),
             tokens_before=step.tokens_before,
@@ -561,5 +566,5 @@ class HistoryCompactor:
         )
         facts = [work.fact(event, None, None, level)]
         if level.id is None and isinstance(event, CompactionCompleted):
-            facts += resolved_again(work, "compaction", folded=event)
+            facts += map(work.fact, resolved_again(work.state, "compaction", folded=event))
         return facts

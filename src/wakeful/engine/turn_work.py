@@ -1,4 +1,14 @@
-"""Everything one turn is carried out with: its place in the store, its configuration, its code, its time."""
+"""What one turn is carried out with, in a few records: each is handed to those who need it.
+
+    place      where the turn stands in the store, and what of it is known here
+    code       models, tools and agents that it runs
+    terms      what requests to models are held to
+    people     who is asked while it runs
+    audience   who is shown what happens
+    tasks      work on the side
+
+`TurnWork` holds them together with the turn's state, for those who carry out its steps.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -23,11 +33,9 @@ from wakeful.contracts.events import (
     TurnTimeSkipped,
 )
 from wakeful.contracts.spending import WindowRef
-from wakeful.contracts.tool_catalog import ToolCatalog
-from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph
 from wakeful.decisions.ledger import left_of
-from wakeful.decisions.levels import Level
+from wakeful.decisions.levels import Level, PlannerRole, SummaryRole, as_child
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.workflows.validation import Types
 from wakeful.engine.low_limits import LowLimits
@@ -38,7 +46,7 @@ from wakeful.engine.watchers import Glimpse, Watcher
 from wakeful.engine.whole_texts import WholeTexts
 from wakeful.gate.running_call import AfterCall
 from wakeful.gate.turn_gate import GateParts
-from wakeful.ports import Claim, Clock, Ids, Model, Pricing, Store, TurnRow
+from wakeful.ports import Claim, Clock, Model, Pricing, Store, TurnRow
 from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.function import Tool
 
@@ -63,7 +71,7 @@ class FactMaker:
         fact = Fact(event, self._clock.now(), self._thread_id, self._turn_id, step, call_id)
         if level is not None and level.id is not None:
             fact.level, fact.depth = level.id, level.depth
-            fact.parent_call_id = level.made_by.call_id if level.made_by is not None else None
+            fact.parent_call_id = child.call.call_id if (child := as_child(level)) is not None else None
         if isinstance(event, _ABOUT_ACTIONS):
             fact.action_id = event.action_id if isinstance(event, _ASKED_PEOPLE) else event.request_id
         return fact
@@ -99,27 +107,25 @@ DecideAction: TypeAlias = Callable[[Approval, Decided, str], Awaitable[Any]]
 
 
 @dataclass(slots=True)
-class TurnWork:
-    """One turn, ready to be run."""
+class TurnPlace:
+    """Where a turn stands in the store, and what of it is known in this process."""
 
     store: Store
     claim: Claim
     row: TurnRow
-    state: TurnState
-    config: TurnConfig
-    models: Sequence[Model]
-    """The model and its fallbacks, in order."""
-    tools: Mapping[str, Tool[Any]]
-    clock: Clock
-    ids: Ids
-    jitter: Callable[[], float]
-    """A number from 0 to 1, drawn anew each time."""
-    call_ids: set[str]
-    """Every call id this conversation has seen."""
     known: KnownFacts
     """The turn's stored facts, as far as this process has seen them."""
-    desk: WorkflowDesk | None = None
-    """In an editor."""
+    call_ids: set[str]
+    """Every call id this conversation has seen."""
+
+
+@dataclass(slots=True)
+class TurnCode:
+    """The code that a turn runs. None of it is in the store."""
+
+    models: Sequence[Model] = ()
+    """The model and its fallbacks, in order."""
+    tools: Mapping[str, Tool[Any]] = field(default_factory=dict)
     others: Mapping[str, OtherAgent] = field(default_factory=dict)
     """Agents that calls of this turn run, by the name of such a call."""
     planner: Sequence[Model] = ()
@@ -127,58 +133,19 @@ class TurnWork:
     summariser: Sequence[Model] = ()
     """Who folds conversations that grow too long, where that is somebody else."""
     deps: Any = None
-    context: Mapping[str, Any] = field(default_factory=dict)
-    principal: Principal | None = None
-    stream: bool = True
-    watcher: Watcher | None = None
+    desk: WorkflowDesk | None = None
+    """In an editor."""
     check_answer: CheckAnswer | None = None
-    ask_caller: Callable[[], Awaitable[bool]] | None = None
-    pricing: Pricing | None = None
-    low_limits: LowLimits = field(default_factory=LowLimits)
-    left_out: LeftOut = field(default_factory=LeftOut)
-    windows: TurnWindows | None = None
-    """None: no spend window holds."""
-    catalog: ToolCatalog = field(default_factory=lambda: ToolCatalog(entries=()))
-    """The tools of the turn, as people are shown them."""
-    emit_mcp_progress: bool = True
-    gate: GateParts = field(default_factory=GateParts)
-    tainted_roots: dict[str, str] = field(default_factory=dict)
-    """Folders with files that a conversation with untrusted input wrote, and why: commands may read them."""
-    after_call: AfterCall | None = None
-    """The hooks after a call; None: nobody is asked, and nobody is waited for."""
-    approver: Callable[[Approval], Awaitable[Any]] | None = None
-    decide_action: DecideAction | None = None
-    recatalog: Callable[[], Awaitable[list[Fact]]] | None = None
-    """The catalogue as a fact, when a standing answer that came in the turn has changed it."""
-    on_look: Callable[[], None] | None = None
-    """Told when there may be something to decide although no fact came in."""
-    on_dropped: Callable[[Exception], None] | None = None
-    """Told when whoever watches has raised."""
-    on_broken: Callable[[BaseException], None] | None = None
-    """Told when work on the side broke: whoever waits for its outcome would wait for ever."""
-    on_ended: Callable[[], None] | None = None
-    """Told when the turn has ended, and its end is stored."""
-    eager: EagerStarts | None = None
-    """While the turn runs: for what may be over without ever waiting."""
-    skip_said: int = 0
-    """What the clock had skipped when the turn was last told of it."""
-    texts: WholeTexts = field(init=False)
-    """Replies that are too long for the log."""
-    fact: FactMaker = field(init=False)
-    _tasks: "set[asyncio.Future[Any]]" = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.fact = FactMaker(self.clock, self.row.thread_id, self.row.turn_id)
-        self.texts = WholeTexts(lambda digest: self.store.get_blob(digest), self.spawn, self._look)
+    """None: any text is an answer."""
 
     def models_of(self, level: Level) -> Sequence[Model]:
         """Who is asked for a level: the agent's models, unless it is a phase with one of its own."""
-        if level.kind == "planner" and self.planner:
+        if isinstance(level.role, PlannerRole) and self.planner:
             return self.planner
         other = self.other_of(level)
         if other is not None:
             return other.models
-        return self.summariser if level.kind == "summary" and self.summariser else self.models
+        return self.summariser if isinstance(level.role, SummaryRole) and self.summariser else self.models
 
     def tools_of(self, level: Level) -> Mapping[str, Tool[Any]]:
         """The code of a level's tools."""
@@ -190,66 +157,92 @@ class TurnWork:
         other = self.other_of(level)
         return self.deps if other is None else other.deps
 
-    def windows_of(self, level: Level) -> tuple[WindowRef, ...]:
-        """The spend windows that a request of this level counts in."""
-        if self.windows is None:
-            return ()
-        other = self.other_of(level)
-        return self.windows.of(other.config.agent_name if other is not None else self.config.agent_name)
-
     def other_of(self, level: Level) -> OtherAgent | None:
         """The agent that works at a level, where it is not the turn's own: a child's children are the child's."""
         if not self.others:
             return None
         here: Level | None = level
         while here is not None:
-            if here.started is not None and here.started.tool in self.others:
-                return self.others[here.started.tool]
+            child = as_child(here)
+            if child is not None and child.started.tool in self.others:
+                return self.others[child.started.tool]
             here = here.parent
         return None
 
-    def _look(self) -> None:
-        if self.on_look is not None:
-            self.on_look()
 
-    # --- who sees it ------------------------------------------------------------------------------------------------
+@dataclass(slots=True)
+class ModelTerms:
+    """What requests to models are held to."""
 
-    def show(self, others: list[Recorded], facts: Sequence[Fact], first_seq: int) -> None:
-        """Keep and show what is stored now, in the order of the log: what others wrote, then what the owner did."""
-        if others:
-            self.known.add(others)
-        self.known.add_own(facts, first_seq)
-        if self.watcher is not None:
-            agent_id = self.claim.agent_id
-            self.tell([*others, *(Recorded(agent_id, first_seq + index, fact) for index, fact in enumerate(facts))])
+    jitter: Callable[[], float]
+    """A number from 0 to 1, drawn anew each time: the part of a backoff that is waited."""
+    pricing: Pricing | None = None
+    windows: TurnWindows | None = None
+    """None: no spend window holds."""
+    low_limits: LowLimits = field(default_factory=LowLimits)
+    """Limits of providers that were told of as low."""
+    left_out: LeftOut = field(default_factory=LeftOut)
+    """Settings that were told of as left out."""
+    stream: bool = True
+
+
+@dataclass(slots=True)
+class People:
+    """Who is asked while a turn runs."""
+
+    approver: Callable[[Approval], Awaitable[Any]] | None = None
+    decide_action: DecideAction | None = None
+    """Records what the approver decides."""
+    ask_caller: Callable[[], Awaitable[bool]] | None = None
+    """The caller, before each request: may it go on?"""
+
+
+@dataclass(slots=True)
+class Audience:
+    """Who is shown what happens. Whoever watches must not disturb what is watched."""
+
+    watcher: Watcher | None = None
+    on_dropped: Callable[[Exception], None] | None = None
+    """Told when the watcher has raised: it is shown nothing more."""
 
     def tell(self, recorded: Sequence[Recorded]) -> None:
-        """Show stored facts to whoever watches."""
+        """Show stored facts."""
         if self.watcher is not None:
             try:
                 self.watcher.facts(recorded)
             except Exception as error:
-                self._drop_watcher(error)
+                self._drop(error)
 
     def glimpse(self, seen: Glimpse) -> None:
+        """Show what is not stored."""
         if self.watcher is not None:
             try:
                 self.watcher.glimpse(seen)
             except Exception as error:
-                self._drop_watcher(error)
+                self._drop(error)
 
-    def _drop_watcher(self, error: Exception) -> None:
-        """Whoever watches must not disturb what is watched; that they see no more is on record."""
+    def _drop(self, error: Exception) -> None:
         self.watcher = None
         if self.on_dropped is not None:
             self.on_dropped(error)
 
-    # --- tasks ------------------------------------------------------------------------------------------------------
+
+class TurnTasks:
+    """Work on the side of a turn; kept from being forgotten until it is done."""
+
+    __slots__ = ("_tasks", "eager", "on_broken")
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Future[Any]] = set()
+        self.eager: EagerStarts | None = None
+        """While the turn runs: for what may be over without ever waiting."""
+        self.on_broken: Callable[[BaseException], None] | None = None
+        """Told when work on the side broke: whoever waits for its outcome would wait for ever."""
 
     def spawn(
         self, work: Coroutine[Any, Any, None], cancelled: Callable[[], None] | None = None
     ) -> "asyncio.Task[None]":
-        """Work on the side; kept from being forgotten until it is done. `cancelled` is told when it was."""
+        """Begin a task. `cancelled` is told when it was."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done if cancelled is None else partial(self._done, cancelled=cancelled))
@@ -269,6 +262,15 @@ class TurnWork:
         begun.add_done_callback(partial(self._done, cancelled=cancelled))
         return begun
 
+    def close(self) -> None:
+        """The turn does not run any more: what waits goes on, and nothing is begun eagerly."""
+        if self.eager is not None:
+            self.eager.close()
+            self.eager = None
+
+    def pending(self) -> "set[asyncio.Future[Any]]":
+        return set(self._tasks)
+
     def _done(self, task: "asyncio.Future[Any]", cancelled: Callable[[], None] | None = None) -> None:
         self._tasks.discard(task)
         if task.cancelled():
@@ -277,8 +279,62 @@ class TurnWork:
         elif (error := task.exception()) is not None and self.on_broken is not None:
             self.on_broken(error)
 
-    def pending_tasks(self) -> "set[asyncio.Future[Any]]":
-        return set(self._tasks)
+
+@dataclass(slots=True)
+class TurnWork:
+    """One turn, ready to be run."""
+
+    place: TurnPlace
+    state: TurnState
+    config: TurnConfig
+    clock: Clock
+    terms: ModelTerms
+    code: TurnCode = field(default_factory=TurnCode)
+    people: People = field(default_factory=People)
+    audience: Audience = field(default_factory=Audience)
+    gate: GateParts = field(default_factory=GateParts)
+    after_call: AfterCall | None = None
+    """The hooks after a call; None: nobody is asked, and nobody is waited for."""
+    tainted_roots: dict[str, str] = field(default_factory=dict)
+    """Folders with files that a conversation with untrusted input wrote, and why: commands may read them."""
+    recatalog: Callable[[], Awaitable[list[Fact]]] | None = None
+    """The catalogue as a fact, when a standing answer that came in the turn has changed it."""
+    on_look: Callable[[], None] | None = None
+    """Told when there may be something to decide although no fact came in."""
+    skip_said: int = 0
+    """What the clock had skipped when the turn was last told of it."""
+    tasks: TurnTasks = field(default_factory=TurnTasks)
+    texts: WholeTexts = field(init=False)
+    """Replies that are too long for the log."""
+    fact: FactMaker = field(init=False)
+
+    def __post_init__(self) -> None:
+        place = self.place
+        self.fact = FactMaker(self.clock, place.row.thread_id, place.row.turn_id)
+        self.texts = WholeTexts(lambda digest: place.store.get_blob(digest), self.tasks.spawn, self._look)
+
+    def windows_of(self, level: Level) -> tuple[WindowRef, ...]:
+        """The spend windows that a request of this level counts in."""
+        windows = self.terms.windows
+        if windows is None:
+            return ()
+        other = self.code.other_of(level)
+        return windows.of(other.config.agent_name if other is not None else self.config.agent_name)
+
+    def show(self, others: list[Recorded], facts: Sequence[Fact], first_seq: int) -> None:
+        """Keep and show what is stored now, in the order of the log: what others wrote, then what the owner did."""
+        known = self.place.known
+        if others:
+            known.add(others)
+        known.add_own(facts, first_seq)
+        if self.audience.watcher is not None:
+            agent_id = self.place.claim.agent_id
+            own = (Recorded(agent_id, first_seq + index, fact) for index, fact in enumerate(facts))
+            self.audience.tell([*others, *own])
+
+    def _look(self) -> None:
+        if self.on_look is not None:
+            self.on_look()
 
     # --- time and budget --------------------------------------------------------------------------------------------
 

@@ -52,8 +52,8 @@ class WarmThreads:
 
     def keep(self, store: Store, row: TurnRow, thread: Thread, last_seq: int, window_from: int) -> None:
         """Keep a thread whose turn has ended, and whose end is stored."""
-        items = thread.state.items
-        size = thread.state.measure.of(items).characters + len(items) * ITEM_CHARACTERS
+        items = thread.state.conversation.items
+        size = thread.state.conversation.measure.of(items).characters + len(items) * ITEM_CHARACTERS
         place = _place(store, row)
         if (before := self._threads.pop(place, None)) is not None:
             self._characters -= before.size

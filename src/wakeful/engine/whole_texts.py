@@ -61,5 +61,5 @@ def reference_of(level: Level) -> BlobRef | None:
 
 
 def _parts(level: Level) -> list[Text]:
-    item = next((item for item in reversed(level.items) if isinstance(item, AssistantItem)), None)
+    item = next((item for item in reversed(level.conversation.items) if isinstance(item, AssistantItem)), None)
     return [part for part in item.parts if isinstance(part, Text)] if item is not None else []

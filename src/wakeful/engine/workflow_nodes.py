@@ -42,7 +42,7 @@ class WorkflowNodes:
             if len(json.dumps(arguments)) <= INLINE_BYTES:
                 return [self._fact(call, WorkflowNodeResolved(arguments=arguments))]
         self._busy.add(call.call_id)
-        self._work.spawn(self._resolve_later(call, large))
+        self._work.tasks.spawn(self._resolve_later(call, large))
         return []
 
     async def _resolve_later(self, call: Call, large: dict[str, dict[str, Any] | None]) -> None:

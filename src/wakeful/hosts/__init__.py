@@ -35,6 +35,15 @@ if TYPE_CHECKING:
     from wakeful.hosts.actions.pending_action import PendingAction as PendingAction
     from wakeful.hosts.actions.pending_action import PendingActionError as PendingActionError
     from wakeful.hosts.actions.records import OwnPendingActionStore as OwnPendingActionStore
+    from wakeful.hosts.compaction.compaction_items import CompactionItem as CompactionItem
+    from wakeful.hosts.compaction.markdown_sections import join_markdown as join_markdown
+    from wakeful.hosts.compaction.markdown_sections import point_to_section as point_to_section
+    from wakeful.hosts.compaction.markdown_sections import split_markdown as split_markdown
+    from wakeful.hosts.compaction.markdown_sections import split_markdown_overflow as split_markdown_overflow
+    from wakeful.hosts.compaction.markdown_sections import summarise_section as summarise_section
+    from wakeful.hosts.compaction.transcript_compaction import Compaction as Compaction
+    from wakeful.hosts.compaction.transcript_compaction import compact as compact
+    from wakeful.hosts.compaction.transcript_cut import TranscriptCompactionPolicy as TranscriptCompactionPolicy
     from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration as RuntimeToolDeclaration
     from wakeful.hosts.dispatch.dispatch_request import DispatchRequest as DispatchRequest
     from wakeful.hosts.dispatch.dispatch_request import DispatchResult as DispatchResult
@@ -49,21 +58,12 @@ if TYPE_CHECKING:
     from wakeful.hosts.entrances import register_ability as register_ability
     from wakeful.hosts.entrances import run_runtime_package as run_runtime_package
     from wakeful.hosts.host import Host as Host
-    from wakeful.hosts.loop.compaction import compact as compact
-    from wakeful.hosts.loop.compaction_items import CompactionItem as CompactionItem
-    from wakeful.hosts.loop.compaction_policy import TranscriptCompactionPolicy as TranscriptCompactionPolicy
     from wakeful.hosts.loop.conversation_loop import ConversationLoop as ConversationLoop
     from wakeful.hosts.loop.conversation_request import ConversationRequest as ConversationRequest
     from wakeful.hosts.loop.conversation_result import ConversationResult as ConversationResult
     from wakeful.hosts.loop.execution import ToolExecutionCore as ToolExecutionCore
     from wakeful.hosts.loop.iteration_budget import IterationBudget as IterationBudget
     from wakeful.hosts.loop.locks import MemoryConversationLock as MemoryConversationLock
-    from wakeful.hosts.loop.markdown_sections import join_markdown as join_markdown
-    from wakeful.hosts.loop.markdown_sections import point_to_section as point_to_section
-    from wakeful.hosts.loop.markdown_sections import split_markdown as split_markdown
-    from wakeful.hosts.loop.markdown_sections import split_markdown_overflow as split_markdown_overflow
-    from wakeful.hosts.loop.markdown_sections import summarise_section as summarise_section
-    from wakeful.hosts.loop.message_compaction import Compaction as Compaction
     from wakeful.hosts.loop.tool_calls import ToolCall as ToolCall
     from wakeful.hosts.loop.tool_sources import ToolSourceRegistry as ToolSourceRegistry
     from wakeful.hosts.loop.tool_tiers import Tiers as Tiers
@@ -105,8 +105,8 @@ _WHERE = {
     "ActionPolicyProvider": "wakeful.contracts.policies",
     "ActionPolicyResolver": "wakeful.decisions.policy.actions",
     "CapabilityCeiling": "wakeful.contracts.principals",
-    "Compaction": "wakeful.hosts.loop.message_compaction",
-    "CompactionItem": "wakeful.hosts.loop.compaction_items",
+    "Compaction": "wakeful.hosts.compaction.transcript_compaction",
+    "CompactionItem": "wakeful.hosts.compaction.compaction_items",
     "CompletionDecision": "wakeful.hosts.ports",
     "CompletionPolicy": "wakeful.hosts.ports",
     "ConversationLock": "wakeful.hosts.ports",
@@ -153,29 +153,29 @@ _WHERE = {
     "ToolPolicyFilter": "wakeful.hosts.loop.visibility",
     "ToolResultTruncator": "wakeful.hosts.loop.truncation",
     "ToolSourceRegistry": "wakeful.hosts.loop.tool_sources",
-    "TranscriptCompactionPolicy": "wakeful.hosts.loop.compaction_policy",
+    "TranscriptCompactionPolicy": "wakeful.hosts.compaction.transcript_cut",
     "TranscriptPersister": "wakeful.hosts.ports",
     "TurnRunner": "wakeful.hosts.ports",
-    "compact": "wakeful.hosts.loop.compaction",
+    "compact": "wakeful.hosts.compaction.transcript_compaction",
     "dispatch_ability": "wakeful.hosts.entrances",
     "hooks": "wakeful.service.hooks",
     "import_runtime_bundles": "wakeful.hosts.entrances",
-    "join_markdown": "wakeful.hosts.loop.markdown_sections",
+    "join_markdown": "wakeful.hosts.compaction.markdown_sections",
     "mediate_turn": "wakeful.hosts.loop.turn_mediation",
     "normalise": "wakeful.contracts.transcript",
     "normalise_all": "wakeful.contracts.transcript",
     "open_engine": "wakeful.hosts.entrances",
     "open_host": "wakeful.hosts.entrances",
-    "point_to_section": "wakeful.hosts.loop.markdown_sections",
+    "point_to_section": "wakeful.hosts.compaction.markdown_sections",
     "register_ability": "wakeful.hosts.entrances",
     "resolve_principal": "wakeful.hosts.principals",
     "run_runtime_package": "wakeful.hosts.entrances",
     "run_unified_agent_loop": "wakeful.hosts.unified_loop",
     "runtime_local_declarations": "wakeful.hosts.principals",
     "runtime_tool_policy": "wakeful.hosts.principals",
-    "split_markdown": "wakeful.hosts.loop.markdown_sections",
-    "split_markdown_overflow": "wakeful.hosts.loop.markdown_sections",
-    "summarise_section": "wakeful.hosts.loop.markdown_sections",
+    "split_markdown": "wakeful.hosts.compaction.markdown_sections",
+    "split_markdown_overflow": "wakeful.hosts.compaction.markdown_sections",
+    "summarise_section": "wakeful.hosts.compaction.markdown_sections",
     "tiered": "wakeful.hosts.loop.tool_tiers",
 }
 _OWN_NAME = {"ToolPolicy": "ToolVisibility"}

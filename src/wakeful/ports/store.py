@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.models import AgentTokenUsageSummary
 from wakeful.contracts.spending import SpendRow
+from wakeful.ports.approvals import Approvals
+from wakeful.ports.taint import TaintedFiles
+from wakeful.ports.unknown_outcomes import UnknownOutcomes
 from wakeful.views.cost import TurnCost
 
 TurnState: TypeAlias = Literal["admitted", "running", "suspended", "completed", "incomplete", "failed", "cancelled"]
@@ -40,80 +43,6 @@ class TurnRow(NamedTuple):
     @property
     def is_open(self) -> bool:
         return self.state in OPEN_STATES
-
-
-class UnknownRow(NamedTuple):
-    """A call whose outcome nobody knows: somebody has to find out."""
-
-    call_id: str
-    agent_id: str
-    turn_id: str
-    thread_id: str
-    step: int
-    tool: str
-    arguments: dict[str, Any]
-    """Redacted."""
-    reason: str
-    since: int
-
-
-ActionKind: TypeAlias = Literal["approval", "question", "client_tool", "pending_action"]
-
-
-class ActionRow(NamedTuple):
-    """Something a turn asked of somebody outside: an approval, a question, a call that a client runs. Decided once.
-
-    A host may keep such things of its own here, too (`action.staged`): those have no turn.
-    """
-
-    action_id: str
-    kind: ActionKind
-    agent_id: str
-    agent_name: str
-    turn_id: str
-    thread_id: str
-    step: int
-    call_id: str
-    tool_name: str
-    status: str
-    """`pending`; then approved, rejected, timed_out, or, of a client's call, completed."""
-    requested_at: int
-    expires_at: int
-    decided_at: int | None
-    decided_by: str | None
-    required_seq: int
-    """The event that asked."""
-    resolved_seq: int | None
-    """The event that decided."""
-
-
-class RuleRow(NamedTuple):
-    """A rule somebody added while deciding: calls like that one are not asked about again."""
-
-    rule_id: str
-    agent_id: str
-    agent_name: str
-    rule: dict[str, Any]
-    added_at: int
-    added_by: str
-    revoked_at: int | None
-    revoked_by: str | None
-
-
-class TaintRow(NamedTuple):
-    """Files that hold what a conversation with untrusted input wrote (`files.tainted`)."""
-
-    workspace: str
-    path: str
-    """Below the root; with a `/` at its end a folder with all that is in it; blank: the whole workspace."""
-    since: int
-    """Only what was changed at this time (Unix microseconds) or later; 0: whenever."""
-    digest: str
-    """Of what was written; blank: whatever stands there."""
-    cause: str
-    agent_id: str
-    turn_id: str
-    at: int
 
 
 class WorkflowRow(NamedTuple):
@@ -272,7 +201,11 @@ class ImportedAgents(Protocol):
         ...
 
 
-class Store(Protocol):
+class TableReads(UnknownOutcomes, Approvals, TaintedFiles, Protocol):
+    """Everything that is read from declared tables. A backend inherits it, and gives the three methods of `Rows`."""
+
+
+class Store(TableReads, Protocol):
     """The log and the rows that follow from it. One interface, several backends, one contract suite.
 
     The store numbers events inside its transaction, chains their hashes for each agent, and changes the rows a fact
@@ -388,29 +321,6 @@ class Store(Protocol):
         ...
 
     async def agents(self) -> list[str]: ...
-
-    async def unknown(self) -> list[UnknownRow]:
-        """Calls whose outcome is open, oldest first."""
-        ...
-
-    async def action(self, action_id: str) -> ActionRow | None: ...
-
-    async def actions(self, *, pending_only: bool = False, turn_id: str | None = None) -> list[ActionRow]:
-        """What was asked of people and clients, oldest first."""
-        ...
-
-    async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
-        """Rules that were added while deciding, oldest first, revoked ones included."""
-        ...
-
-    async def tainted_files(
-        self, place: str, *, digest: str = "", below: bool = False, limit: int | None = None
-    ) -> list[TaintRow]:
-        """What holds for the file or folder at an absolute path, whichever workspace it was written in: by its path, by
-        a folder above it, or by its digest in a workspace around it. With `below`, also for anything in it. Oldest
-        first.
-        """
-        ...
 
     async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
         """Spend windows that turn after a moment, by scope, length and time; of these scopes, or of all."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wakeful.decisions.workflows.node_inputs import as_text as as_text
     from wakeful.decisions.workflows.node_inputs import fitted as fitted
     from wakeful.engine.agent import Agent as Agent
-    from wakeful.engine.agent import ModelChoice as ModelChoice
+    from wakeful.engine.agent_checks import ModelChoice as ModelChoice
     from wakeful.engine.agent_checks import checked_hooks as checked_hooks
     from wakeful.engine.agent_checks import tools_of_the_runtime as tools_of_the_runtime
     from wakeful.engine.agent_tool import AgentTool as AgentTool
@@ -51,7 +51,7 @@ _WHERE = {
     "Agent": "wakeful.engine.agent",
     "AgentTool": "wakeful.engine.agent_tool",
     "Glimpse": "wakeful.engine.watchers",
-    "ModelChoice": "wakeful.engine.agent",
+    "ModelChoice": "wakeful.engine.agent_checks",
     "ModelGlimpsed": "wakeful.engine.watchers",
     "OutputGlimpsed": "wakeful.engine.watchers",
     "PROFILES": "wakeful.tools.local.profiles",

@@ -19,15 +19,17 @@ from wakeful.contracts.errors import RestRefused, StoreDamaged, StoreProblem, Tu
 from wakeful.contracts.models import AgentTokenUsageSummary
 from wakeful.contracts.spending import SpendRow, WindowKey
 from wakeful.ports import (
-    ActionRow,
     Admitted,
     Claim,
     Damage,
     Feed,
-    RuleRow,
-    TaintRow,
+    Match,
+    Row,
+    RowQuery,
+    Table,
+    TableReads,
     TurnRow,
-    UnknownRow,
+    Value,
     Watch,
     WorkflowRow,
 )
@@ -63,7 +65,8 @@ from wakeful.store.leases import (
     taken_from,
 )
 from wakeful.store.memory_runs import MemoryImportedAgents, MemoryTaskRuns, RunShelf
-from wakeful.store.rows import Book, changes, holds_for, message_of, not_ours, summary
+from wakeful.store.memory_tables import MemoryTables
+from wakeful.store.rows import Book, changes, message_of, not_ours, summary
 from wakeful.store.spending import Move, in_order
 from wakeful.store.watches import Wake, Watches
 from wakeful.store.workflow_shelf import by_name, next_revision
@@ -73,7 +76,7 @@ from wakeful.views.cost import TurnCost
 class _Agent:
     """One agent: its log, its rows, the leases of its threads."""
 
-    def __init__(self, agent_id: str, windows: dict[WindowKey, Move]) -> None:
+    def __init__(self, agent_id: str, memory: "Memory") -> None:
         self.agent_id = agent_id
         self.log: list[tuple[bytes, bytes, bytes]] = []
         """Header, body, hash: one row an append."""
@@ -82,7 +85,7 @@ class _Agent:
         self.seq = 0
         self.rows_of: dict[str, list[int]] = {}
         """A turn's rows, by their places in the log."""
-        self.book = Book(agent_id, windows, checks_windows=True)
+        self.book = Book(agent_id, memory.windows, memory.tables, checks_windows=True)
         self.leases: dict[str, Lease] = {}
         self.epochs: dict[str, int] = {}
         self.callers: dict[str, str] = {}
@@ -149,6 +152,7 @@ class Memory:
         self.agent_of_turn: dict[str, _Agent] = {}
         self.turn_of_key: dict[str, str] = {}
         self.windows: dict[WindowKey, Move] = {}
+        self.tables = MemoryTables()
         self.blobs: dict[str, bytes] = {}
         self.workflows: dict[str, list[WorkflowRow]] = {}
         self.workflow_keys: dict[str, WorkflowRow] = {}
@@ -159,7 +163,7 @@ class Memory:
         self.secret = secrets.token_bytes(32)
 
 
-class MemoryStore:
+class MemoryStore(TableReads):
     """A `Store` in memory. What it acknowledges survives nothing; everything else holds."""
 
     def __init__(self, memory: Memory | None = None, *, ttl: float = TTL, clock: Elapsed = elapsed) -> None:
@@ -199,7 +203,7 @@ class MemoryStore:
             there = self._row(message.turn_id or "")
             if there is not None and there.agent_id != agent_id:
                 raise not_ours(there)
-        agent = memory.agents.get(agent_id) or _Agent(agent_id, memory.windows)
+        agent = memory.agents.get(agent_id) or _Agent(agent_id, memory)
         agent.extend(facts, stored, OUTSIDER)
         memory.agents[agent_id] = agent
         for turn_id, row in agent.book.turns.items():
@@ -379,47 +383,24 @@ class MemoryStore:
     async def agents(self) -> list[str]:
         return list(self._memory.agents)
 
-    async def unknown(self) -> list[UnknownRow]:
-        rows = [
-            (row.since, place, seq, row)
-            for place, agent in enumerate(self._memory.agents.values())
-            for seq, row in agent.book.unknown.values()
-        ]
-        rows.sort(key=lambda found: found[:3])
-        return [row for *_, row in rows]
+    async def get_row(self, table: Table[Row], *key: Value) -> Row | None:
+        return self._memory.tables.get(table, key)
 
-    async def action(self, action_id: str) -> ActionRow | None:
-        found = (agent.book.actions.get(action_id) for agent in self._memory.agents.values())
-        return next((row for row in found if row is not None), None)
+    async def list_rows(
+        self,
+        table: Table[Row],
+        query: RowQuery,
+        *equal: Value,
+        after: Sequence[Value] = (),
+        limit: int | None = None,
+        backwards: bool = False,
+    ) -> list[Row]:
+        return self._memory.tables.page(table, query, equal, after, limit, backwards)
 
-    async def actions(self, *, pending_only: bool = False, turn_id: str | None = None) -> list[ActionRow]:
-        rows = [
-            row
-            for agent in self._memory.agents.values()
-            for row in agent.book.actions.values()
-            if (not pending_only or row.status == "pending") and turn_id in (None, row.turn_id)
-        ]
-        return sorted(rows, key=lambda row: (row.requested_at, row.agent_id, row.required_seq))
-
-    async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
-        rows = [
-            row
-            for agent in self._memory.agents.values()
-            for row in agent.book.rules.values()
-            if agent_name in (None, row.agent_name)
-        ]
-        return sorted(rows, key=lambda row: (row.added_at, row.rule_id))
-
-    async def tainted_files(
-        self, place: str, *, digest: str = "", below: bool = False, limit: int | None = None
-    ) -> list[TaintRow]:
-        rows = [
-            row
-            for agent in self._memory.agents.values()
-            for row in agent.book.tainted.values()
-            if holds_for(row, place, digest, below)
-        ]
-        return sorted(rows, key=lambda row: (row.at, row.agent_id, row.path, row.since))[:limit]
+    async def find_rows(
+        self, table: Table[Row], matches: Sequence[Match], *, order: Sequence[str], limit: int | None = None
+    ) -> list[Row]:
+        return self._memory.tables.find(table, matches, order, limit)
 
     async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
         rows = [move.row(key) for key, move in self._memory.windows.items() if move.turns > after]
@@ -489,8 +470,9 @@ class MemoryStore:
 
     async def rebuild_views(self) -> None:
         self._memory.windows.clear()
+        self._memory.tables.clear()
         for agent in self._memory.agents.values():
-            book = Book(agent.agent_id, self._memory.windows)
+            book = Book(agent.agent_id, self._memory.windows, self._memory.tables)
             for entry in agent.entries():
                 fact = decode(entry.head, entry.payload)
                 book.record([fact], changes([fact], entry.head.writer, entry.seq - 1, book))

@@ -2,24 +2,15 @@
 because both come from here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
-from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.contracts.errors import AlreadyDecided, EventRefused
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import (
-    ActionRequired,
-    ActionResolved,
-    ActionSettled,
-    ActionStaged,
-    ApprovalRuleAdded,
-    ApprovalRuleRevoked,
-    FilesTainted,
     MessageAdmitted,
     ModelCompleted,
-    RuntimeToolRequested,
-    RuntimeToolResolved,
     SessionStarted,
     Terminal,
     ToolFailed,
@@ -30,21 +21,19 @@ from wakeful.contracts.events import (
     TurnResumed,
     TurnStarted,
     TurnSuspended,
-    UnknownResolved,
 )
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.contracts.spending import WindowKey
-from wakeful.ports import ActionKind, ActionRow, RuleRow, TaintRow, TurnRow, TurnState, UnknownRow
-from wakeful.programs import is_below
+from wakeful.ports import Table, TableKey, TurnRow, TurnState
 from wakeful.store.encoding import OUTSIDER
+from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.spending import CONCERNED, Hold, HoldKey, KnownSpending, Move, Spending, apply
+from wakeful.store.table_changes import TableChanges, needs_of
+from wakeful.store.tables import RULES_OF_EVENT
+from wakeful.store.tables.row_rules import LogEntry, Need, OpenCall, RowKey
 from wakeful.views.cost import CALL_FACTS, CostTally, TurnCost
 
 _CONCERNED, _CALL_FACTS = frozenset(CONCERNED), frozenset(CALL_FACTS)
-CallKey: TypeAlias = tuple[str, str]
-"""Turn and call."""
-TaintKey: TypeAlias = tuple[str, str, int]
-"""Workspace, path, since when."""
 
 
 class Known(KnownSpending, Protocol):
@@ -60,17 +49,13 @@ class Known(KnownSpending, Protocol):
 
     def turn(self, turn_id: str) -> TurnRow | None: ...
 
-    def safe_args(self, turn_id: str, call_id: str) -> dict[str, Any] | None:
-        """What `tool.started` shows of the arguments of a call that has no outcome yet."""
-        ...
-
     def cost_so_far(self, turn_id: str) -> CostTally:
         """What the log says of an open turn's requests to models."""
         ...
 
-    def action(self, action_id: str) -> ActionRow | None: ...
-
-    def rule(self, rule_id: str) -> RuleRow | None: ...
+    def find(self, needs: Sequence[Need]) -> Mapping[Need, Any]:
+        """What the rules of declared tables named beforehand."""
+        ...
 
 
 @dataclass(slots=True)
@@ -84,18 +69,11 @@ class Changes:
     """Newest event, for every turn that an outsider wrote to: the owner's own would dirty a page with each append."""
     heard: dict[str, int] = field(default_factory=dict)
     """Newest outsider's event, for every turn that got one."""
-    unknown: dict[CallKey, tuple[int, UnknownRow] | None] = field(default_factory=dict)
-    """Opened (with the event's sequence) or, with None, closed."""
     rounds: int = 0
     tokens: TokenUsage | None = None
     last_turn: TokenUsage | None = None
-    started: dict[CallKey, dict[str, Any]] = field(default_factory=dict)
-    actions: dict[str, ActionRow] = field(default_factory=dict)
-    """Asked of somebody outside, or decided."""
-    rules: dict[str, RuleRow] = field(default_factory=dict)
-    """Added or revoked."""
-    tainted: dict[TaintKey, TaintRow | None] = field(default_factory=dict)
-    """Tainted, or with None, known better."""
+    tables: Mapping[Table[Any], Mapping[TableKey, Any]] = field(default_factory=dict)
+    """Rows of declared tables; None: gone."""
     spending: Spending = field(default_factory=Spending)
     asked: dict[str, list[Fact]] = field(default_factory=dict)
     """Facts about requests to models, by turn."""
@@ -103,15 +81,20 @@ class Changes:
     """What the requests of turns that ended come to."""
 
 
-def changes(facts: Iterable[Fact], writer: int, after: int, known: Known) -> Changes:
+def changes(facts: Sequence[Fact], writer: int, after: int, known: Known) -> Changes:
     """The changes for facts that come right after sequence `after`. Raises EventRefused before anything is written."""
     made = Changes()
     newest: dict[str, int] = {}
+    needs = needs_of(facts)
+    tables = TableChanges(known.agent_id, known.find(needs) if needs else {})
+    made.tables = tables.rows
     for seq, fact in enumerate(facts, after + 1):
         turn_id, kind = fact.turn_id, type(fact.event)
         rule = _RULES.get(kind)
         if rule is not None:
             rule(made, fact, seq, known)
+        if needs or kind in RULES_OF_EVENT:
+            tables.take_in(LogEntry(known.agent_id, made.agent_name or known.agent_name, seq, fact))
         if kind in _CONCERNED:
             made.spending.take_in(fact, known)
         if kind in _CALL_FACTS:
@@ -233,167 +216,6 @@ def _model_completed(made: Changes, fact: Fact, seq: int, known: Known) -> None:
         made.tokens = event.token_usage if made.tokens is None else made.tokens + event.token_usage
 
 
-def _tool_started(made: Changes, fact: Fact, seq: int, known: Known) -> None:
-    assert isinstance(fact.event, ToolStarted)
-    made.started[(fact.turn_id or "", fact.call_id or "")] = fact.event.safe_args or {}
-
-
-def _tool_failed(made: Changes, fact: Fact, seq: int, known: Known) -> None:
-    event = fact.event
-    assert isinstance(event, ToolFailed)
-    if event.effects != "unknown":
-        return
-    key = (fact.turn_id or "", fact.call_id or "")
-    args = made.started.get(key)
-    row = UnknownRow(
-        call_id=key[1],
-        agent_id=known.agent_id,
-        turn_id=key[0],
-        thread_id=fact.thread_id or "",
-        step=fact.step or 0,
-        tool=event.tool_name,
-        arguments=args if args is not None else known.safe_args(*key) or {},
-        reason=event.message,
-        since=fact.at,
-    )
-    made.unknown[key] = (seq, row)
-
-
-def _unknown_resolved(made: Changes, fact: Fact, seq: int, known: Known) -> None:
-    assert isinstance(fact.event, UnknownResolved)
-    made.unknown[(fact.turn_id or "", fact.event.call_id)] = None
-
-
-def _action_required(made: Changes, fact: Fact, seq: int, known: Known) -> None:
-    event = fact.event
-    assert isinstance(event, ActionRequired)
-    _ask(made, fact, seq, known, event.action_id, event.action_type, event.tool_name, event.expires_at)
-
-
-def _runtime_tool_requested(made: Changes, fact: Fact, seq: int, known: Known) -> None:
-    event = fact.event
-    assert isinstance(event, RuntimeToolRequested)
-    _ask(made, fact, seq, known, event.request_id, "client_tool", event.tool_name, event.timeout_at)
-
-
-def _action_staged(made: Changes, fact: Fact, seq: int, known: Known) -> None:
-    event = fact.event
-    assert isinstance(event, ActionStaged)
-    _ask(made, fact, seq, known, event.action_id, event.action_type, event.name, event.expires_at)
-
-
-def _action_settled(made: Changes, fact: Fact, seq: int, known: Known) -> None:
-    event = fact.event
-    assert isinstance(event, ActionSettled)
-    _decide(made, fact, seq, known, event.action_id, event.status, event.settled_by)
-
-
-def _ask(
-    made: Changes,
-    fact: Fact,
-    seq: int,
-    known: Known,
-    action_id: str,
-    kind: ActionKind,
-    tool_name: str,
-    expires_at: int,
-) -> None:
-    if action_id in made.actions or known.action(action_id) is not None:
-        raise EventRefused(f"{action_id} was asked before", "Give what is asked a name of its own.")
-    made.actions[action_id] = ActionRow(
-        action_id=action_id,
-        kind=kind,
-        agent_id=known.agent_id,
-        agent_name=made.agent_name if made.agent_name is not None else known.agent_name,
-        turn_id=fact.turn_id or "",
-        thread_id=fact.thread_id or "",
-        step=fact.step or 0,
-        call_id=fact.call_id or "",
-        tool_name=tool_name,
-        status="pending",
-        requested_at=fact.at,
-        expires_at=expires_at,
-        decided_at=None,
-        decided_by=None,
-        required_seq=seq,
-        resolved_seq=None,
-    )
-
-
-def _action_resolved(made: Changes, fact: Fact, seq: int, known: Known) -> None:
-    event = fact.event
-    assert isinstance(event, ActionResolved)
-    _decide(made, fact, seq, known, event.action_id, event.status, event.resolver)
-
-
-def _runtime_tool_resolved(made: Changes, fact: Fact, seq: int, known: Known) -> None:
-    event = fact.event
-    assert isinstance(event, RuntimeToolResolved)
-    status = "completed" if event.status == "runtime_tool_completed" else "timed_out"
-    _decide(made, fact, seq, known, event.request_id, status, event.submitted_by)
-
-
-def _decide(made: Changes, fact: Fact, seq: int, known: Known, action_id: str, status: str, by: str) -> None:
-    """The compare and the set are in one transaction: whoever comes second changes nothing, and is told."""
-    row = made.actions.get(action_id) or known.action(action_id)
-    if row is None:
-        raise EventRefused(f"{fact.event.kind} names {action_id}, which nobody asked for", "Ask first.")
-    if row.status != "pending":
-        raise AlreadyDecided(action_id, row.status, row.decided_by)
-    made.actions[action_id] = row._replace(status=status, decided_at=fact.at, decided_by=by, resolved_seq=seq)
-
-
-def _rule_added(made: Changes, fact: Fact, seq: int, known: Known) -> None:
-    event = fact.event
-    assert isinstance(event, ApprovalRuleAdded)
-    made.rules[event.rule_id] = RuleRow(
-        event.rule_id, known.agent_id, event.agent_name, event.rule, fact.at, event.added_by, None, None
-    )
-
-
-def _rule_revoked(made: Changes, fact: Fact, seq: int, known: Known) -> None:
-    event = fact.event
-    assert isinstance(event, ApprovalRuleRevoked)
-    row = made.rules.get(event.rule_id) or known.rule(event.rule_id)
-    if row is not None and row.revoked_at is None:
-        made.rules[event.rule_id] = row._replace(revoked_at=fact.at, revoked_by=event.revoked_by)
-
-
-def _files_tainted(made: Changes, fact: Fact, seq: int, known: Known) -> None:
-    event = fact.event
-    assert isinstance(event, FilesTainted)
-    named = [(path, 0, digest) for path, digest in event.files.items()]
-    if event.settles is not None:
-        made.tainted[event.workspace, "", event.settles] = None
-    if event.since is not None:
-        named.append(("", event.since, ""))
-    for path, since, digest in named:
-        made.tainted[event.workspace, path, since] = TaintRow(
-            *(event.workspace, path, since, digest, event.cause, known.agent_id, fact.turn_id or "", fact.at)
-        )
-
-
-def holds_for(row: TaintRow, place: str, digest: str, below: bool) -> bool:
-    """Is the file or folder at an absolute path among what the row names; with `below`, or anything in it?"""
-    if any(workspace == row.workspace and row.path in paths for workspace, paths in workspaces_around(place)):
-        return True
-    if digest and digest == row.digest and is_below(place, [row.workspace]):
-        return True
-    return below and is_below(f"{row.workspace.rstrip('/')}/{row.path}".rstrip("/"), [place])
-
-
-def workspaces_around(place: str) -> list[tuple[str, list[str]]]:
-    """Every folder that the place lies in, itself included, as a workspace; and how rows of that workspace would name
-    the place: its path first, then the folders on the way there."""
-    parts = [part for part in place.split("/") if part]
-    found = []
-    for count in range(len(parts), -1, -1):
-        within = parts[count:]
-        above = [f"{'/'.join(within[:depth])}/" for depth in range(len(within), 0, -1)]
-        found.append((f"/{'/'.join(parts[:count])}", ["/".join(within), *above, *([""] if within else [])]))
-    return found
-
-
 _RULES: dict[type, Callable[[Changes, Fact, int, Known], None]] = {
     SessionStarted: _session_started,
     MessageAdmitted: _message_admitted,
@@ -403,18 +225,6 @@ _RULES: dict[type, Callable[[Changes, Fact, int, Known], None]] = {
     TurnCompleted: _turn_ended,
     TurnFailed: _turn_ended,
     ModelCompleted: _model_completed,
-    ToolStarted: _tool_started,
-    ToolFailed: _tool_failed,
-    UnknownResolved: _unknown_resolved,
-    ActionRequired: _action_required,
-    ActionResolved: _action_resolved,
-    RuntimeToolRequested: _runtime_tool_requested,
-    RuntimeToolResolved: _runtime_tool_resolved,
-    ActionStaged: _action_staged,
-    ActionSettled: _action_settled,
-    ApprovalRuleAdded: _rule_added,
-    ApprovalRuleRevoked: _rule_revoked,
-    FilesTainted: _files_tainted,
 }
 
 
@@ -422,25 +232,24 @@ class Book:
     """The rows of one agent, in memory: what the memory store keeps and what a rebuild is made in."""
 
     def __init__(
-        self, agent_id: str, windows: dict[WindowKey, Move] | None = None, *, checks_windows: bool = False
+        self, agent_id: str, windows: dict[WindowKey, Move], tables: MemoryTables, *, checks_windows: bool = False
     ) -> None:
         self.agent_id = agent_id
         self.agent_name = ""
-        self.windows = windows if windows is not None else {}
+        self.windows = windows
         """Spend windows; agents share them."""
+        self.tables = tables
+        """Declared tables; agents share them."""
+        tables.add_agent(agent_id)
         self.checks_windows = checks_windows
         self.holds: dict[HoldKey, Hold] = {}
         self.turns: dict[str, TurnRow] = {}
         self.heard: dict[str, int] = {}
-        self.unknown: dict[CallKey, tuple[int, UnknownRow]] = {}
-        self.actions: dict[str, ActionRow] = {}
-        self.rules: dict[str, RuleRow] = {}
-        self.tainted: dict[TaintKey, TaintRow] = {}
         self.total = TokenUsage()
         self.rounds = 0
         self.last_turn: TokenUsage | None = None
         self.costs: dict[str, TurnCost] = {}
-        self._started: dict[CallKey, dict[str, Any]] = {}
+        self._started: dict[OpenCall, dict[str, Any]] = {}
         self._costs_so_far: dict[str, CostTally] = {}
 
     def has_turn(self, turn_id: str) -> bool:
@@ -449,17 +258,18 @@ class Book:
     def turn(self, turn_id: str) -> TurnRow | None:
         return self.turns.get(turn_id)
 
-    def safe_args(self, turn_id: str, call_id: str) -> dict[str, Any] | None:
-        return self._started.get((turn_id, call_id))
+    def find(self, needs: Sequence[Need]) -> dict[Need, Any]:
+        return {need: self._found(need) for need in needs}
+
+    def _found(self, need: Need) -> Any:
+        match need:
+            case RowKey(table, key):
+                return self.tables.get(table, key)
+            case OpenCall():
+                return self._started.get(need)
 
     def cost_so_far(self, turn_id: str) -> CostTally:
         return self._costs_so_far.get(turn_id) or CostTally()
-
-    def action(self, action_id: str) -> ActionRow | None:
-        return self.actions.get(action_id)
-
-    def rule(self, rule_id: str) -> RuleRow | None:
-        return self.rules.get(rule_id)
 
     def window(self, key: WindowKey) -> Move | None:
         return self.windows.get(key)
@@ -478,18 +288,7 @@ class Book:
         for turn_id, seq in made.last_seq.items():
             self.turns[turn_id] = self.turns[turn_id]._replace(last_seq=seq)
         self.heard.update(made.heard)
-        for key, opened in made.unknown.items():
-            if opened is None:
-                self.unknown.pop(key, None)
-            else:
-                self.unknown[key] = opened
-        self.actions.update(made.actions)
-        self.rules.update(made.rules)
-        for taint, tainted in made.tainted.items():
-            if tainted is None:
-                self.tainted.pop(taint, None)
-            else:
-                self.tainted[taint] = tainted
+        self.tables.change(made.tables)
         apply(self.windows, made.spending.windows)
         for place, hold in made.spending.holds.items():
             if hold is None:
@@ -510,8 +309,9 @@ class Book:
         self.costs.update(made.costs)
         for turn_id in made.costs:
             self._costs_so_far.pop(turn_id, None)
-        self._started.update(made.started)
         for fact in facts:
             # Once a call has its outcome, nobody asks for its arguments again.
-            if isinstance(fact.event, ToolResult | ToolFailed):
-                self._started.pop((fact.turn_id or "", fact.call_id or ""), None)
+            if isinstance(fact.event, ToolStarted):
+                self._started[OpenCall(fact.turn_id or "", fact.call_id or "")] = fact.event.safe_args or {}
+            elif isinstance(fact.event, ToolResult | ToolFailed):
+                self._started.pop(OpenCall(fact.turn_id or "", fact.call_id or ""), None)

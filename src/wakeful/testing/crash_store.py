@@ -10,18 +10,20 @@ from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.models import AgentTokenUsageSummary
 from wakeful.contracts.spending import SpendRow
 from wakeful.ports import (
-    ActionRow,
     Admitted,
     Claim,
     Damage,
     Feed,
     ImportedAgents,
-    RuleRow,
+    Match,
+    Row,
+    RowQuery,
     Store,
-    TaintRow,
+    Table,
+    TableReads,
     TaskRunStore,
     TurnRow,
-    UnknownRow,
+    Value,
     Watch,
     WorkflowRow,
 )
@@ -29,7 +31,7 @@ from wakeful.testing.crash_switch import CrashSwitch
 from wakeful.views.cost import TurnCost
 
 
-class CrashingStore:
+class CrashingStore(TableReads):
     """Kills, when its switch says so, before or after `admit` and `append`.
 
     With `acknowledged`, the number of facts of each commit that returned is noted there, outside the store: what was
@@ -148,22 +150,24 @@ class CrashingStore:
     async def agents(self) -> list[str]:
         return await (await self._real()).agents()
 
-    async def unknown(self) -> list[UnknownRow]:
-        return await (await self._real()).unknown()
+    async def get_row(self, table: Table[Row], *key: Value) -> Row | None:
+        return await (await self._real()).get_row(table, *key)
 
-    async def action(self, action_id: str) -> ActionRow | None:
-        return await (await self._real()).action(action_id)
+    async def list_rows(
+        self,
+        table: Table[Row],
+        query: RowQuery,
+        *equal: Value,
+        after: Sequence[Value] = (),
+        limit: int | None = None,
+        backwards: bool = False,
+    ) -> list[Row]:
+        return await (await self._real()).list_rows(table, query, *equal, after=after, limit=limit, backwards=backwards)
 
-    async def actions(self, *, pending_only: bool = False, turn_id: str | None = None) -> list[ActionRow]:
-        return await (await self._real()).actions(pending_only=pending_only, turn_id=turn_id)
-
-    async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
-        return await (await self._real()).rules(agent_name)
-
-    async def tainted_files(
-        self, place: str, *, digest: str = "", below: bool = False, limit: int | None = None
-    ) -> list[TaintRow]:
-        return await (await self._real()).tainted_files(place, digest=digest, below=below, limit=limit)
+    async def find_rows(
+        self, table: Table[Row], matches: Sequence[Match], *, order: Sequence[str], limit: int | None = None
+    ) -> list[Row]:
+        return await (await self._real()).find_rows(table, matches, order=order, limit=limit)
 
     async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
         return await (await self._real()).spending(scopes, after=after)

@@ -7,25 +7,27 @@ from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.models import AgentTokenUsageSummary
 from wakeful.contracts.spending import SpendRow
 from wakeful.ports import (
-    ActionRow,
     Admitted,
     Claim,
     Damage,
     Feed,
     ImportedAgents,
-    RuleRow,
+    Match,
+    Row,
+    RowQuery,
     Store,
-    TaintRow,
+    Table,
+    TableReads,
     TaskRunStore,
     TurnRow,
-    UnknownRow,
+    Value,
     Watch,
     WorkflowRow,
 )
 from wakeful.views.cost import TurnCost
 
 
-class WrappedStore:
+class WrappedStore(TableReads):
     """Behaves as the store inside it."""
 
     def __init__(self, inner: Store) -> None:
@@ -111,22 +113,24 @@ class WrappedStore:
     async def agents(self) -> list[str]:
         return await self.inner.agents()
 
-    async def unknown(self) -> list[UnknownRow]:
-        return await self.inner.unknown()
+    async def get_row(self, table: Table[Row], *key: Value) -> Row | None:
+        return await self.inner.get_row(table, *key)
 
-    async def action(self, action_id: str) -> ActionRow | None:
-        return await self.inner.action(action_id)
+    async def list_rows(
+        self,
+        table: Table[Row],
+        query: RowQuery,
+        *equal: Value,
+        after: Sequence[Value] = (),
+        limit: int | None = None,
+        backwards: bool = False,
+    ) -> list[Row]:
+        return await self.inner.list_rows(table, query, *equal, after=after, limit=limit, backwards=backwards)
 
-    async def actions(self, *, pending_only: bool = False, turn_id: str | None = None) -> list[ActionRow]:
-        return await self.inner.actions(pending_only=pending_only, turn_id=turn_id)
-
-    async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
-        return await self.inner.rules(agent_name)
-
-    async def tainted_files(
-        self, place: str, *, digest: str = "", below: bool = False, limit: int | None = None
-    ) -> list[TaintRow]:
-        return await self.inner.tainted_files(place, digest=digest, below=below, limit=limit)
+    async def find_rows(
+        self, table: Table[Row], matches: Sequence[Match], *, order: Sequence[str], limit: int | None = None
+    ) -> list[Row]:
+        return await self.inner.find_rows(table, matches, order=order, limit=limit)
 
     async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
         return await self.inner.spending(scopes, after=after)

@@ -21,7 +21,6 @@ from wakeful.contracts.content import BlobRef, File, Image, Text
 from wakeful.contracts.errors import ForTheModel
 from wakeful.contracts.tools import MAX_RESULT_TOKENS
 from wakeful.contracts.values import unchecked
-from wakeful.decisions.excerpts import cut_text
 
 ResultPart: TypeAlias = Text | Image | File
 
@@ -79,6 +78,13 @@ def show(value: Any, hide: Callable[[str], str] | None = None, most: int = MAX_S
     return limit(parts_from(value), most)
 
 
+def excerpt_of(text: str, hide: Callable[[str], str], most: int) -> str:
+    """The beginning of a text, as a result is cut, and no word about the rest: for whoever says that elsewhere."""
+    part = limit([_hidden(_text(text), hide)], most, notice=False).parts[0]
+    assert isinstance(part, Text)
+    return part.text
+
+
 def parts_from(value: Any) -> tuple[ResultPart, ...]:
     """A returned value as parts, at full length. Raises ResultRefused."""
     if value is None:
@@ -94,7 +100,7 @@ def parts_from(value: Any) -> tuple[ResultPart, ...]:
     return (_text(_json(value)),)
 
 
-def limit(parts: Sequence[ResultPart], most: int = MAX_SHOWN_BYTES) -> ShownResult:
+def limit(parts: Sequence[ResultPart], most: int = MAX_SHOWN_BYTES, *, notice: bool = True) -> ShownResult:
     """Keep at most `most` bytes of text, cut between characters, with a notice that says how much there was."""
     texts = [part for part in parts if isinstance(part, Text)]
     sizes = [len(part.text) if part.text.isascii() else len(part.text.encode()) for part in texts]
@@ -102,8 +108,8 @@ def limit(parts: Sequence[ResultPart], most: int = MAX_SHOWN_BYTES) -> ShownResu
     binary = sum(len(part.data or b"") for part in parts if isinstance(part, Image | File))
     if total <= most:
         return ShownResult(tuple(parts), None, total + binary)
-    notice = f"\n[cut here: {most:,} of {total:,} bytes are shown]"
-    left = most - len(notice)
+    end = f"\n[cut here: {most:,} of {total:,} bytes are shown]" if notice else ""
+    left = most - len(end)
     shown: list[ResultPart] = []
     for part in parts:
         if not isinstance(part, Text):
@@ -113,9 +119,15 @@ def limit(parts: Sequence[ResultPart], most: int = MAX_SHOWN_BYTES) -> ShownResu
             left -= len(kept.encode())
             if len(kept) < len(part.text):
                 left = 0
-            shown.append(Text(kept + notice) if left == 0 else part)
+            shown.append(Text(kept + end) if left == 0 else part)
     whole = texts[0].text if len(texts) == 1 else "\n".join(part.text for part in texts)
     return ShownResult(tuple(shown), whole.encode(), total + binary)
+
+
+def cut_text(words: str, most: int) -> str:
+    """The beginning of a text, at most so many bytes of UTF-8, never half of a character."""
+    # Every character is at least one byte: no need to encode more of a long text than could be shown.
+    return words[:most].encode("utf-8", "surrogatepass")[:most].decode(errors="ignore")
 
 
 def clean(text: str) -> str:

@@ -155,7 +155,7 @@ class ContextReading:
         fact, event = entry.fact, entry.fact.event
         mine = fact.turn_id == self._turn_id
         if isinstance(event, CompactionCompleted) and fact.level is None:
-            replies = [item for item in state.items[: event.cut] if isinstance(item, AssistantItem)]
+            replies = [item for item in state.conversation.items[: event.cut] if isinstance(item, AssistantItem)]
             calls = [part for reply in replies for part in reply.calls]
             self._folded.update((_asked_for(part), event.compaction_id) for part in calls)
             self.folded_calls += len(calls) if mine else 0
@@ -211,8 +211,8 @@ class ContextReading:
         level = state if fact.level is None else state.levels.get(fact.level)
         if level is None:
             return
-        items: list[UserItem | AssistantItem | ToolItem] = [*level.items, *level.notes]
-        if event.final and not level.told_last:
+        items: list[UserItem | AssistantItem | ToolItem] = [*level.conversation.items, *level.next_request.notes]
+        if event.final and not level.next_request.told_last:
             items.append(LAST_CALL)
         items = items[: event.items]
         wanted = self._step is not None and fact.level is None and fact.step == self._step

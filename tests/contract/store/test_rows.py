@@ -121,6 +121,7 @@ async def test_a_call_nobody_knows_the_outcome_of_is_listed_until_it_is_known(st
             arguments={"a": 1, "b": 7},
             reason="the process ended while the call ran",
             since=NOON,
+            seq=606,
         )
     ]
     await store.append(claim, [tool_started(call="call_3", b=9), tool_failed(call="call_3")])

@@ -291,6 +291,18 @@ def test_what_was_allowed_on_the_command_line_is_not_asked_and_the_rest_is(wakef
     assert len(bank.read_text().splitlines()) == 1
 
 
+def test_a_misspelt_approval_of_a_resumed_turn_is_refused_and_the_turn_goes_on_waiting(
+    wakeful: Wakeful, bank: Path
+) -> None:
+    wakeful(*RUN)
+    (record,) = waiting(wakeful)
+    code = ("--tools", "bank:pay", "--tools", "bank:look")
+    refused = wakeful("resume", record["turn_id"], "--approve", "pya", *code)
+    assert refused.code == 2 and "--approve pya: no tool of this run has that name" in refused.err
+    assert waiting(wakeful) == [record] and not bank.exists()
+    assert wakeful("resume", record["turn_id"], "--approve", "pay", *code).code == 0
+
+
 def test_a_turn_that_is_resumed_goes_on_needing_the_person_its_agent_asked_for(wakeful: Wakeful, bank: Path) -> None:
     small = "- calls: [{name: pay, arguments: {order: A17, cents: 1}}]\n" * 2 + "- Done.\n"
     Path("small.yaml").write_text(small)

@@ -44,8 +44,8 @@ def essence(state: TurnState) -> dict[str, Any]:
     """What a state says, without times and without the names that are new in each run."""
     return {
         "phase": state.phase,
-        "items": [item.model_dump(mode="json") for item in state.items],
-        "notes": [note.text for note in state.notes],
+        "items": [item.model_dump(mode="json") for item in state.conversation.items],
+        "notes": [note.text for note in state.next_request.notes],
         "counters": (state.step, state.answered, state.running, state.front, state.in_flight, state.untaken),
         "ledger": state.ledger,
         "calls": [
@@ -83,7 +83,7 @@ def cut(memory: Memory, agent_id: str, upto: int) -> Memory:
     """A copy of what is kept, whose log of this agent ends after `upto` events."""
     copy = Memory()
     copy.blobs = dict(memory.blobs)
-    agent = _Agent(agent_id, copy.windows)
+    agent = _Agent(agent_id, copy)
     for entry in memory.agents[agent_id].entries():
         if entry.seq <= upto:
             writer: Any = entry.head.writer

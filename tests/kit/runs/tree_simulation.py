@@ -30,7 +30,7 @@ from wakeful.contracts.events.models import CallAsked
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.tools import ToolError
 from wakeful.decisions.evolve.facts import evolve
-from wakeful.decisions.levels import Call, Level
+from wakeful.decisions.levels import Call, Level, PlannerRole, SummaryRole, as_child
 from wakeful.decisions.replay import Divergence, Replay
 from wakeful.decisions.retries import dispose
 from wakeful.decisions.secret_values import NO_SECRETS
@@ -40,7 +40,7 @@ from wakeful.engine.prepare.tools import _gate_policy
 from wakeful.engine.recovery import recovered
 from wakeful.engine.steps import Start, Steps
 from wakeful.engine.turn_facts import KnownFacts
-from wakeful.engine.turn_work import TurnWork
+from wakeful.engine.turn_work import ModelTerms, TurnCode, TurnPlace, TurnWork
 from wakeful.gate.outcomes import CallRecord, failed
 from wakeful.gate.result_shape import at_once
 from wakeful.gate.turn_gate import GateParts
@@ -119,19 +119,18 @@ class Simulation:
         """A process takes the turn up, the first or another one."""
         row = TurnRow(TURN, AGENT, "tree", THREAD, "running", 1, 1, 1, 1, None, "", "", (), 0, None)
         self.work = TurnWork(
-            store=cast(Store, None),
-            claim=Claim(AGENT, THREAD, TURN, "me", 1, 1, len(self.facts)),
-            row=row,
+            place=TurnPlace(
+                cast(Store, None),
+                Claim(AGENT, THREAD, TURN, "me", 1, 1, len(self.facts)),
+                row,
+                KnownFacts(AGENT, self.facts, list),
+                set(),
+            ),
             state=state,
             config=self.config,
-            models=[self.agent.model],  # type: ignore[list-item]
-            tools=self.tools,
             clock=self.clock,
-            ids=cast(Any, None),
-            jitter=lambda: 1.0,
-            call_ids=set(),
-            known=KnownFacts(AGENT, self.facts, list),
-            pricing=ListPricing(),
+            terms=ModelTerms(lambda: 1.0, ListPricing()),
+            code=TurnCode([self.agent.model], self.tools),  # type: ignore[list-item]
         )
         work = self.work
         work.gate = GateParts(TurnPolicy(lambda: work.state, lambda: self.config, b""), turn_id=TURN)
@@ -210,7 +209,7 @@ class Simulation:
     def _record(self, facts: list[Fact]) -> None:
         first = len(self.facts) + 1
         self.facts.extend(Recorded(AGENT, first + index, fact) for index, fact in enumerate(facts))
-        self.work.known.add_own(facts, first)
+        self.work.place.known.add_own(facts, first)
         self.commits.append(len(self.facts))
 
     # --- the world ----------------------------------------------------------------------------------------------------
@@ -252,9 +251,9 @@ class Simulation:
         assert asked is not None
         if stopped:
             return [self._lost(asked, ModelFailure("stopped", kind="cancelled", stage="body"))]
-        name = level.started.task.text if level.started is not None else "0"
+        name = child.started.task.text if (child := as_child(level)) is not None else "0"
         plan: dict[str, Any] = {"text": "1. Do it."}
-        says = plan if level.kind in ("planner", "summary") else said(self.nodes, name, level.answered)
+        says = plan if isinstance(level.role, PlannerRole | SummaryRole) else said(self.nodes, name, level.answered)
         if "fail" in says:
             why = says["fail"][0]
             failure = ModelFailure(why["message"], kind=why["kind"], stage="headers", status=why["status"])

@@ -19,7 +19,7 @@ def test_the_conversation_has_it_before_the_message_although_the_log_has_it_afte
     state = TurnState()
     for fact in FACTS:
         evolve(state, fact)
-    assert [item.text for item in state.items] == ["one", "two", "three"]
+    assert [item.text for item in state.conversation.items] == ["one", "two", "three"]
 
 
 def test_an_export_has_the_same_order() -> None:

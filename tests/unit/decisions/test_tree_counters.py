@@ -249,7 +249,7 @@ async def test_a_word_to_a_turn_that_was_paused_before_its_end_is_answered() -> 
     played._write([played.work.fact(TurnPauseLifted(requested_by="ada"))])
     played.cut_off(len(played.facts))
     played.play()
-    assert [item.text for item in played.state.items] == ["go", "done 0", "one more thing", "done 0"]
+    assert [item.text for item in played.state.conversation.items] == ["go", "done 0", "one more thing", "done 0"]
     assert played.replayed() is None
 
 
@@ -298,7 +298,9 @@ async def test_a_turn_of_a_single_round_ends_with_it_whether_a_word_comes_before
         if not early:
             played._write([played.work.fact(word)])
         played.play()
-        assert [item.text for item in played.state.items] == ["go", "done 0", "wait"], "the next turn reads it"
+        assert [item.text for item in played.state.conversation.items] == ["go", "done 0", "wait"], (
+            "the next turn reads it"
+        )
         assert played.replayed() is None
 
 

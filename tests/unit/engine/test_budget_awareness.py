@@ -21,6 +21,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.decisions.compaction import advisory, due
 from wakeful.decisions.context import advised
+from wakeful.decisions.level_conversation import LevelConversation, NextRequest
 from wakeful.decisions.levels import Level
 from wakeful.ports import ModelRequest, Store
 from wakeful.service.queries.replay import replay_turn
@@ -221,7 +222,8 @@ async def test_exceeding_is_strictly_more_and_is_looked_at_before_every_call(sto
         config = TurnConfig(
             agent_name="a", model_ref="m", budget_awareness=f"limit:{percent}", context_window=1_000, compaction=OFF
         )
-        return Level(config=config, items=[UserItem(parts=(Text("x"),))], known_tokens=used, known_at=1)
+        conversation = LevelConversation([UserItem(parts=(Text("x"),))])
+        return Level(config=config, conversation=conversation, next_request=NextRequest(known_tokens=used, known_at=1))
 
     for percent in (1, 50, 100):
         assert due(level(10 * percent, percent), None) is None

@@ -38,7 +38,8 @@ from wakeful.decisions.compaction import (
 )
 from wakeful.decisions.compaction_outcome import settled_fold
 from wakeful.decisions.evolve.facts import evolve
-from wakeful.decisions.levels import Heard, Kept, Level
+from wakeful.decisions.level_conversation import LevelConversation, MessagePlace, PreservedRefs
+from wakeful.decisions.levels import Level, SummaryRole
 from wakeful.decisions.turn import EndLevel
 from wakeful.engine.state_loader import fold
 from wakeful.ports import ModelRequest, Store
@@ -212,17 +213,19 @@ async def test_what_is_open_and_what_is_linked_outlives_a_compaction(store: Stor
 def dropping(ref: str) -> Any:
     """Puts a summary together and forgets one thing that had to be kept."""
 
-    def write(words: str, items: Any, kept: Kept, *more: Any) -> UserItem:
+    def write(words: str, items: Any, kept: PreservedRefs, *more: Any) -> UserItem:
         lists = (kept.actions, kept.incidents, kept.evidence, kept.artifacts)
         assert ref in kept.refs
-        return summary_item(words, items, Kept(*(each - {ref} for each in lists), messages=kept.messages), *more)
+        return summary_item(
+            words, items, PreservedRefs(*(each - {ref} for each in lists), messages=kept.messages), *more
+        )
 
     return write
 
 
-def inventing(words: str, items: Any, kept: Kept, *more: Any) -> UserItem:
+def inventing(words: str, items: Any, kept: PreservedRefs, *more: Any) -> UserItem:
     lists = (kept.actions, kept.incidents, kept.evidence | {"https://example.org/never"}, kept.artifacts)
-    return summary_item(words, items, Kept(*lists, messages=kept.messages), *more)
+    return summary_item(words, items, PreservedRefs(*lists, messages=kept.messages), *more)
 
 
 @pytest.mark.spec("STD-COMP-11")
@@ -285,17 +288,17 @@ async def test_what_is_kept_is_the_same_before_and_after_a_summary_or_the_summar
     assert row is not None
     for how in (None, *map(dropping, (approval.id, unknown.call_id, *cited, kept_file)), inventing):
         state = (await fold(store, row, facts[:end])).state
-        (writer,) = (level for level in state.levels.values() if level.kind == "summary")
+        (writer,) = (level for level in state.levels.values() if isinstance(level.role, SummaryRole))
         level, step = writer.parent, EndLevel(str(writer.id))
         assert level is not None
-        before = list(level.items)
+        before = list(level.conversation.items)
         event = settled_fold(state, level, writer, step, **({"write": how} if how is not None else {}))
         if how is None:
             assert isinstance(event, CompactionCompleted) and event.summary == facts[end].fact.event.summary  # type: ignore[union-attr]
             continue
         assert isinstance(event, CompactionFailed) and event.error_category == "conservation_violated"
         evolve(state, replace(facts[end].fact, event=event))
-        assert level.items == before and state.levels.get(str(writer.id)) is None, "the original stays"
+        assert level.conversation.items == before and state.levels.get(str(writer.id)) is None, "the original stays"
     done = await run(agent, "go", store=store, key="k", approver=_approve)
     assert done.output == "all done" and await identical(store, done.turn_id)
 
@@ -410,7 +413,7 @@ def _level(*items: Any, keep: int = 4) -> Level:
     config = TurnConfig(
         agent_name="a", model_ref="m", context_window=1_000, compaction=CompactionPolicy(keep_user_turns=keep)
     )
-    return Level(config=config, items=list(items))
+    return Level(config=config, conversation=LevelConversation(list(items)))
 
 
 def _asks(text: str = "x") -> UserItem:
@@ -434,25 +437,24 @@ def test_fewer_turns_are_kept_where_four_would_not_fit() -> None:
 
 
 def test_what_the_user_wrote_is_bounded_and_goes_along() -> None:
-    first = summary_item("words", [_asks("keep me"), _asks("\u4e00" * 50_000)], Kept(), None, None, 4_000)
-    again = summary_item("words", [first, *(_asks(f"m{n} " + "y" * 900) for n in range(200))], Kept(), None)
-    again = summary_item("words", [again, _asks("keep me")], Kept(), None)
+    first = summary_item("words", [_asks("keep me"), _asks("\u4e00" * 50_000)], PreservedRefs(), None, None, 4_000)
+    again = summary_item("words", [first, *(_asks(f"m{n} " + "y" * 900) for n in range(200))], PreservedRefs(), None)
+    again = summary_item("words", [again, _asks("keep me")], PreservedRefs(), None)
     assert "- keep me" in again.text and "- m0 " not in again.text and "- m199 y" in again.text
     assert first.text.count("keep me") == 0, "a long message has room before an older one"
     assert len(again.text.encode()) < MAX_SAID_BYTES + 2_000
-    assert len(summary_item("\x00" * 100_000, [_asks()], Kept(), None).model_dump_json()) < 30_000
+    assert len(summary_item("\x00" * 100_000, [_asks()], PreservedRefs(), None).model_dump_json()) < 30_000
 
 
 def test_thousands_of_messages_are_named_by_the_oldest_and_the_newest() -> None:
     ids = [f"msg_{n}" for n in range(10_000)]
     assert named(ids[:300]) == tuple(ids[:300]) and len(named(ids)) == 300
     assert (named(ids)[0], named(ids)[-1]) == ("msg_0", "msg_9999")
-    level = Level(
-        items=[_asks()] * 10_000, heard=[Heard(n, ids[n], "operator_instruction", "t") for n in range(10_000)]
-    )
-    level.items.append(_asks("the newest"))
+    heard = [MessagePlace(n, ids[n], "operator_instruction", "t") for n in range(10_000)]
+    level = Level(conversation=LevelConversation([_asks()] * 10_000, heard=heard))
+    level.conversation.items.append(_asks("the newest"))
     kept = kept_by(level, 10_000, (), ())
-    item = summary_item("words", level.items[:10_000], kept, None)
+    item = summary_item("words", level.conversation.items[:10_000], kept, None)
     text = item.text
     assert text.count("(operator_instruction)") == MAX_LISTED and "9960 between them" in text
     without = UserItem(
@@ -575,7 +577,7 @@ async def test_a_summary_is_written_by_who_is_named(store: Store, tmp_path: Any)
 async def test_an_estimate_takes_over_where_a_provider_reports_nothing(store: Store) -> None:
     level = _level(_asks("a" * 300))
     assert context_tokens(level) == 104
-    level.known_tokens, level.known_at = 7, 1
+    level.next_request.known_tokens, level.next_request.known_at = 7, 1
     assert context_tokens(level) == 7
     started = TurnStarted.model_fields["window_from"]
     assert started.default == 1

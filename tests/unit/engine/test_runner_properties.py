@@ -88,9 +88,9 @@ async def played(store: Store, rounds: list[list[tuple[str, Any]]]) -> tuple[dic
     row = await store.turn(result.turn_id)
     assert row is not None
     state = await folded(store, row)
-    assert [item.model_dump() for item in state.items] == [item.model_dump() for item in result.history()], (
-        "what ran and what folds have different conversations"
-    )
+    assert [item.model_dump() for item in state.conversation.items] == [
+        item.model_dump() for item in result.history()
+    ], "what ran and what folds have different conversations"
     check_ends(await facts_of(store, result.turn_id))
     replayed = await replay_turn(store, row)
     assert replayed.identical, replayed.divergence

@@ -495,5 +495,5 @@ async def test_what_a_person_found_out_reaches_the_model_and_folds_the_same() ->
     row = await store.turn(result.turn_id)
     assert row is not None
     state = await folded(store, row)
-    assert [item.text for item in state.items] == [item.text for item in result.history()]
+    assert [item.text for item in state.conversation.items] == [item.text for item in result.history()]
     assert await resume(store, result.turn_id, []) is not None

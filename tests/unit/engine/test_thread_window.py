@@ -55,13 +55,13 @@ async def both_folds(store: Store, row: TurnRow) -> tuple[TurnState, TurnState]:
 
 def conversation(state: TurnState) -> dict[str, Any]:
     """Everything the next turn goes on with."""
-    kept = {part.call_id for item in state.items if item.role == "assistant" for part in item.calls}
+    kept = {part.call_id for item in state.conversation.items if item.role == "assistant" for part in item.calls}
     return {
-        "items": state.items,
-        "heard": state.heard,
-        "references": {call: refs for call, refs in state.references.items() if call in kept},
-        "conserved": state.conserved,
-        "advised": state.advised,
+        "items": state.conversation.items,
+        "heard": state.conversation.heard,
+        "references": {call: refs for call, refs in state.conversation.references.items() if call in kept},
+        "conserved": state.conversation.conserved,
+        "advised": state.conversation.advised,
         "exposure": (state.exposure.untrusted, state.exposure.private),
         "compaction": state.compaction_id,
         "begins": state.begins,
@@ -91,7 +91,7 @@ async def test_the_next_turn_begins_at_the_newest_summary(store: Store) -> None:
             assert results.index(next(r for r in results if r.turn_id == completed.window.from_turn)) <= earlier[-1]
         here, whole = await both_folds(store, row)
         assert conversation(here) == conversation(whole)
-        assert UNREAD not in here.items
+        assert UNREAD not in here.conversation.items
         assert (await replay_turn(store, row)).identical
     assert windows == sorted(windows) and windows[-1] > firsts[results[10].turn_id]
 

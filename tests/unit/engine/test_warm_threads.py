@@ -92,7 +92,7 @@ async def requests_of(store: Store, row: TurnRow, recorded: list[Recorded]) -> t
 
     def look_at(entry: Recorded, state: TurnState) -> None:
         if entry.fact.turn_id == row.turn_id and isinstance(entry.fact.event, AssistantRecorded):
-            found.append(shown(state.level(entry.fact.level).items))
+            found.append(shown(state.level(entry.fact.level).conversation.items))
 
     return found, (await fold(store, row, recorded, before=look_at)).state
 
@@ -103,17 +103,17 @@ def without_pages(recorded: list[Recorded]) -> list[Recorded]:
 
 def next_begins_with(state: TurnState) -> dict[str, Any]:
     return {
-        "items": state.items,
-        "heard": state.heard,
+        "items": state.conversation.items,
+        "heard": state.conversation.heard,
         "begins": state.begins,
-        "references": state.references,
-        "conserved": state.conserved,
-        "advised": state.advised,
+        "references": state.conversation.references,
+        "conserved": state.conversation.conserved,
+        "advised": state.conversation.advised,
         "exposure": state.exposure,
         "said": state.owner_said,
         "files": state.owner_files,
         "skills": state.skills,
-        "compaction": (state.compactions, state.compaction_id),
+        "compaction": (state.conversation.compactions, state.compaction_id),
     }
 
 
@@ -211,7 +211,7 @@ async def test_a_message_whose_turn_never_began_is_part_of_the_conversation_all_
     everything = await store.read("clerk", thread_id="t")
     row = await store.turn(third.turn_id)
     assert row is not None and row.turn_index == 3
-    assert third.output == str(len((await fold(store, row, everything)).state.items) - 1)
+    assert third.output == str(len((await fold(store, row, everything)).state.conversation.items) - 1)
 
 
 async def test_a_page_that_is_not_what_the_thread_says_is_found_by_replay(store: Store) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, field_serializer
 
 from wakeful.contracts.content import File, Image, Text
-from wakeful.tools.results import MAX_SHOWN_BYTES, ResultRefused, limit, parts_from, show
+from wakeful.tools.results import MAX_SHOWN_BYTES, ResultRefused, cut_text, limit, parts_from, show
 
 PICTURE = Image(data=b"\x89PNG", media_type="image/png")
 
@@ -158,3 +158,7 @@ def test_a_hundred_megabytes_are_cut_like_anything_else() -> None:
 @given(st.one_of(st.integers(), st.text(max_size=2_000), st.booleans(), st.none(), st.floats()))
 def test_the_short_way_shows_the_same_as_the_long_one(value: Any) -> None:
     assert show(value) == limit(parts_from(value))
+
+
+def test_a_text_is_cut_between_characters() -> None:
+    assert [cut_text("aäb", most) for most in range(5)] == ["", "a", "a", "aä", "aäb"]

@@ -21,7 +21,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.decisions.evolve.conversations import advise, refers
 from wakeful.decisions.evolve.rounds import round_complete, watch_repeats
-from wakeful.decisions.levels import Call, Level, Pending, unsatisfied
+from wakeful.decisions.levels import Call, Level, Pending, as_child, unsatisfied
 from wakeful.decisions.policy.provenance import Exposure, exposed, merged, what_it_does
 from wakeful.decisions.runtime_answers import FINISH
 from wakeful.decisions.state import TurnState
@@ -134,8 +134,9 @@ def call_succeeded(state: TurnState, level: Level, fact: Fact, event: ToolResult
         state.exposure = merged(state.exposure, Exposure(untrusted=event.untrusted))
     elif event.tool_name == READ_FILE:
         state.owner_files.add(LINE_NUMBER.sub("", event.item.text), fact.turn_id or "")
-    if event.tool_name == FINISH and level.output_schema is not None:
-        level.has_finished, level.payload = True, (event.details or {}).get("payload")
+    child = as_child(level) if event.tool_name == FINISH else None
+    if child is not None and child.started.output_schema is not None:
+        child.has_finished, child.payload = True, (event.details or {}).get("payload")
     elif event.result_ref is not None and (answered := state.calls.get(fact.call_id or "")) is not None:
         answered.whole = event.result_ref
     call_answered(state, level, fact, event.item)
@@ -148,15 +149,22 @@ def call_failed(state: TurnState, level: Level, fact: Fact, event: ToolFailed) -
         state.exposure = merged(state.exposure, Exposure(untrusted=event.untrusted))
     if event.effects == "unknown":
         state.unknown[fact.call_id or ""] = event.tool_name
-    if event.tool_name == FINISH and level.output_schema is not None and event.status == "invalid":
-        level.finish_errors.append(event.message)
-        if len(level.finish_errors) > state.limits.schema_retries:
-            level.stop_error = unsatisfied(level, "its result did not fit the schema")
+    if event.tool_name == FINISH and event.status == "invalid":
+        _payload_refused(state, level, event)
     call = state.calls.get(fact.call_id or "")
     if call is not None and call.answer is None:
         call.failure = event.tool_error.kind, event.message
         _call_off_others(state, level, call, event)
     call_answered(state, level, fact, event.item)
+
+
+def _payload_refused(state: TurnState, level: Level, event: ToolFailed) -> None:
+    child = as_child(level)
+    if child is None or child.started.output_schema is None:
+        return
+    child.finish_errors.append(event.message)
+    if len(child.finish_errors) > state.limits.schema_retries:
+        level.stop_error = unsatisfied(child, "its result did not fit the schema")
 
 
 def call_answered(state: TurnState, level: Level, fact: Fact, answer: ToolItem) -> None:
@@ -177,7 +185,7 @@ def call_answered(state: TurnState, level: Level, fact: Fact, answer: ToolItem) 
     batch = level.batch
     front = level.front
     while front < len(batch) and (ready := batch[front].answer) is not None:
-        level.items.append(ready)
+        level.conversation.items.append(ready)
         advise(level)
         if state.limits.stall_repeats is not None or state.limits.failure_repeats is not None:
             watch_repeats(state.limits, level, batch[front])
@@ -214,7 +222,8 @@ def call_off(state: TurnState, call: Call) -> None:
         child = state.levels.get(job.started.level_id) if job.end is None else None
         if child is None:
             continue
-        child.called_off = True
+        if (role := as_child(child)) is not None:
+            role.called_off = True
         state.to_call_off[job.started.level_id] = None
         for below in child.open_calls():
             call_off(state, below)
@@ -237,4 +246,4 @@ def outcome_known(state: TurnState, event: UnknownResolved) -> None:
     words = f"The outcome of call {event.call_id} ({event.tool_name}) is known now: {outcome}"
     call = state.calls.get(event.call_id)
     level = call.level if call is not None else state
-    level.notes.append(UserItem(parts=(Text(words),), origin="runtime"))
+    level.next_request.notes.append(UserItem(parts=(Text(words),), origin="runtime"))

@@ -6,9 +6,11 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import CompactionCompleted, CompactionFailed, CompactionStarted, ToolResult
-from wakeful.decisions.compaction import folded_items, item_tokens, moved, place_after, summary_config, transcript
+from wakeful.decisions.compaction import folded_items, item_tokens, moved, summary_config, transcript
+from wakeful.decisions.conversation_cut import kept_part, place_after
 from wakeful.decisions.evolve.levels import close, opened
-from wakeful.decisions.levels import Kept, Level
+from wakeful.decisions.level_conversation import LevelConversation, PreservedRefs
+from wakeful.decisions.levels import Level, SummaryRole
 from wakeful.decisions.prompt_size import Measure
 from wakeful.decisions.state import TurnState
 
@@ -25,42 +27,47 @@ def refers(level: Level, fact: Fact, event: ToolResult) -> None:
         if isinstance(citation, dict) and (link := next(filter(None, map(citation.get, _LINKS)), None))
     )
     if event.artifact_refs or evidence:
-        level.references[fact.call_id or ""] = event.artifact_refs, evidence
+        level.conversation.references[fact.call_id or ""] = event.artifact_refs, evidence
 
 
 def advise(level: Level) -> None:
     """The model is told how full its context is with what was just added; worked out once."""
     config = level.config
     if config is not None and config.budget_awareness == "per-message" and config.context_window is not None:
-        level.advised[len(level.items) - 1] = item_tokens(level)
+        level.conversation.advised[len(level.conversation.items) - 1] = item_tokens(level)
 
 
 def fold_started(state: TurnState, level: Level, event: CompactionStarted) -> None:
-    level.folds_for = level.step + 1
+    level.next_request.folds_for = level.step + 1
     if event.level_id is None:
         return
     assert level.config is not None
     level.phase = "apart"
     folded = folded_items(level, event.cut)
+    told = transcript(folded, level.config.context_window)
     writer = Level(
         id=event.level_id,
-        kind="summary",
+        role=SummaryRole(event.compaction_id, event.cut, event.trigger, state.now),
         parent=level,
         depth=level.depth,
         config=summary_config(level.config),
-        items=[UserItem(parts=(Text(transcript(folded, level.config.context_window)),), origin="runtime")],
+        conversation=LevelConversation([UserItem(parts=(Text(told),), origin="runtime")]),
         phase="ready",
-        cut=event.cut,
-        trigger=event.trigger,
-        began_at=state.now,
-        fold_id=event.compaction_id,
     )
     opened(state, writer)
 
 
+def writer_of(state: TurnState, compaction_id: str) -> Level | None:
+    """The level that writes that summary."""
+    for level in state.levels.values():
+        if isinstance(level.role, SummaryRole) and level.role.compaction_id == compaction_id:
+            return level
+    return None
+
+
 def fold_ended(state: TurnState, level: Level, event: CompactionCompleted | CompactionFailed) -> None:
     """From here on the model is shown the summary; the log keeps what it stands for."""
-    writer = next((each for each in state.levels.values() if each.fold_id == event.compaction_id), None)
+    writer = writer_of(state, event.compaction_id)
     if writer is not None:
         close(state, writer)
     if level.phase == "apart":
@@ -68,18 +75,19 @@ def fold_ended(state: TurnState, level: Level, event: CompactionCompleted | Comp
     if isinstance(event, CompactionFailed) or event.summary is None:
         return
     cut = event.cut
-    level.conserved = Kept(evidence=set(event.preserved_evidence_refs), artifacts=set(event.preserved_artifact_refs))
-    pinned = event.pinned
-    level.measure = Measure()
-    level.items[:cut] = [event.summary] if pinned is None else [event.summary, level.items[pinned]]
-    level.heard = [
+    evidence, artifacts = set(event.preserved_evidence_refs), set(event.preserved_artifact_refs)
+    talk, pinned = level.conversation, event.pinned
+    talk.conserved = PreservedRefs(evidence=evidence, artifacts=artifacts)
+    talk.measure = Measure()
+    talk.items[:] = [event.summary, *kept_part(talk.items, cut, pinned)]
+    talk.heard = [
         heard._replace(place=place)
-        for heard in level.heard
+        for heard in talk.heard
         if (place := place_after(heard.place, cut, pinned)) is not None
     ]
-    level.advised = moved(level.advised, cut, pinned)
-    level.known_tokens = level.known_at = 0
-    level.compactions += 1
+    talk.advised = moved(talk.advised, cut, pinned)
+    talk.compactions += 1
+    level.next_request.known_tokens = level.next_request.known_at = 0
     if level is state:
         state.compaction_id = event.compaction_id
         _move_window(state, event)
@@ -95,7 +103,7 @@ def _move_window(state: TurnState, event: CompactionCompleted) -> None:
     kept = state.begins[first:]
     state.begins = [begun._replace(place=place_after(begun.place, cut, event.pinned) or 1) for begun in kept]
     if window is not None:
-        state.advised = dict(window.advised)
+        state.conversation.advised = dict(window.advised)
         state.skills = {**{skill.entrypoint_path: skill for skill in window.skills}, **state.skills}
         told = {begun.turn_id for begun in state.begins}
         state.owner_said.keep(told)

@@ -10,7 +10,8 @@ from wakeful.contracts.events import (
     SubagentStarted,
 )
 from wakeful.decisions.delegation import TASK_KEY, child_config
-from wakeful.decisions.levels import ChildEnd, Level
+from wakeful.decisions.level_conversation import LevelConversation
+from wakeful.decisions.levels import ChildEnd, ChildRole, Level, PlannerRole, as_child
 from wakeful.decisions.planning import planner_config
 from wakeful.decisions.state import Stop, TurnState
 
@@ -25,24 +26,22 @@ def child_started(state: TurnState, level: Level, fact: Fact, event: SubagentSta
     own = state.configs.get(event.config_ref.digest) if event.config_ref is not None else None
     child = Level(
         id=event.level_id,
-        kind="child",
         parent=level,
         depth=event.depth,
-        made_by=call,
-        started=event,
+        role=ChildRole(call, event),
         config=own or child_config(level.config, event, state.limits),
-        items=[event.task],
+        conversation=LevelConversation([event.task]),
         phase="ready",
-        output_schema=event.output_schema,
         scratch=dict(level.snapshot),
     )
     opened(state, child)
 
 
 def child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentCompleted | SubagentFailed) -> None:
-    call, parent = level.made_by, level.parent
-    assert call is not None and parent is not None and level.id is not None
+    child = as_child(level)
+    assert child is not None and level.id is not None
     close(state, level)
+    call = child.call
     job = next(job for job in call.children if job.started.level_id == level.id)
     job.end, job.ended_at = event, fact.at
     job.noted = level.written
@@ -78,16 +77,18 @@ def planning_started(state: TurnState, event: PlanningStarted) -> None:
     state.planned = True
     planner = Level(
         id=event.level_id,
-        kind="planner",
+        role=PlannerRole(),
         parent=state,
         config=planner_config(state.config),
-        items=list(state.items),
+        conversation=LevelConversation(
+            list(state.conversation.items),
+            heard=list(state.conversation.heard),
+            advised=dict(state.conversation.advised),
+            references=dict(state.conversation.references),
+            conserved=state.conversation.conserved,
+        ),
         phase="ready",
         scratch=dict(state.scratch),
-        heard=list(state.heard),
-        references=dict(state.references),
-        conserved=state.conserved,
-        advised=dict(state.advised),
     )
     opened(state, planner)
 

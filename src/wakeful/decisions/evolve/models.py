@@ -11,7 +11,7 @@ from wakeful.decisions.compaction import measured
 from wakeful.decisions.evolve.calls import call_off
 from wakeful.decisions.evolve.conversations import advise
 from wakeful.decisions.evolve.rounds import round_complete
-from wakeful.decisions.levels import Asked, Call, Level
+from wakeful.decisions.levels import Asked, Call, ChildRole, Level
 from wakeful.decisions.retries import MAX_ATTEMPTS
 from wakeful.decisions.state import TurnState
 
@@ -32,14 +32,15 @@ def asked_model(state: TurnState, level: Level, fact: Fact, event: ModelRequeste
     _round_of(level, step)
     # A note may stand in the log before facts whose writer had not seen it. The request itself says what it took along,
     # so that the conversation is the same whoever folds it.
-    last_words = event.final and not level.told_last
-    taken = event.items - len(level.items) - last_words
+    items, ahead = level.conversation.items, level.next_request
+    last_words = event.final and not ahead.told_last
+    taken = event.items - len(items) - last_words
     if taken > 0:
-        level.items.extend(level.notes[:taken])
-        del level.notes[:taken]
+        items.extend(ahead.notes[:taken])
+        del ahead.notes[:taken]
     if last_words:
-        level.items.append(LAST_CALL)
-        level.told_last = True
+        items.append(LAST_CALL)
+        ahead.told_last = True
     if level.phase != "asking":
         state.in_flight += 1
     level.phase = "asking"
@@ -121,7 +122,7 @@ def _attempt_record(event: ModelFailed, backoff_ms: int = 0) -> ProviderAttemptR
 
 def reply_recorded(state: TurnState, level: Level, fact: Fact, event: AssistantRecorded) -> None:
     item = event.item
-    level.items.append(item)
+    level.conversation.items.append(item)
     if level.phase == "asking":
         state.in_flight -= 1
     state.ledger.recorded(level.asked)
@@ -149,7 +150,7 @@ def reply_recorded(state: TurnState, level: Level, fact: Fact, event: AssistantR
     level.untaken = len(level.batch)
     level.calls_off = False
     level.answer_checked = False
-    if level.called_off:
+    if isinstance(level.role, ChildRole) and level.role.called_off:
         for call in level.batch:
             call_off(state, call)
     if level.batch:

@@ -5,7 +5,7 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.decisions.delegation import REMINDER
 from wakeful.decisions.guards import CallSeen, IdenticalFailureTracker, SpinDetector
-from wakeful.decisions.levels import Call, Level
+from wakeful.decisions.levels import Call, Level, as_child
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.workflows.calls import workflow_words
 
@@ -14,7 +14,7 @@ def round_complete(state: TurnState, level: Level) -> None:
     """Every call of the round is answered: what waited for that goes into the conversation."""
     goes_on = bool(level.batch or level.continuation)
     if level.continuation:
-        level.items.extend(level.continuation)
+        level.conversation.items.extend(level.continuation)
         level.continuation = ()
     for call in level.batch:
         if call.wrote or call.children:  # visible when all of the round have settled; the later call wins
@@ -22,7 +22,7 @@ def round_complete(state: TurnState, level: Level) -> None:
             level.scratch.update(noted)
             level.written.update(noted)
     if level.nudge:
-        level.items.append(UserItem(parts=(Text(level.nudge),), origin="runtime"))
+        level.conversation.items.append(UserItem(parts=(Text(level.nudge),), origin="runtime"))
         level.nudge = ""
     if level is not state:
         _child_round_complete(level, goes_on)
@@ -34,7 +34,7 @@ def round_complete(state: TurnState, level: Level) -> None:
     elif state.stop_rule == "caller":
         level.phase = "closing"
     else:
-        goes_on = goes_on or any(note.origin == "person" for note in level.notes)
+        goes_on = goes_on or any(note.origin == "person" for note in level.next_request.notes)
         level.phase = "ready" if goes_on else "answered"
 
 
@@ -47,11 +47,13 @@ def is_last_round(state: TurnState) -> bool:
 
 
 def _child_round_complete(level: Level, goes_on: bool) -> None:
-    if level.has_finished or (level.output_schema is None and not goes_on):
+    child = as_child(level)
+    has_finished = child is not None and child.has_finished
+    if has_finished or (not goes_on and (child is None or child.started.output_schema is None)):
         level.phase = "answered"
         return
     if not goes_on:
-        level.items.append(UserItem(parts=(Text(REMINDER),), origin="runtime"))
+        level.conversation.items.append(UserItem(parts=(Text(REMINDER),), origin="runtime"))
     level.phase = "ready"
 
 

@@ -22,17 +22,20 @@ from wakeful.contracts.events import (
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.decisions.evolve.rounds import is_last_round
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER
-from wakeful.decisions.levels import Begun, Heard, Level
+from wakeful.decisions.level_conversation import MessagePlace, TurnBeginning
+from wakeful.decisions.levels import Level, LevelError
 from wakeful.decisions.policy.provenance import Exposure, begun, is_instruction, merged
 from wakeful.decisions.state import Stop, TurnState
 
 
 def admitted(state: TurnState, fact: Fact, event: MessageAdmitted) -> None:
     turn_id = fact.turn_id or ""
+    talk = state.conversation
+    place = len(talk.items)
     if not state.begins or state.begins[-1].turn_id != turn_id:
-        state.begins.append(Begun(turn_id, len(state.items), len(state.items)))
-    state.heard.append(Heard(len(state.items), event.message_id, event.authority_class, turn_id))
-    state.items.append(event.item)
+        state.begins.append(TurnBeginning(turn_id, place, place))
+    talk.heard.append(MessagePlace(place, event.message_id, event.authority_class, turn_id))
+    talk.items.append(event.item)
     of_message = lowest((event.authority_class, event.derived_from or event.authority_class))
     state.derived_from = lowest((state.derived_from, of_message))
     state.exposure = merged(state.exposure, begun(of_message))
@@ -44,13 +47,13 @@ def admitted(state: TurnState, fact: Fact, event: MessageAdmitted) -> None:
 
 def history_imported(state: TurnState, event: HistoryImported) -> None:
     """The message opens its turn and is stored first; in the conversation it comes after what it follows."""
-    state.items[-1:-1] = event.items
-    newest = state.heard.pop()
-    state.heard.append(newest._replace(place=len(state.items) - 1))
+    talk = state.conversation
+    talk.items[-1:-1] = event.items
+    talk.heard.append(talk.heard.pop()._replace(place=len(talk.items) - 1))
 
 
 def knowledge_retrieved(state: TurnState, fact: Fact, event: KnowledgeRetrieved) -> None:
-    state.items.append(event.item)
+    state.conversation.items.append(event.item)
     if event.untrusted:
         state.exposure = merged(state.exposure, Exposure(untrusted=", ".join(event.collections)))
     else:
@@ -121,7 +124,7 @@ def turn_ended(state: TurnState, event: TurnCompleted | TurnFailed) -> None:
     state.phase = "ended"
     state.terminal = event
     # What a person said and no request took along stays in the conversation: the thread's next turn reads it.
-    state.items.extend(note for note in state.notes if note.origin == "person")
+    state.conversation.items.extend(note for note in state.next_request.notes if note.origin == "person")
 
 
 def interrupted(state: TurnState, fact: Fact, event: TurnInterruptRequested) -> None:
@@ -149,7 +152,7 @@ def limited(state: TurnState, fact: Fact, event: LimitChanged) -> None:
     elif event.what == KEPT_FOR_ANSWER and fact.level is not None and fact.level in state.levels:
         # The level ends, and its parent goes on with the rest.
         details = {"reason": "cost", "limit": event.limit, "observed": event.observed}
-        state.levels[fact.level].stop_error = ("budget_exceeded", f"{_limit_words(event)}", details)
+        state.levels[fact.level].stop_error = LevelError("budget_exceeded", _limit_words(event), details)
     elif stop is None:
         if event.limit_name == "context_budget":
             state.final_text = state.last_text = event.what  # a stop like this is a result, and says so in words
@@ -173,7 +176,7 @@ def interjected(state: TurnState, fact: Fact, event: TurnInterjected) -> None:
     """The next request takes it along; a turn that was about to end with its answer makes that request."""
     if state.phase == "ended":
         return
-    state.notes.append(event.item)
+    state.next_request.notes.append(event.item)
     state.owner_said.add(event.item.text, fact.turn_id or "")
     if is_last_round(state):
         return  # whichever of the two came first; the thread's next turn reads it
@@ -193,5 +196,5 @@ def answer_rejected(state: TurnState, level: Level, event: AnswerRejected) -> No
             "failed", "invalid_output", "; ".join(event.errors) or "the answer does not fit", applied=True
         )
         return
-    level.items.append(event.item)
+    level.conversation.items.append(event.item)
     level.phase = "ready"

@@ -45,7 +45,6 @@ def resolve_catalog(
     now: float,
     confined: Mapping[str, Confinement] | None = None,
     asks: Mapping[str, Asks] | None = None,
-    hidden_reasons: Mapping[str, str] | None = None,
 ) -> tuple[CatalogEntry, ...]:
     """Every tool the policy was compiled for, then those that are missing; each name once.
 
@@ -55,9 +54,6 @@ def resolve_catalog(
     entries: dict[str, CatalogEntry] = {}
     for name, plan in policy.plans.items():
         verdict = standing_verdict(plan, now)
-        if name in policy.hidden:
-            reason = (hidden_reasons or {}).get(name, "it is not visible in this run")
-            verdict = Verdict("deny", "host_policy", reason, layer="belt")
         verdict = _with_own_wish(plan, verdict, (asks or {}).get(name), now)
         held = confinement_verdict(policy.source.tools, name, (confined or {}).get(name))
         if held is not None and not held.allowed:

@@ -1,6 +1,6 @@
 """The one verdict on a call. Every layer is asked, deny wins, then ask; the order is that of the words it is given in:
 
-     1. belt             not among the turn's tools, or not visible: as if it did not exist
+     1. belt             not among the turn's tools, because a host hides it or nobody has it: it does not exist
      2. class            permission class, MCP server, workspace (`permissions`)
      3. ceiling          the capability the tool requires, against the principal's
      4. rules            the owner's (`rules`); an allow here answers the question of 2, and no other
@@ -19,8 +19,8 @@ Everything about a tool that does not depend on one call is worked out once (`co
 the same with two tools as with two hundred.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.policies import GatePolicy
@@ -107,8 +107,6 @@ class CompiledPolicy:
 
     source: GatePolicy
     plans: Mapping[str, ToolPlan]
-    hidden: frozenset[str] = field(default=frozenset())
-    """Declared, and not visible in this run."""
     digest: str = ""
     """Names the policy in the log."""
     by_hash: bool = False
@@ -127,9 +125,8 @@ def compile_policy(
     *,
     ceiling: CapabilityCeiling | None = None,
     required_capabilities: Mapping[str, str] | None = None,
-    hidden: Collection[str] = (),
 ) -> CompiledPolicy:
-    """Once a turn, or when policy or tools change. `hidden` is what visibility left out."""
+    """Once a turn, or when policy or tools change."""
     rules = compile_rules(policy.rules)
     required = required_capabilities or {}
     plans: dict[str, ToolPlan] = {}
@@ -148,7 +145,6 @@ def compile_policy(
     return CompiledPolicy(
         policy,
         plans,
-        frozenset(hidden),
         stable_hash(policy.model_dump(mode="json")),
         by_hash=any(rule.call_hash is not None for rule in policy.rules),
         steady=all(rule.expires is None for rule in policy.rules),
@@ -187,9 +183,9 @@ def judge(call: CallUnderJudgement, policy: CompiledPolicy) -> Verdict:
 
 def _judge(call: CallUnderJudgement, policy: CompiledPolicy) -> Verdict:
     plan = policy.plans.get(call.name)
-    if plan is None or call.name in policy.hidden:
-        seen = "is not visible in this run" if plan is not None else "is not among the tools of this turn"
-        return Verdict("deny", "mode", f"{call.name} {seen}", layer="belt", error_type=NOT_FOUND)
+    if plan is None:
+        reason = f"{call.name} is not among the tools of this turn"
+        return Verdict("deny", "mode", reason, layer="belt", error_type=NOT_FOUND)
     by_class = plan.by_class
     if call.traits is not None and call.traits is not plan.declaration:
         by_class = stricter(policy.source.tools, plan.declaration, call.traits)

@@ -29,7 +29,7 @@ def begin_workflow(state: Level) -> list[Call]:
         call.open_before, call.unresolved = len(call.after), bool(call.after)
         calls[planned.call_id] = call
     state.batch = list(calls.values())
-    state.items.append(AssistantItem(parts=tuple(call.part for call in state.batch)))
+    state.conversation.items.append(AssistantItem(parts=tuple(call.part for call in state.batch)))
     state.step, state.front, state.running = STEP, 0, 0
     state.untaken = sum(not call.open_before for call in state.batch)
     state.phase = "acting" if state.batch else "answered"

@@ -7,6 +7,7 @@ from wakeful.contracts.model_settings import ModelSettings, owner_of, provider_o
 from wakeful.contracts.setting_names import ABOUT_MODELS
 from wakeful.decisions.tool_choice import choosable
 from wakeful.engine.agent import Agent
+from wakeful.engine.agent_options import stored_options
 from wakeful.engine.prepare.tools import Belt
 from wakeful.ports import Model
 
@@ -17,29 +18,14 @@ def config_of(agent: Agent[Any, Any], belt: Belt, instructions: str) -> TurnConf
         agent_name=agent.name,
         model_ref=_ref(agent.model),
         model_owner=_owner(agent.model),
-        fallbacks=tuple(_ref(choice) for choice in agent.fallbacks),
         instructions=instructions,
         tools=belt.offered,
         policy=belt.policy,
-        profile=agent.profile or "chat",
-        workspace=str(agent.workspace) if agent.workspace is not None else None,
-        injected_tool_args=dict(agent.injected_tool_args),
-        sandbox=agent.sandbox.as_dict(),
         settings=_sent(f"Agent {agent.name!r}", agent.settings, belt),
         require=agent.settings.require or (),
         accept_gap=agent.settings.accept_gap or (),
         output_schema=agent.output_schema,
-        emit_mcp_progress=agent.emit_mcp_progress,
-        planning_enabled=agent.planning_enabled,
-        planning_model=agent.planning_model,
-        planning_instructions=agent.planning_instructions,
-        budget_awareness=agent.budget_awareness,
-        allow_parallel_subagents=agent.allow_parallel_subagents,
-        max_parallel_subagents=agent.max_parallel_subagents,
-        subtasks=agent.subtasks,
-        collections=tuple(each if isinstance(each, str) else each.name for each in agent.collections),
-        compaction=agent.compaction,
-        spend_windows=agent.spend_windows,
+        **stored_options(agent),
     )
 
 

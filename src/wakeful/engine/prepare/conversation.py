@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import ThreadCheckpointed
+from wakeful.decisions.state import TurnState
 from wakeful.engine.state_loader import (
     Folded,
     ThreadFolder,
@@ -19,7 +20,7 @@ from wakeful.engine.state_loader import (
     start_of_window,
     turn_after_turn,
 )
-from wakeful.engine.turn_work import TurnWork
+from wakeful.engine.turn_work import TurnPlace
 from wakeful.engine.warm_threads import WarmThread, warm_threads
 from wakeful.ports import Claim, Store, TurnRow
 
@@ -103,16 +104,16 @@ async def _cold(store: Store, row: TurnRow, recorded: Sequence[Recorded]) -> tup
     return folding, own
 
 
-def keep_warm(work: TurnWork, conversation: Conversation) -> None:
+def keep_warm(place: TurnPlace, state: TurnState, conversation: Conversation) -> None:
     """Keep what the turn left, now that its end is stored. After a summary the log is read once: it begins anew."""
-    thread, state = conversation.folded.thread, work.state
-    if state.compactions != thread.state.compactions:
+    thread, known = conversation.folded.thread, place.known
+    if state.conversation.compactions != thread.state.conversation.compactions:
         return
     state.configs = dict(list(state.configs.items())[-CONFIGS:])
     thread.state = state
     thread.config = state.config or thread.config
-    thread.facts += work.known.count
+    thread.facts += known.count
     thread.call_ids.cut(conversation.call_ids)  # replies that were lost are not in the log
-    thread.call_ids.update(work.known.call_ids)
-    thread.limits = [*thread.limits, *work.known.limits]
-    warm_threads.keep(work.store, conversation.row, thread, work.known.last_seq, conversation.next_from)
+    thread.call_ids.update(known.call_ids)
+    thread.limits = [*thread.limits, *known.limits]
+    warm_threads.keep(place.store, conversation.row, thread, known.last_seq, conversation.next_from)

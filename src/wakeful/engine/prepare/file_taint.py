@@ -37,7 +37,7 @@ COMMANDS = ("wakeful/exec_command", "wakeful/exec_command_batch")
 
 def watching_files(work: TurnWork, after: AfterCall | None) -> AfterCall | None:
     """What is heard after a call, with what it did to files and what it read from tainted ones."""
-    if not work.others and not any(tool.workspace_root is not None for tool in work.tools.values()):
+    if not work.code.others and not any(tool.workspace_root is not None for tool in work.code.tools.values()):
         return after
 
     async def heard(dispatch: Dispatch, events: list[AnyEvent]) -> list[AnyEvent]:
@@ -51,9 +51,9 @@ def watching_files(work: TurnWork, after: AfterCall | None) -> AfterCall | None:
 
 async def note_tainted_roots(work: TurnWork) -> None:
     """Before the first call: which folders that commands of this turn may write have tainted files."""
-    roots = {root for tool in work.tools.values() for root in tool.write_roots}
+    roots = {root for tool in work.code.tools.values() for root in tool.write_roots}
     for root in sorted(roots):
-        found = await work.store.tainted_files(_text(root), below=True, limit=1)
+        found = await work.place.store.tainted_files(_text(root), below=True, limit=1)
         if found:
             work.tainted_roots[root] = found[0].cause
 
@@ -64,7 +64,7 @@ async def _with_taint(work: TurnWork, dispatch: Dispatch, root: str, events: lis
         return events
     why, since = "", dispatch.taints_since
     if name == READ or (name in WRITES and isinstance(last, ToolFailed)):
-        why = await _read_from(work.store, root, _paths(name, dispatch.arguments))
+        why = await _read_from(work.place.store, root, _paths(name, dispatch.arguments))
     elif name in COMMANDS:
         why = await _may_have_read(work, dispatch)
     written: list[AnyEvent] = []
@@ -96,7 +96,7 @@ def _changed(root: str, dispatch: Dispatch, since: int) -> dict[str, str] | None
 async def _may_have_read(work: TurnWork, dispatch: Dispatch) -> str:
     """Why what a command says is untrusted, or nothing."""
     for root in dispatch.tool.write_roots:
-        found = await work.store.tainted_files(_text(root), below=True, limit=1)
+        found = await work.place.store.tainted_files(_text(root), below=True, limit=1)
         if found:
             work.tainted_roots[root] = found[0].cause
             what = found[0].path or "files of the workspace"

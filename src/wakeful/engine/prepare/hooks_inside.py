@@ -18,7 +18,7 @@ class HooksOfOthers:
     def __init__(self, work: TurnWork) -> None:
         self._work = work
         self._hooks: dict[str, TurnHooks] = {}
-        for other in work.others.values():
+        for other in work.code.others.values():
             if other.hooks:
                 hooks = TurnHooks(other.hooks, work.gate.keep, work.gate.fetch)
                 hooks.parts = work.gate
@@ -35,7 +35,7 @@ class HooksOfOthers:
             work.after_call = self._after(work.after_call)
 
     def _at(self, level: Level) -> TurnHooks | None:
-        other = self._work.other_of(level)
+        other = self._work.code.other_of(level)
         return self._hooks.get(other.config.agent_name) if other is not None else None
 
     async def _before(self, proposal: Proposal) -> Consultation:

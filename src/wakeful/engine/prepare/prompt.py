@@ -205,11 +205,13 @@ def resolved(
     took_ms: float = 0.0,
 ) -> ContextResolved:
     """What the turn rests on. `before` is what it rested on until now; None: it begins, and follows the turn before."""
-    config, row, state = work.config, work.row, work.state
+    config, row, state = work.config, work.place.row, work.state
     instructions = tuple(_instruction(block, config_ref) for block in _blocks(config))
     if state.plan is not None:  # it goes on after a crash, with the plan it has
         instructions = (*instructions, plan_ref(state.plan))
-    history = history_refs(state.items, state.measure, found.compaction_id, f"{row.agent_id}:{row.window_from}")
+    history = history_refs(
+        state.conversation.items, state.conversation.measure, found.compaction_id, f"{row.agent_id}:{row.window_from}"
+    )
     folded = (superseded(found.compaction_id),) if found.compaction_id is not None else ()
     compared = before if before is not None else found.previous
     said = changes(compared.prompt_blocks, config.prompt_blocks) if compared is not None else []
@@ -282,7 +284,7 @@ def watching_skills(work: TurnWork, after: AfterCall | None) -> AfterCall | None
         return after
     said = {
         (event.load_reason, event.path)
-        for entry in work.known()
+        for entry in work.place.known()
         if isinstance(event := entry.fact.event, SkillActivated)
     }
 

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from wakeful.contracts.controls import AgentControls, CompactionPolicy
+from wakeful.contracts.controls import CompactionPolicy
 from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.policies import GatePolicy, PolicyContext, Rule, ToolPolicy
 from wakeful.contracts.tool_catalog import ToolCatalog
@@ -23,6 +23,7 @@ from wakeful.decisions.policy.permissions import class_verdict, default_policy
 from wakeful.decisions.policy.verdict import CompiledPolicy, compiled_once
 from wakeful.decisions.secret_values import keys_only
 from wakeful.engine.agent import Agent
+from wakeful.engine.agent_options import OPTIONS
 from wakeful.engine.agent_tool import AgentTool
 from wakeful.ports import RuleRow
 from wakeful.sandbox.settings import SandboxSettings
@@ -294,7 +295,7 @@ def idle_options(agent: Agent[Any, Any], *, has_tools: bool) -> Iterator[str]:
     for name in ("planning_model", "planning_instructions"):
         if getattr(agent, name) and not agent.planning_enabled:
             yield f"{who}: {name} has no effect without planning_enabled=True."
-    usual = AgentControls.model_fields["max_parallel_subagents"].default
+    usual = OPTIONS["max_parallel_subagents"].default
     if agent.max_parallel_subagents != usual and not agent.allow_parallel_subagents:
         yield f"{who}: max_parallel_subagents has no effect without allow_parallel_subagents=True."
     if agent.sandbox != SandboxSettings() and (agent.workspace is None or agent.profile == "chat"):

@@ -5,7 +5,6 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import Any, NamedTuple
 
 from pydantic_core import to_jsonable_python
@@ -41,7 +40,7 @@ from wakeful.engine.low_limits import LowLimits
 from wakeful.engine.output_type import AnswerRejected as DoesNotFit
 from wakeful.engine.prepare.agents_inside import Given, agents_among, named_agents, other_agents
 from wakeful.engine.prepare.configuration import config_of, window_of
-from wakeful.engine.prepare.conversation import Conversation, conversation_of, keep_warm
+from wakeful.engine.prepare.conversation import Conversation, conversation_of
 from wakeful.engine.prepare.file_taint import note_tainted_roots, watching_files
 from wakeful.engine.prepare.hooks_inside import HooksOfOthers
 from wakeful.engine.prepare.models import RECENT, Routed, Turn, choices_of, routed_models
@@ -56,7 +55,17 @@ from wakeful.engine.settings_left_out import LeftOut
 from wakeful.engine.spend_windows import TurnWindows
 from wakeful.engine.state_loader import Folded, loaded
 from wakeful.engine.turn_facts import KnownFacts
-from wakeful.engine.turn_work import CheckAnswer, DecideAction, TurnWork, WorkflowDesk
+from wakeful.engine.turn_work import (
+    Audience,
+    CheckAnswer,
+    DecideAction,
+    ModelTerms,
+    People,
+    TurnCode,
+    TurnPlace,
+    TurnWork,
+    WorkflowDesk,
+)
 from wakeful.engine.workflow_registry import EDITOR, WorkflowRegistry, editor_tools, workflow_registry
 from wakeful.gate.hooks import TurnHooks
 from wakeful.gate.turn_gate import GateParts
@@ -77,6 +86,8 @@ class Prepared(NamedTuple):
     """A turn that can be run, its conversation, what was found for it, whom it may ask, and what to warn of."""
 
     work: TurnWork
+    catalog: ToolCatalog
+    """The tools of the turn, as people are shown them."""
     conversation: Conversation
     context: TurnContext
     routed: Routed
@@ -141,38 +152,32 @@ async def prepare(
     models = routed.models
     config = config.changed(context_window=window_of(models[0]) if models else None)
     check_window(agent, models[0] if models else None)
+    known = KnownFacts(row.agent_id, of_turn, store.reader(row.agent_id, row.turn_id))
     work = TurnWork(
-        store=store,
-        claim=claim,
-        row=row,
+        place=TurnPlace(store, claim, row, known, thread.call_ids),
         state=folded.state,
         config=config,
-        models=models,
-        planner=planner,
-        tools=tools,
-        others=others,
-        desk=_desk(registry, admitted.editing) if registry is not None else None,
-        summariser=summariser,
-        catalog=belt.catalog,
-        emit_mcp_progress=agent.emit_mcp_progress,
         clock=engine.clock,
-        ids=engine.ids,
-        jitter=engine.jitter,
-        call_ids=thread.call_ids,
-        known=KnownFacts(row.agent_id, of_turn, store.reader(row.agent_id, row.turn_id)),
-        deps=deps,
-        context=context,
-        principal=principal,
-        stream=_streams(request),
-        watcher=request.watcher,
-        check_answer=_answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
-        ask_caller=request.ask_caller,
-        pricing=engine.pricing,
-        low_limits=LowLimits([*thread.limits, *of_turn]),
-        left_out=LeftOut(of_turn),
-        windows=windows if windows.any else None,
-        approver=request.approver,
-        decide_action=decide_action,
+        terms=ModelTerms(
+            engine.jitter,
+            engine.pricing,
+            windows if windows.any else None,
+            LowLimits([*thread.limits, *of_turn]),
+            LeftOut(of_turn),
+            _streams(request),
+        ),
+        code=TurnCode(
+            models,
+            tools,
+            others,
+            planner,
+            summariser,
+            deps,
+            _desk(registry, admitted.editing) if registry is not None else None,
+            _answer_check(agent, config.output_retries) if agent.output_schema is not None else None,
+        ),
+        people=People(request.approver, decide_action, request.ask_caller),
+        audience=Audience(request.watcher),
     )
     work.gate = GateParts(
         TurnPolicy(lambda: work.state, lambda: config, store.secret),
@@ -204,8 +209,7 @@ async def prepare(
     if workflow is None and not others and admitted.policy_context == "library":
         there = [each.tool_name for each in belt.catalog.entries]
         idle += [*hooks_about_nothing(agent, request.hooks, there), *limits_of_nothing(agent, limits.per_tool, there)]
-    work.on_ended = partial(keep_warm, work, conversation)
-    return Prepared(work, conversation, found, routed, tuple(idle))
+    return Prepared(work, belt.catalog, conversation, found, routed, tuple(idle))
 
 
 async def _routed(
@@ -255,7 +259,7 @@ def _with_hooks(engine: Engine, request: RunRequest, work: TurnWork) -> None:
         gate.consult_on_ask = hooks.asked
     if hooks.has("post_tool_use", "post_tool_failure"):
         work.after_call = hooks.after
-    if work.others:
+    if work.code.others:
         HooksOfOthers(work).join()
 
 
@@ -311,7 +315,7 @@ def _streams(request: RunRequest) -> bool:
 
 async def opening(engine: Engine, request: RunRequest, prepared: Prepared, runner: TurnRunner) -> list[Fact]:
     """The facts a turn is taken up with: its beginning, or its recovery."""
-    work, conversation, found, routed, warnings = prepared
+    work, catalog, conversation, found, routed, warnings = prepared
     folded = conversation.folded
     store, state, config = engine.store, work.state, work.config
     encoded = config.model_dump_json().encode()
@@ -322,7 +326,7 @@ async def opening(engine: Engine, request: RunRequest, prepared: Prepared, runne
         return [
             *await _begun(engine, request, work, conversation, found, ref),
             *map(work.fact, routed.facts),
-            *await _cataloged(work),
+            *await _cataloged(work, catalog),
             *_warned(work, warnings),
             *_taken_on(work),
         ]
@@ -331,7 +335,7 @@ async def opening(engine: Engine, request: RunRequest, prepared: Prepared, runne
         await _suspend(work, missing)
     before = folded.state.config
     facts = await recovered(work, runner.steps)
-    catalogued = [*await _cataloged(work), *_warned(work, warnings)]
+    catalogued = [*await _cataloged(work, catalog), *_warned(work, warnings)]
     if before is not None and config != before:
         ref = await store.put_blob(encoded, "application/json")
         state.configs = {**state.configs, digest: config}
@@ -392,20 +396,19 @@ def _taken_on(work: TurnWork) -> list[Fact]:
 def _recataloger(engine: Engine, work: TurnWork, belt: Belt) -> Callable[[], Awaitable[list[Fact]]]:
     async def again() -> list[Fact]:
         now = engine.clock.now() / 1_000_000
-        work.catalog = belt.catalog_with(await engine.store.rules(work.row.agent_name), now)
-        return await _cataloged(work, "standing_answer")
+        catalog = belt.catalog_with(await engine.store.rules(work.place.row.agent_name), now)
+        return await _cataloged(work, catalog, "standing_answer")
 
     return again
 
 
-async def _cataloged(work: TurnWork, reason: str = "turn_resumed") -> list[Fact]:
+async def _cataloged(work: TurnWork, catalog: ToolCatalog, reason: str = "turn_resumed") -> list[Fact]:
     """The turn's tools as a fact: once, and again when they changed."""
-    catalog = work.catalog
     if not catalog.entries:
         return []
-    before = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, ToolCatalogResolved)]
+    before = [entry.fact.event for entry in work.place.known() if isinstance(entry.fact.event, ToolCatalogResolved)]
     shown = await _referred(work, catalog)
-    ref = await work.store.put_blob(shown.model_dump_json(exclude_defaults=True).encode(), "application/json")
+    ref = await work.place.store.put_blob(shown.model_dump_json(exclude_defaults=True).encode(), "application/json")
     if before and before[-1].catalog_ref.digest == ref.digest:
         return []
     offered = len(catalog.offered)
@@ -423,7 +426,7 @@ def _warned(work: TurnWork, warnings: Sequence[str]) -> list[Fact]:
     """What was given and has no effect in this turn, as facts: each once."""
     if not warnings:
         return []
-    events = (entry.fact.event for entry in work.known())
+    events = (entry.fact.event for entry in work.place.known())
     said = {event.message for event in events if isinstance(event, WarningIssued) and event.code == NO_EFFECT}
     new = [words for words in dict.fromkeys(warnings) if words not in said]
     return [work.fact(WarningIssued(code=NO_EFFECT, message=words)) for words in new]
@@ -435,7 +438,9 @@ async def _referred(work: TurnWork, catalog: ToolCatalog) -> ToolCatalog:
     for entry in catalog.entries:
         declared = work.config.tool(entry.tool_name)
         apart = kept_apart(declared) if declared is not None else {}
-        refs = {name: (await work.store.put_blob(data, "application/json")).digest for name, data in apart.items()}
+        refs = {
+            name: (await work.place.store.put_blob(data, "application/json")).digest for name, data in apart.items()
+        }
         entries.append(referring(entry, refs))
         changed = changed or bool(refs)
     return catalog.model_copy(update={"entries": tuple(entries)}) if changed else catalog
@@ -445,7 +450,7 @@ def _resolved_again(work: TurnWork, found: TurnContext, before: TurnConfig, conf
     """What the turn rests on, where the code that goes on with it says something else than before."""
     if work.config.instructions == before.instructions:
         return []
-    earlier = sum(1 for entry in work.known() if isinstance(entry.fact.event, ContextResolved))
+    earlier = sum(1 for entry in work.place.known() if isinstance(entry.fact.event, ContextResolved))
     return [work.fact(resolved(work, found, config_ref, revision=earlier + 1, before=before))]
 
 
@@ -459,7 +464,7 @@ async def _begun(
 ) -> list[Fact]:
     agent, config = request.agent, work.config
     began = time.perf_counter()
-    messages = [entry.fact.event for entry in work.known() if isinstance(entry.fact.event, MessageAdmitted)]
+    messages = [entry.fact.event for entry in work.place.known() if isinstance(entry.fact.event, MessageAdmitted)]
     started = TurnStarted(
         turn_index=conversation.turn_index,
         message_ids=tuple(message.message_id for message in messages),
@@ -470,8 +475,8 @@ async def _begun(
         limits=messages[0].limits or allowed(engine, request),
         stop_rule=request.stop_rule,
         structured=config.output_schema is not None,
-        window_from=work.row.window_from,
-        context=dict(work.context),
+        window_from=work.place.row.window_from,
+        context=dict(work.gate.context),
         principal=messages[0].principal,
         stream=_streams(request),
     )
@@ -497,10 +502,10 @@ async def _suspend(work: TurnWork, missing: list[str]) -> None:
     suspended = work.state.suspended_for
     if suspended is None or suspended.waiting_for != tuple(missing):
         event = TurnSuspended(reason="tool_missing", waiting_for=tuple(missing))
-        await work.store.append(work.claim, [work.fact(event)], barrier=True)
-    names = ", ".join(missing)
+        await work.place.store.append(work.place.claim, [work.fact(event)], barrier=True)
+    row, names = work.place.row, ", ".join(missing)
     raise ToolMissing(
-        f"turn {work.row.turn_id} of agent {work.row.agent_name!r} waits for {names}: it was cut off inside "
+        f"turn {row.turn_id} of agent {row.agent_name!r} waits for {names}: it was cut off inside "
         "a call that needs the tool's code to be settled",
         "nothing was changed; supply the tool in agents=[...] or with --tools module:name, and resume again",
     )

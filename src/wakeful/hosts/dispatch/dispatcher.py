@@ -89,7 +89,7 @@ def select(targets: Sequence[ExecutorTarget], placement: ExecutionPlacement) -> 
 
 TARGETS_INVALID = "execution_targets_invalid"
 NO_HANDLER = "task_no_handler"
-HINT = "nothing was run; who takes tasks, and how an agent is named: wakeful targets"
+HINT = "nothing was run; who takes dispatched work, and how an agent is named: wakeful targets"
 ALREADY_STARTED = "task_run_already_started"
 HANDLER_FAILED = "task_handler_failed"
 NOT_FOUND = "task_run_not_found"
@@ -293,7 +293,7 @@ class Dispatcher:
         if fitting:
             ids = ", ".join(run.given.run_id for run in fitting[:5])
             raise RunRefused(NOT_FOUND, f"{named!r} could be {len(fitting)} runs", f"such as {ids}")
-        raise RunRefused(NOT_FOUND, f"there is no run {named!r}", "they are listed by: wakeful task list")
+        raise RunRefused(NOT_FOUND, f"there is no run {named!r}", "they are listed by: wakeful dispatch list")
 
     async def events(self, session_id: str, run_id: str, caller: ExecutionPrincipal | None) -> list[dict[str, Any]]:
         """What happened to a run, in order."""

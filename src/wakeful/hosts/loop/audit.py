@@ -12,8 +12,8 @@ from wakeful.hosts.host_calls import at_once
 from wakeful.hosts.loop.event_reports import Teller, describe
 from wakeful.hosts.loop.execution import APPROVAL, failed
 from wakeful.hosts.loop.tool_calls import ToolCall
-from wakeful.hosts.loop.turn_results import Asked
-from wakeful.hosts.loop.view import Executed, LoopView, Sources
+from wakeful.hosts.loop.turn_results import RunnerCall
+from wakeful.hosts.loop.view import ExecutedCall, LoopView, Sources
 from wakeful.service.hooks import HookRegistry
 from wakeful.views.audit_entry import audit_entry, audited_parameters
 
@@ -41,8 +41,8 @@ class Auditor:
         """Of every call that has its result, and then of those that wait for a person."""
         view = self._view
         paused = [
-            Executed(
-                Asked(each.call_id, each.name, each.name, each.parameters),
+            ExecutedCall(
+                RunnerCall(each.call_id, each.name, each.name, each.parameters),
                 each.turn,
                 {**failed(each.name, "waits for approval", APPROVAL), "status": APPROVAL},
                 "paused",
@@ -51,7 +51,7 @@ class Auditor:
         ]
         return [await self._entry(done) for done in (*view.executed, *paused)]
 
-    async def _entry(self, done: Executed) -> ToolAudit:
+    async def _entry(self, done: ExecutedCall) -> ToolAudit:
         declaration = self._sources.declarations.get(done.name)
         adjusted = None
         if self._hooks.has(AUDIT_HOOK):

@@ -32,7 +32,8 @@ def _item(message: Message) -> UserItem | AssistantItem | ToolItem:
         )
     if message.role == "assistant":
         return AssistantItem(parts=(Text(words),), provider="caller")
-    return UserItem(parts=(Text(words),), origin="person" if message.role == "user" else "runtime")
+    is_persons = message.role == "user" and message.metadata.get("origin") != "runtime"
+    return UserItem(parts=(Text(words),), origin="person" if is_persons else "runtime")
 
 
 def _words(content: str | list[Any]) -> str:

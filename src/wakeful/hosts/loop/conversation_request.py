@@ -17,7 +17,7 @@ from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 INVALID = "invalid_conversation_request"
 
 
-class Workspace(Value):
+class RequestWorkspace(Value):
     """Where the work belongs."""
 
     workspace_type: str
@@ -48,7 +48,7 @@ class ConversationRequest(Value):
     max_turns: int = Field(10, ge=1)
     single_turn: bool = False
     """Stop after one turn."""
-    workspace: Workspace | None = None
+    workspace: RequestWorkspace | None = None
     runtime_overrides: RuntimeOverrides = RuntimeOverrides()
 
     @classmethod

@@ -29,8 +29,8 @@ from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import in_its_place
 from wakeful.hosts.loop.event_reports import Teller
 from wakeful.hosts.loop.execution import failed, normalised
-from wakeful.hosts.loop.executor_tool import Bound
 from wakeful.hosts.loop.host_policy import action_policy
+from wakeful.hosts.loop.host_tools import Bound
 from wakeful.hosts.loop.mediator_decisions import (
     PROCEED,
     MediatorDecision,
@@ -41,7 +41,7 @@ from wakeful.hosts.loop.mediator_decisions import (
 )
 from wakeful.hosts.loop.results import execution
 from wakeful.hosts.loop.tool_calls import ToolCall
-from wakeful.hosts.loop.turn_results import Asked
+from wakeful.hosts.loop.turn_results import RunnerCall
 from wakeful.hosts.loop.view import LoopView, Sources
 from wakeful.service.hooks import HookRegistry
 
@@ -149,7 +149,7 @@ class LoopGate:
 
     def _told(
         self,
-        asked: Asked,
+        asked: RunnerCall,
         name: str,
         tool: RuntimeToolDeclaration | None,
         prepared: ToolCall | dict[str, Any] | None,
@@ -175,7 +175,7 @@ class LoopGate:
             "prior_mediated_results": [entry for turn, entry in done if turn == view.turn],
         }
 
-    def _asked(self, call_id: str) -> Asked:
+    def _asked(self, call_id: str) -> RunnerCall:
         taken = self._around.sources.taken.values()
         found = next((call for turn in taken for call in turn.calls if call.call_id == call_id), None)
         assert found is not None, "every call comes from a turn"

@@ -10,7 +10,7 @@ from wakeful.hosts.host_calls import in_its_place
 from wakeful.hosts.ports import ConversationLock
 
 
-class Contended(NamedTuple):
+class LockContention(NamedTuple):
     """Somebody else has the transcript, or the lock cannot be asked."""
 
     error: str | None = None
@@ -36,14 +36,14 @@ class HeldLock:
             await self.release()
 
 
-async def acquire(lock: ConversationLock, session_id: str, ttl: int) -> HeldLock | Contended:
+async def acquire(lock: ConversationLock, session_id: str, ttl: int) -> HeldLock | LockContention:
     """Take the lock. One that raises, or answers with anything but a token, is as good as taken by another."""
     try:
         token = await in_its_place(lock.acquire_session_lock, session_id, ttl)
     except Exception as error:
-        return Contended(f"{type(error).__name__}: {error}")
+        return LockContention(f"{type(error).__name__}: {error}")
     if not isinstance(token, str) or not token:
-        return Contended()
+        return LockContention()
     return HeldLock(lock, session_id, token)
 
 

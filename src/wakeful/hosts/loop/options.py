@@ -13,9 +13,9 @@ from wakeful.contracts.events import RejectedDeclaration
 from wakeful.decisions.guards import IdenticalFailureTracker, SpinDetector
 from wakeful.decisions.policy.call_gates import CallRule, read_call_rules
 from wakeful.gate.argument_validation import compile as compile_schema
+from wakeful.hosts.compaction.transcript_cut import TranscriptCompactionPolicy
 from wakeful.hosts.declarations.reader import normalize_for_conversation_request
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
-from wakeful.hosts.loop.compaction_policy import TranscriptCompactionPolicy
 from wakeful.hosts.loop.conversation_request import ConversationRequest
 from wakeful.hosts.loop.iteration_budget import IterationBudget, by_name
 from wakeful.hosts.loop.truncation import ToolResultTruncator

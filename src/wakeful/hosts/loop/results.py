@@ -10,7 +10,7 @@ from wakeful.contracts.outcomes import RunFailure, RunOutcome, stop_reason
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.redaction import call_envelope
-from wakeful.hosts.loop.compaction_items import CompactionItem
+from wakeful.hosts.compaction.compaction_items import CompactionItem
 from wakeful.hosts.loop.conversation_result import (
     ArgumentsSeen,
     ConversationResult,
@@ -21,12 +21,12 @@ from wakeful.hosts.loop.conversation_result import (
 )
 from wakeful.hosts.loop.iteration_budget import TURNS
 from wakeful.hosts.loop.turn_results import TurnTaken
-from wakeful.hosts.loop.view import Executed, LoopView
+from wakeful.hosts.loop.view import ExecutedCall, LoopView
 from wakeful.views.conversation_export import ToolExecution
 
 
 @dataclass(slots=True, frozen=True)
-class Stop:
+class RunStop:
     """Why a run is over."""
 
     outcome: RunOutcome
@@ -36,25 +36,25 @@ class Stop:
 
 
 PENDING = ("runtime_tool_pending", "approval_required")
-COMPLETED = Stop(RunOutcome.of("completed"))
+COMPLETED = RunStop(RunOutcome.of("completed"))
 
 
-def contended() -> Stop:
+def contended() -> RunStop:
     """Somebody else has the transcript; trying again later may go better."""
     outcome = RunOutcome.of("incomplete", stop_reason="transcript_lock_contention")
-    return Stop(outcome, "transcript_lock_contention")
+    return RunStop(outcome, "transcript_lock_contention")
 
 
-def failed_stop(failure: RunFailure, *, provider: bool = False, retryable: bool = True, **known: Any) -> Stop:
+def failed_stop(failure: RunFailure, *, provider: bool = False, retryable: bool = True, **known: Any) -> RunStop:
     """The run failed."""
     reason = stop_reason("failed", provider_error=provider)
     outcome = RunOutcome.of("failed", stop_reason=reason, retryable=retryable, failure=failure, **known)
-    return Stop(outcome, "failed", failure=failure)
+    return RunStop(outcome, "failed", failure=failure)
 
 
 def stop_of(
     view: LoopView, taken: Mapping[int, TurnTaken], policy_failure: RunFailure | None, own_stops: frozenset[str]
-) -> Stop:
+) -> RunStop:
     """The stop that a run came to. Where several hold: interrupted, what is pending, stalled, a budget.
 
     `own_stops` names those who stop a turn for the loop; a cancel of anybody else comes from outside.
@@ -62,15 +62,15 @@ def stop_of(
     terminal = view.terminal
     cancelled = isinstance(terminal, TurnFailed) and terminal.status == "cancelled"
     if cancelled and any(who not in own_stops for who in view.cancelled_by):
-        return Stop(RunOutcome.of("cancelled"), "interrupted")
+        return RunStop(RunOutcome.of("cancelled"), "interrupted")
     if view.interrupted is not None:
-        return Stop(RunOutcome.of("interrupted"), "interrupted")
+        return RunStop(RunOutcome.of("interrupted"), "interrupted")
     if view.waiting:
-        return Stop(RunOutcome.of("runtime_tool_pending"), "runtime_tool_pending")
+        return RunStop(RunOutcome.of("runtime_tool_pending"), "runtime_tool_pending")
     if terminal is None and view.approvals:
-        return Stop(RunOutcome.of("approval_required"), "approval_required")
+        return RunStop(RunOutcome.of("approval_required"), "approval_required")
     if view.stalled is not None:
-        return Stop(RunOutcome.of("stalled"), "stalled")
+        return RunStop(RunOutcome.of("stalled"), "stalled")
     if view.exceeded is not None:
         return out_of_budget(view.exceeded)
     if not isinstance(terminal, TurnFailed):
@@ -78,7 +78,7 @@ def stop_of(
     if policy_failure is not None:
         return failed_stop(policy_failure)
     if cancelled:
-        return Stop(RunOutcome.of("cancelled"), "interrupted")
+        return RunStop(RunOutcome.of("cancelled"), "interrupted")
     last = taken.get(terminal.steps) or TurnTaken()
     failure = last.failure or RunFailure(type=terminal.stop_reason, message=terminal.message, turn_count=terminal.steps)
     provider = last.provider_failed or last.failure is None
@@ -86,15 +86,15 @@ def stop_of(
     return failed_stop(failure, provider=provider, retryable=last.failure_retryable, **known)
 
 
-def out_of_budget(budget: str) -> Stop:
+def out_of_budget(budget: str) -> RunStop:
     """A limit, never a completion."""
     reason = stop_reason("budget_exceeded", turn_limit=budget == TURNS)
-    return Stop(RunOutcome.of("budget_exceeded", stop_reason=reason), "budget_exceeded", budget=budget)
+    return RunStop(RunOutcome.of("budget_exceeded", stop_reason=reason), "budget_exceeded", budget=budget)
 
 
 def conversation_result(
     view: LoopView,
-    stop: Stop,
+    stop: RunStop,
     audits: list[ToolAudit],
     declarations: Mapping[str, ToolDeclaration],
     metadata: dict[str, Any],
@@ -152,7 +152,7 @@ def final_content(messages: tuple[Message, ...]) -> str:
 
 
 def execution(
-    done: Executed, declarations: Mapping[str, ToolDeclaration], diagnostics: dict[str, Any] | None = None
+    done: ExecutedCall, declarations: Mapping[str, ToolDeclaration], diagnostics: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """A mediated call for the caller."""
     entry = ToolExecution(
@@ -217,7 +217,7 @@ def observability(view: LoopView) -> ToolObservability:
     return ToolObservability(calls=(*done, *waiting))
 
 
-def _observed_call(sequence: int, done: Executed) -> ObservedCall:
+def _observed_call(sequence: int, done: ExecutedCall) -> ObservedCall:
     return ObservedCall(
         sequence=sequence,
         turn=done.turn,

@@ -15,7 +15,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from wakeful.contracts import transcript
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import UserItem
@@ -39,23 +38,22 @@ from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.hosts.host_calls import at_once, in_its_place
 from wakeful.hosts.loop.audit import Auditor, PrivateAudit
 from wakeful.hosts.loop.budgets import RunBudgets
-from wakeful.hosts.loop.call_preparation import Preparer
 from wakeful.hosts.loop.client_calls import ClientCalls, LoopClientTool, sent_to_client
-from wakeful.hosts.loop.compaction import Compactor
+from wakeful.hosts.loop.compactor import Compactor
 from wakeful.hosts.loop.conversation_items import items_of
 from wakeful.hosts.loop.conversation_request import ConversationRequest
 from wakeful.hosts.loop.conversation_result import ConversationResult
 from wakeful.hosts.loop.event_reports import Teller, describe
 from wakeful.hosts.loop.execution import ToolExecutionCore
-from wakeful.hosts.loop.executor_tool import ExecutorTool
 from wakeful.hosts.loop.host_gate import MEDIATOR_SECONDS, Around, LoopGate
 from wakeful.hosts.loop.host_policy import visible_tools
+from wakeful.hosts.loop.host_tools import ExecutorTool, HostTools, Preparer
 from wakeful.hosts.loop.locks import HeldLock, acquire
 from wakeful.hosts.loop.loop_events import HostIds
 from wakeful.hosts.loop.options import LoopOptions
 from wakeful.hosts.loop.provider_turns import ProviderTurns
 from wakeful.hosts.loop.results import (
-    Stop,
+    RunStop,
     contended,
     conversation_result,
     execution,
@@ -69,7 +67,7 @@ from wakeful.hosts.loop.tool_calls import ToolCall
 from wakeful.hosts.loop.truncation import ResultBounds
 from wakeful.hosts.loop.turn_checks import BUDGET, OWN_STOPS, BetweenTurns, exceeded
 from wakeful.hosts.loop.turn_runner_model import TurnRunnerModel
-from wakeful.hosts.loop.view import LoopView, Sources
+from wakeful.hosts.loop.view import LoopView, Sources, loops_own
 from wakeful.hosts.ports import ToolExecutor, TurnRunner
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
@@ -141,7 +139,8 @@ class OneRun:
             self._context,
             self._current_request,
         )
-        self._visible: frozenset[str] = frozenset()
+        self._hidden: Mapping[str, str] = {}
+        """Declared tools that are not there in this run, and why."""
         self._turn_id = ""
         self._policy_failure: RunFailure | None = None
         self._metadata: dict[str, Any] = {}
@@ -192,7 +191,7 @@ class OneRun:
 
     # --- the turns --------------------------------------------------------------------------------------------------
 
-    async def _turns(self) -> Stop:
+    async def _turns(self) -> RunStop:
         key = self._key()
         if key in self._claimed:
             return self._claimed_before()
@@ -237,7 +236,7 @@ class OneRun:
     def _is_named(self) -> bool:
         return bool(self._options.session_id and self._options.run_id)
 
-    def _claimed_before(self) -> Stop:
+    def _claimed_before(self) -> RunStop:
         message = f"run {self._options.run_id!r} of session {self._options.session_id!r} was started before"
         return failed_stop(RunFailure(type="run_control", message=message, turn_count=0), retryable=False)
 
@@ -253,14 +252,14 @@ class OneRun:
                 lambda tool, given: sent_to_client(tool, self._tools.assemble, options.run_id, given),
             )
             for tool in options.offered
-            if core is not None and tool.name in self._visible
+            if core is not None
         ]
         prompt, history = self._opening()
         return RunRequest(
             agent=Agent(
                 self._agent_id,
                 self._model,
-                tools=tools,
+                tools=[HostTools(tools, self._hidden)],
                 max_steps=self._budgets.turns_allowed,
                 compaction={"enabled": False},  # a loop folds its transcript when its host asks for that
             ),
@@ -282,7 +281,7 @@ class OneRun:
     async def _look_at_tools(self) -> None:
         """Which of the declared tools are there in this run; what is not is refused like what does not exist."""
         found = await visible_tools(self._options.declarations.accepted, self._context(0), self._hooks)
-        self._visible = frozenset(found.tools)
+        self._hidden = found.hidden
         if found.hidden:
             self._metadata["hidden_tools"] = dict(found.hidden)
         if found.diagnostics:
@@ -304,7 +303,7 @@ class OneRun:
             rule=dict(blocked.rule),
         )
         await self._teller.record(event)
-        return (transcript.text("user", blocked.reason),)
+        return (loops_own(blocked.reason),)
 
     def _opening(self) -> tuple[tuple[Text | Image | File, ...], list[Any]]:
         """The message the log begins with, and what was said before it."""
@@ -371,7 +370,7 @@ class OneRun:
         assert adapter is not None, "somebody has to run the turns"
 
         def tools() -> list[dict[str, Any]]:
-            offered = (tool for tool in self._options.offered if tool.name in self._visible)
+            offered = (tool for tool in self._options.offered if tool.name not in self._hidden)
             return [
                 {**tool.model_dump(mode="json", exclude_none=True), "parameters": tool.visible_schema}
                 for tool in offered
@@ -415,7 +414,7 @@ class OneRun:
 
     # --- results ----------------------------------------------------------------------------------------------------
 
-    def _result(self, stop: Stop, audits: list[ToolAudit]) -> ConversationResult:
+    def _result(self, stop: RunStop, audits: list[ToolAudit]) -> ConversationResult:
         metadata = {**self._metadata, **self._compactor.metadata()}
         return conversation_result(self._view, stop, audits, self._sources.declarations, metadata)
 
@@ -470,7 +469,7 @@ class OneRun:
             await self._teller.record(TranscriptLockReleaseFailed(surface="transcript_lock", error=describe(error)))
             await self._teller.catch_up()
 
-    async def _end(self, stop: Stop, audits: list[ToolAudit]) -> ConversationResult:
+    async def _end(self, stop: RunStop, audits: list[ToolAudit]) -> ConversationResult:
         view = self._view
         closed = TranscriptClosed(
             turn=view.turn,

@@ -1,7 +1,7 @@
-"""Keeping the result of a call to a size, for hosts that ask for it.
+"""The option `tool_result_truncator`: results of a host's tools, no larger than the host wants them.
 
-A cut text has lost the keys by which its values would be redacted. So what is sensitive is taken out first, and cut
-afterwards: an excerpt never holds what its whole would hide, nor a part of it.
+The cut itself is the one of every result (`tools.results.show`); here is what a host reads about it. A cut text has
+lost the keys by which its values would be redacted, so those values are redacted before it is cut.
 """
 
 import copy
@@ -12,18 +12,18 @@ from typing import Any
 
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.events import ObserverFailed, ToolResultTruncated
-from wakeful.decisions.excerpts import cut_text
 from wakeful.decisions.redaction import redact
 from wakeful.decisions.secret_values import SecretValues
 from wakeful.hosts.host_calls import at_once
 from wakeful.hosts.loop.event_reports import Teller, describe
+from wakeful.tools.results import excerpt_of
 
 INVALID = "invalid_truncator"
 DEFAULT_BYTES = 8_192
 
 
 @dataclass(slots=True, frozen=True)
-class Bounded:
+class ResultExcerpt:
     """A result that was too large, as it goes on from here."""
 
     result: dict[str, Any]
@@ -48,7 +48,7 @@ class ToolResultTruncator:
         if self.sink is not None and not callable(self.sink):
             raise InvalidValue(INVALID, "sink", f"is a callable, not a {type(self.sink).__name__}")
 
-    def bound(self, result: Mapping[str, Any], hide: Callable[[str], str]) -> Bounded | None:
+    def bound(self, result: Mapping[str, Any], hide: Callable[[str], str]) -> ResultExcerpt | None:
         """A normalised result within the size; None when it is within it already. `hide` takes known secrets out."""
         name = "result" if result.get("success") is True else "error"
         payload = result.get(name)
@@ -61,13 +61,13 @@ class ToolResultTruncator:
         kept = size
         if size > self.max_bytes:
             safe = str(payload) if name == "error" else _json(redact(payload))
-            excerpt = cut_text(hide(safe), self.max_bytes)
+            excerpt = excerpt_of(safe, hide, self.max_bytes)
             kept = _size(excerpt)
             about = {"truncated": True, "excerpt": excerpt, "original_bytes": size, "excerpt_bytes": kept}
             bounded[name] = about if name == "result" else excerpt
         if dropped:
             bounded["metadata"] = {**bounded["metadata"], "citations": citations, "citations_dropped": dropped}
-        return Bounded(bounded, size, kept, dropped)
+        return ResultExcerpt(bounded, size, kept, dropped)
 
     def _citations(self, result: Mapping[str, Any]) -> tuple[list[Any], int]:
         """As many citations as fit, from the first on, and how many do not."""

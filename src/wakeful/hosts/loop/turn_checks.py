@@ -42,7 +42,7 @@ from wakeful.hosts.loop.event_reports import Teller, describe
 from wakeful.hosts.loop.iteration_budget import IterationBudget
 from wakeful.hosts.loop.options import LoopOptions
 from wakeful.hosts.loop.results import execution
-from wakeful.hosts.loop.view import Executed, LoopView
+from wakeful.hosts.loop.view import ExecutedCall, LoopView
 from wakeful.hosts.ports import CompletionDecision, CompletionPolicy
 
 Action: TypeAlias = Literal["cancel", "redirect", "message"]
@@ -76,7 +76,7 @@ OWN_STOPS = frozenset({BUDGET, SPIN, INTERRUPTS, "should_continue"})
 
 
 @dataclass(slots=True, frozen=True)
-class Found:
+class CheckOutcome:
     """What the checks come to."""
 
     stopped_by: str = ""
@@ -95,7 +95,7 @@ class _Result:
     turn: int
     parameters: Mapping[str, Any]
     skipped: bool = False
-    done: Executed | None = None
+    done: ExecutedCall | None = None
 
 
 def exceeded(budget: IterationBudget) -> IterationBudgetExceeded:
@@ -133,7 +133,7 @@ class BetweenTurns:
         self._seen = 0
         self._seen_own = 0
 
-    async def look(self, *, polls: bool) -> Found:
+    async def look(self, *, polls: bool) -> CheckOutcome:
         """After a turn. `polls`: there may be another one, so the interrupt source is asked."""
         view, teller = self._view, self._teller
         new = self._new()
@@ -143,13 +143,13 @@ class BetweenTurns:
         decisions = await self._decisions(new)
         await teller.catch_up()
         if view.stalled is not None or view.exceeded is not None:
-            return Found(SPIN if view.stalled is not None else BUDGET)
+            return CheckOutcome(SPIN if view.stalled is not None else BUDGET)
         if await self._heed(decisions):
-            return Found(complete=True)
+            return CheckOutcome(complete=True)
         for nudge in nudges:
             await teller.record(IdenticalFailureNudged(**asdict(nudge), turn=view.turn))
         await teller.catch_up()
-        return await self._interrupted() if polls else Found()
+        return await self._interrupted() if polls else CheckOutcome()
 
     async def over(self) -> None:
         """The run is over, or rests. Whoever sees every result sees the last ones."""
@@ -273,34 +273,34 @@ class BetweenTurns:
 
     # --- interrupts ---------------------------------------------------------------------------------------------------
 
-    async def _interrupted(self) -> Found:
+    async def _interrupted(self) -> CheckOutcome:
         """Ask the source. One that fails stops the run: nobody could stop it any more."""
         source, view = self._options.interrupt_source, self._view
         if source is None:
-            return Found()
+            return CheckOutcome()
         try:
             answer = await at_once(source, self._request(), self._context(view.turn))
         except Exception as error:
             details = {"reason": SOURCE_ERROR, "error": describe(error)}
             await self._teller.record(InterruptReceived(turn=view.turn, action="cancel", details=details))
-            return Found(INTERRUPTS)
+            return CheckOutcome(INTERRUPTS)
         if answer is None:
-            return Found()
+            return CheckOutcome()
         message = read_interrupt(answer)
         if message is None:
             await self._teller.record(InterruptIgnored(reason="invalid_message", turn=view.turn))
             await self._teller.catch_up()
-            return Found()
+            return CheckOutcome()
         action = action_of(message)
         event = InterruptReceived(
             turn=view.turn, action=action, message=message.to_wire(), details=redact(dict(message.metadata))
         )
         await self._teller.record(event)
         await self._teller.catch_up()
-        return Found(INTERRUPTS) if action == "cancel" else Found(interjected=True)
+        return CheckOutcome(INTERRUPTS) if action == "cancel" else CheckOutcome(interjected=True)
 
 
-def _of_loop(done: Executed) -> _Result:
+def _of_loop(done: ExecutedCall) -> _Result:
     kind = done.result["metadata"].get("error_type")
     call = done.call
     parameters = call.parameters if call.parameters is not None else {"malformed": call.raw}

@@ -25,7 +25,7 @@ LATER = ("status", "budget", "interrupted", "stalled", "approval_required", "run
 
 
 @dataclass(slots=True)
-class Asked:
+class RunnerCall:
     """A call of the turn, in model order."""
 
     call_id: str
@@ -48,7 +48,7 @@ class TurnTaken:
     messages: tuple[Message, ...] | None = None
     """The transcript as the runner wants it; None: as it was before the turn."""
     content: str = ""
-    calls: list[Asked] = field(default_factory=list)
+    calls: list[RunnerCall] = field(default_factory=list)
     usage: dict[str, Any] = field(default_factory=dict)
     request_metadata: dict[str, Any] | None = None
     continuation: tuple[Message, ...] = ()
@@ -150,7 +150,7 @@ def _words(given: Mapping[str, Any], *, has_messages: bool) -> str:
     return content
 
 
-def _asked(call: Any, turn: int, sequence: int, resolve: Callable[[str], str], used_ids: set[str]) -> Asked:
+def _asked(call: Any, turn: int, sequence: int, resolve: Callable[[str], str], used_ids: set[str]) -> RunnerCall:
     """A call with an id that is unique in the run, whatever else is wrong with it."""
     given = call if isinstance(call, Mapping) else {}
     own_id = given.get("id")
@@ -162,12 +162,12 @@ def _asked(call: Any, turn: int, sequence: int, resolve: Callable[[str], str], u
     used_ids.add(call_id)
     raw = _raw(call)
     if not isinstance(call, Mapping):
-        return Asked(call_id, "", "", None, raw, f"a call is an object, not a {type(call).__name__}", call)
+        return RunnerCall(call_id, "", "", None, raw, f"a call is an object, not a {type(call).__name__}", call)
     name = given.get("name")
     if not isinstance(name, str) or not name.strip():
-        return Asked(call_id, "", "", None, raw, "the call names no tool", call)
+        return RunnerCall(call_id, "", "", None, raw, "the call names no tool", call)
     parameters, problem = _parameters(given.get("parameters"))
-    return Asked(call_id, resolve(name), name, parameters, raw if problem else "", problem, call)
+    return RunnerCall(call_id, resolve(name), name, parameters, raw if problem else "", problem, call)
 
 
 def _parameters(given: Any) -> tuple[dict[str, Any] | None, str]:

@@ -52,7 +52,7 @@ from wakeful.hosts.loop.conversation_result import StructuredOutputDiagnostics, 
 from wakeful.hosts.loop.execution import failed
 from wakeful.hosts.loop.iteration_budget import IterationBudget
 from wakeful.hosts.loop.loop_events import HostIds, LoopEvent
-from wakeful.hosts.loop.turn_results import Asked, TurnTaken
+from wakeful.hosts.loop.turn_results import RunnerCall, TurnTaken
 from wakeful.views.conversation_export import ResultEvent
 from wakeful.views.mapping import is_turns
 
@@ -88,10 +88,10 @@ class Sources:
 
 
 @dataclass(slots=True)
-class Executed:
+class ExecutedCall:
     """A call that has its result."""
 
-    call: Asked
+    call: RunnerCall
     turn: int
     result: dict[str, Any]
     """Normalised."""
@@ -104,7 +104,7 @@ class Executed:
 
 
 @dataclass(slots=True)
-class Waiting:
+class ApprovalWait:
     """A call that waits for a person."""
 
     call_id: str
@@ -122,7 +122,7 @@ class LoopView:
         self._sources = sources
         self._budgets = budgets
         self._ids = ids
-        self._open: list[Asked] = []
+        self._open: list[RunnerCall] = []
         self._outcomes: dict[str, ToolResult | ToolFailed] = {}
         self._begun: set[str] = set()
         """Calls that were let through, or that wait for somebody."""
@@ -131,7 +131,7 @@ class LoopView:
         self.messages = list(messages)
         """With real parameters: the model sees what it wrote. They are redacted on the way out."""
         self.turn = 0
-        self.executed: list[Executed] = []
+        self.executed: list[ExecutedCall] = []
         self.usage: dict[str, Any] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
         self.request_metadata: dict[str, Any] = {}
         self.events: list[ResultEvent] = []
@@ -149,7 +149,7 @@ class LoopView:
         """Where the rules about calls stand: a fold over the calls that were let through."""
         self.completed_by: str | None = None
         """The call with which a mediator declared the run complete."""
-        self.approvals: list[Waiting] = []
+        self.approvals: list[ApprovalWait] = []
         """Calls that a person has to decide about, in model order."""
         self.waiting: tuple[RuntimeToolRequest, ...] = ()
         """What clients have to run before the run goes on."""
@@ -254,7 +254,7 @@ class LoopView:
             case LoopStalled():
                 self.stalled = event.model_dump(mode="json")
             case IdenticalFailureNudged() | CompletionPolicyContinued():
-                self.messages.append(transcript.text("user", event.message))
+                self.messages.append(loops_own(event.message))
             case InterruptReceived():
                 if event.message is not None:
                     self.messages.append(transcript.normalise(event.message))
@@ -326,7 +326,7 @@ class LoopView:
         envelope = self._sources.asked.get(call_id) or _preview(event, call_id, at)
         action_id = str(envelope.payload.get("action_id") or event.action_id)
         parameters = (call.parameters if call is not None else None) or {}
-        self.approvals.append(Waiting(call_id, event.tool_name, event.action_id, parameters, envelope, turn))
+        self.approvals.append(ApprovalWait(call_id, event.tool_name, event.action_id, parameters, envelope, turn))
         self._note("tool_call_paused", event.tool_name, call_id, turn, "approval_required", {"action_id": action_id})
         return loop_events.approval_required(turn, event.tool_name, call_id, action_id)
 
@@ -353,11 +353,11 @@ class LoopView:
         self.messages += added
         return [loop_events.continuation_message_added(self.turn, message.role) for message in added]
 
-    def _close(self, call: Asked, outcome: ToolResult | ToolFailed) -> None:
+    def _close(self, call: RunnerCall, outcome: ToolResult | ToolFailed) -> None:
         result = self._result(call, outcome)
         refused = isinstance(outcome, ToolFailed) and outcome.status in REFUSED
         status = "succeeded" if result["success"] else "rejected" if refused else "failed"
-        done = Executed(call, self.turn, result, status)
+        done = ExecutedCall(call, self.turn, result, status)
         self.executed.append(done)
         shown = outcome.item.text if result["success"] else result["error"]
         self.messages += (
@@ -367,7 +367,7 @@ class LoopView:
         kind = result["metadata"].get("error_type")
         self._note("tool_result", done.name, call.call_id, self.turn, status, {"error_type": kind} if kind else {})
 
-    def _result(self, call: Asked, outcome: ToolResult | ToolFailed) -> dict[str, Any]:
+    def _result(self, call: RunnerCall, outcome: ToolResult | ToolFailed) -> dict[str, Any]:
         """The executor's own result when the log says the same; else what the log says."""
         name = call.name or call.called_as
         returned = self._sources.returned.get(call.call_id)
@@ -413,6 +413,11 @@ class LoopView:
                 type=kind, tool_name=name, tool_call_id=call_id, turn_count=turn, status=status, metadata=metadata
             )
         )
+
+
+def loops_own(words: str) -> Message:
+    """What the loop says to the model in the user's place. It is no message of the user, and is marked so."""
+    return transcript.text("user", words, metadata={"origin": "runtime"})
 
 
 def _changed(outcome: ToolResult | ToolFailed) -> bool:

@@ -1,4 +1,6 @@
-"""Which tools a model is shown. Showing is a convenience: what holds is the check when a tool is called.
+"""A host's policy fragments, read for one run: which of its tools are there, and why each other one is hidden.
+
+What is hidden is withheld from the turn (`host_tools`): the one catalogue names it, and the one gate refuses its calls.
 
 The order of a resolution, each step taking away from what the one before left:
 

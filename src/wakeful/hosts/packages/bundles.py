@@ -7,8 +7,9 @@ a sandbox, a policy) and what it may spend is the host's to say, so a bundle tha
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from wakeful.contracts.controls import CONTROLS
 from wakeful.contracts.errors import InvalidValue
+from wakeful.engine.agent_data import SAMPLING
+from wakeful.engine.agent_options import OPTIONS
 from wakeful.hosts.packages.package_run import (
     CONFLICTS,
     MISSING_AGENT_SLUG,
@@ -24,14 +25,8 @@ BROUGHT = (
     "model",
     "instructions",
     "tools",
-    "max_steps",
-    "temperature",
-    "max_tokens",
-    "settings",
-    "fallbacks",
-    "subtasks",
-    "compaction",
-    *CONTROLS,
+    *SAMPLING,
+    *(name for name, each in OPTIONS.items() if each.brought),
 )
 """What a bundle may say of an agent's configuration."""
 

@@ -18,6 +18,7 @@ from wakeful.decisions.workflows.children import agent_names
 from wakeful.engine.agent import Agent
 from wakeful.engine.agent_checks import tools_of_the_runtime
 from wakeful.engine.agent_data import find_tool
+from wakeful.engine.agent_options import rebuilt_options
 from wakeful.engine.run_request import Engine
 from wakeful.engine.state_loader import fold
 from wakeful.ports import Store, TurnRow
@@ -70,30 +71,17 @@ async def rebuilt_agent(
             f"{who} has to answer with a type that only your program knows",
             UNCHANGED + "resume it from your program, or name the agent with --tools module:AGENT",
         )
-    return Agent(
-        row.agent_name,
-        model or _reference(engine, who, config),
-        own_instructions(config),
-        _tools(who, config, tools),
-        settings=config.model_settings.updated(_about_models(config)),
-        fallbacks=config.fallbacks if model is None else (),
-        profile=cast(Profile, profile or config.profile),
-        workspace=workspace or config.workspace,
-        sandbox=config.sandbox,
-        policy=_policy(config),
-        injected_tool_args=config.injected_tool_args,
-        emit_mcp_progress=config.emit_mcp_progress,
-        planning_enabled=config.planning_enabled,
-        planning_model=config.planning_model,
-        planning_instructions=config.planning_instructions,
-        budget_awareness=config.budget_awareness,
-        allow_parallel_subagents=config.allow_parallel_subagents,
-        max_parallel_subagents=config.max_parallel_subagents,
-        subtasks=config.subtasks,
-        collections=config.collections,
-        compaction=config.compaction,
-        spend_windows=config.spend_windows,
-    )
+    options = rebuilt_options(config)
+    options |= {
+        "settings": config.model_settings.updated(_about_models(config)),
+        "policy": _policy(config),
+        "profile": profile or config.profile,
+        "workspace": workspace or config.workspace,
+    }
+    if model is not None:
+        options["fallbacks"] = ()
+    chosen = model or _reference(engine, who, config)
+    return Agent(row.agent_name, chosen, own_instructions(config), _tools(who, config, tools), **options)
 
 
 def _about_models(config: TurnConfig) -> ModelSettings:

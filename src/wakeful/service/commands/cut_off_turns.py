@@ -14,7 +14,7 @@ from wakeful.engine.recovery import closed_beforehand
 from wakeful.engine.run_request import Engine
 from wakeful.engine.state_loader import fold
 from wakeful.engine.turn_facts import KnownFacts
-from wakeful.engine.turn_work import TurnWork
+from wakeful.engine.turn_work import ModelTerms, TurnPlace, TurnWork
 from wakeful.gate.turn_gate import GateParts
 from wakeful.ports import Claim, TurnRow
 from wakeful.views.conversation_export import turn_facts
@@ -56,19 +56,13 @@ async def work_without_code(engine: Engine, row: TurnRow, claim: Claim) -> TurnW
     folded = await fold(store, row, recorded, lost=True)
     state = folded.state
     claim.seen = max(claim.seen, folded.last_seq)
+    known = KnownFacts(row.agent_id, turn_facts(recorded, row.turn_id), store.reader(row.agent_id, row.turn_id))
     return TurnWork(
-        store=store,
-        claim=claim,
-        row=row,
+        place=TurnPlace(store, claim, row, known, folded.thread.call_ids),
         state=state,
         config=state.config or TurnConfig(agent_name=row.agent_name, model_ref=""),
-        models=(),
-        tools={},
         clock=engine.clock,
-        ids=engine.ids,
-        jitter=engine.jitter,
-        call_ids=folded.thread.call_ids,
-        known=KnownFacts(row.agent_id, turn_facts(recorded, row.turn_id), store.reader(row.agent_id, row.turn_id)),
+        terms=ModelTerms(engine.jitter),
         # Children that had come to a result have it, however long it is.
         gate=GateParts(keep=safe_keeping(store, engine.keys), fetch=store.get_blob, keys=engine.keys),
     )

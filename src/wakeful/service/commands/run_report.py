@@ -46,8 +46,8 @@ async def report(
         for call in state.all_open_calls()
         if call.is_waiting and call.pending is not None and isinstance(call.pending.asked, ActionRequired)
     ]
-    items = list(state.items)
-    for place in state.measure.of(items).referring:
+    items = list(state.conversation.items)
+    for place in state.conversation.measure.of(items).referring:
         items[place] = await resolve(items[place], store.get_blob)
     last_text = _whole(state, items)
     return RunResult(
@@ -93,7 +93,7 @@ async def _requests(store: Store, row: TurnRow, state: TurnState) -> list[Runtim
 
 def _whole(state: TurnState, items: Sequence[Any]) -> str:
     """The last text. Of a reply that is too long for the log, the state has the beginning alone."""
-    for stored, whole in zip(reversed(state.items), reversed(items), strict=True):
+    for stored, whole in zip(reversed(state.conversation.items), reversed(items), strict=True):
         if isinstance(stored, AssistantItem) and stored.text == state.last_text:
             return str(whole.text)
     return state.last_text

@@ -34,6 +34,7 @@ from wakeful.engine.given_history import items_from
 from wakeful.engine.model_requests import short_answer
 from wakeful.engine.outside_answers import Approver
 from wakeful.engine.prepare.agents_inside import check_called
+from wakeful.engine.prepare.conversation import keep_warm
 from wakeful.engine.prepare.models import choices_of
 from wakeful.engine.prepare.phase_models import check_window, phase_models
 from wakeful.engine.prepare.retrieval import check_collections
@@ -244,17 +245,19 @@ async def _claimed(engine: Engine, row: TurnRow, request: RunRequest, claim: Cla
             return await recall(engine, await store.turn(row.turn_id) or row, request.agent)
         work = prepared.work
         runner = TurnRunner(work)
-        if work.watcher is not None:
-            work.tell(work.known())  # what is known already, before what is new
-        known = work.known.last_seq
+        if work.audience.watcher is not None:
+            work.audience.tell(work.place.known())  # what is known already, before what is new
+        known = work.place.known.last_seq
         await runner.run(await opening(engine, request, prepared, runner))
+        if work.state.phase == "ended":
+            keep_warm(work.place, work.state, prepared.conversation)
         if runner.steps.calls.is_awaiting_late_answers:
             engine.linger(runner.steps.calls.late_answers())
         if request.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):
-            await announce(engine, [entry for entry in work.known() if entry.seq > known])
+            await announce(engine, [entry for entry in work.place.known() if entry.seq > known])
         if work.state.ledger.model_calls > work.state.answered:  # without a lost attempt there is nothing to look for
-            await tell_retries([entry for entry in work.known() if entry.seq > known])
-        return await report(store, row, work.state, work.known, request.agent)
+            await tell_retries([entry for entry in work.place.known() if entry.seq > known])
+        return await report(store, row, work.state, work.place.known, request.agent)
     finally:
         await stack.aclose()
         await store.release(claim)

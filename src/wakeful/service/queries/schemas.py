@@ -1,33 +1,36 @@
 """The published JSON Schemas of what programs read and write: a run's result, wire messages, an agent's file.
 
-The shapes here describe documents that are made elsewhere (`RunResult.to_dict`, `engine.agent_data`); tests hold the
-two to each other.
+A run's result is described here and made by `RunResult.to_dict`; tests hold the two to each other. An agent's file has
+the fields that `AgentOptions` declares.
 """
 
-from typing import Annotated, Any, Literal, TypeAlias
+import ast
+import inspect
+import textwrap
+from collections.abc import Mapping
+from functools import cache
+from itertools import pairwise
+from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field, create_model
 
-from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS, Approval
+from wakeful.contracts.agent_file import ModelName
+from wakeful.contracts.approvals import Approval
 from wakeful.contracts.audit import ToolAudit
-from wakeful.contracts.budgets import BudgetProfile
 from wakeful.contracts.conversation import Item
 from wakeful.contracts.failures import FailureArtifact
-from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.models import TokenUsage
-from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.schema import DIALECT
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
+from wakeful.engine.agent import NAME
+from wakeful.engine.agent_options import AS_HELD, OPTIONS, AgentOptions
 from wakeful.service.run_result import RunStatus, UnknownOutcome
-from wakeful.tools.local.names import Profile
 from wakeful.views.conversation_export import ResultEvent, ToolExecution
 from wakeful.views.cost import CostSummary
 from wakeful.views.tree import ExecutionTreeSnapshot
 from wakeful.views.wire_messages import WIRE_MESSAGE
-
-REFERENCE = r"^[A-Za-z][A-Za-z0-9_-]*[:/]\S"
 
 
 class UsageCounts(Value):
@@ -83,115 +86,7 @@ class RunResultDocument(Value):
     """Only when the run ended failed."""
 
 
-Dollars: TypeAlias = Annotated[float, Field(ge=0)] | Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$")]
-
-
-class RunBudgetSection(Value):
-    """What a run may use."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    usd: Dollars | None = None
-    tokens: int | None = Field(None, ge=1)
-    input_tokens: int | None = Field(None, ge=1)
-    output_tokens: int | None = Field(None, ge=1)
-    model_calls: int | None = Field(None, ge=1)
-    tool_calls: int | None = Field(None, ge=0)
-    seconds: float | None = Field(None, gt=0)
-    """Of work; instead of minutes."""
-    minutes: float | None = Field(None, gt=0)
-    depth: int | None = Field(None, ge=0)
-    """How deep children may go."""
-    subtasks: int | None = Field(None, ge=0)
-    per_tool: dict[str, Annotated[int, Field(ge=0)]] | None = None
-    """Calls of single tools, by name."""
-    profile: BudgetProfile = "autonomous"
-    """Where the limits that are not named come from."""
-    unpriced_token_ceiling: int | None = Field(None, ge=1)
-    """Where money is limited: tokens that models without a known price may use."""
-    final_answer_reserve: bool = True
-    """Keep the last model call for an answer."""
-
-
-class WindowSection(Value):
-    """What all runs of an agent together may spend in a period."""
-
-    usd: Dollars
-
-
-class BudgetSection(RunBudgetSection):
-    """What a run may use, or that under `per_run` and beside it what all runs may spend in an hour, a day, a month."""
-
-    per_run: RunBudgetSection | None = None
-    per_hour: WindowSection | None = None
-    per_day: WindowSection | None = None
-    per_month: WindowSection | None = None
-
-
-class CompactionSection(Value):
-    """When a conversation that grows too long for its model is folded into a summary."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    enabled: bool = True
-    threshold: float = Field(0.8, gt=0, le=1)
-    """The share of the model's window from which on it is folded."""
-    keep_user_turns: int = Field(4, ge=1)
-    """The newest messages of the user that stay word for word."""
-    model: str | None = Field(None, pattern=REFERENCE)
-    """Who writes the summary; null: the agent's own model."""
-
-
-class AgentFile(Value):
-    """An agent's file. Tools are named, and found among those that the reader supplies."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,127}$")
-    model: str = Field(pattern=REFERENCE)
-    """`provider:model`."""
-    instructions: str = ""
-    tools: tuple[str, ...] | None = ()
-    max_steps: int | None = Field(None, ge=1)
-    temperature: float | None = None
-    max_tokens: int | None = Field(None, ge=1)
-    settings: ModelSettings | None = None
-    """Settings for the model; `temperature` and `max_tokens` may stand here or at the top."""
-    fallbacks: tuple[str, ...] | None = ()
-    budget: BudgetSection | None = None
-    profile: Profile | None = None
-    """Which built-in tools there are; all but `chat` need a workspace."""
-    workspace: str | None = None
-    """The folder that file tools and commands work in."""
-    sandbox: dict[str, Any] | None = None
-    """What commands are held to: `network: full` grants the network, `confinement: required` refuses to run bare."""
-    policy: GatePolicy | None = None
-    """Who may call what."""
-    approval_expiry: float = Field(DEFAULT_EXPIRY_SECONDS, gt=0)
-    """Seconds until nobody having decided is a decision."""
-    skills: tuple[str, ...] = ()
-    """Folders in which skills are looked for besides the usual ones."""
-    subtasks: bool = False
-    """It may split its work into children."""
-    collections: tuple[str, ...] = ()
-    """Sets of texts that it may search, by name."""
-    compaction: CompactionSection | None = None
-    planning_enabled: bool = False
-    """A planner looks at the task before the agent begins."""
-    planning_model: str | None = Field(None, pattern=REFERENCE)
-    """`provider:model`; null: the agent's own model."""
-    planning_instructions: str = ""
-    """Empty: the built-in words."""
-    budget_awareness: str | None = Field(None, pattern=r"^(per-message|limit:(0|[1-9][0-9]?|100))$")
-    """`per-message`, or `limit:<n>` with n from 0 to 100."""
-    hitl_tools: tuple[str, ...] = ()
-    """Tools that never run without a person."""
-    emit_mcp_progress: bool = True
-    injected_tool_args: dict[str, str] = {}
-    """Fields that every tool is shown with: name to description. The model fills them, no tool gets them."""
-    allow_parallel_subagents: bool = False
-    max_parallel_subagents: int = Field(3, ge=1, le=7)
-    """Children that one call may start."""
+AGENT_FILE = "An agent's file. Tools are named, and found among those that the reader supplies."
 
 
 def run_result_schema() -> dict[str, Any]:
@@ -207,7 +102,41 @@ def wire_schema() -> dict[str, Any]:
 
 def agent_schema() -> dict[str, Any]:
     """The schema of an agent's YAML or JSON file."""
-    return _schema(AgentFile, "agent", mode="validation")
+    return _schema(agent_file(), "agent", mode="validation")
+
+
+@cache
+def agent_file() -> type[Value]:
+    """The shape of an agent's file: who it is, and every option that a file can have."""
+    fields: dict[str, Any] = {
+        "name": (str, Field(pattern=NAME)),
+        "model": (ModelName, Field(description="`provider:model`.")),
+        "instructions": (str, ""),
+        "tools": (tuple[str, ...] | None, ()),
+    }
+    held = inspect.get_annotations(AgentOptions)
+    words = words_under_fields(AgentOptions)
+    for name, each in OPTIONS.items():
+        if not each.is_written:
+            continue
+        if name == "settings":  # two of them may stand at the top
+            fields |= {"temperature": (float | None, None), "max_tokens": (int | None, Field(None, ge=1))}
+        kind = held[name] if each.file is AS_HELD else each.file
+        default = dict(each.default) if isinstance(each.default, Mapping) else each.default
+        fields[name] = (kind, Field(default, description=words.get(name)))
+    return create_model("AgentFile", __base__=Value, __doc__=AGENT_FILE, **fields)
+
+
+def words_under_fields(owner: type) -> dict[str, str]:
+    """Field to the line that stands under it in the source."""
+    (declared,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+    assert isinstance(declared, ast.ClassDef)
+    found: dict[str, str] = {}
+    for field, under in pairwise(declared.body):
+        match field, under:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = inspect.cleandoc(text)
+    return found
 
 
 def _schema(model: type[Value], name: str, mode: Literal["validation", "serialization"]) -> dict[str, Any]:

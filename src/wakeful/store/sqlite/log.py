@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import RestRefused, StoreDamaged
 from wakeful.contracts.spending import WindowKey
-from wakeful.ports import ActionRow, Admitted, Claim, Damage, RuleRow, TurnRow
+from wakeful.ports import Admitted, Claim, Damage, TurnRow
 from wakeful.store import chain
 from wakeful.store.encoding import OUTSIDER, OWNER, Stored
 from wakeful.store.leases import Lease, check, fenced
@@ -22,11 +22,13 @@ from wakeful.store.spending import Hold, HoldKey, Move
 from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.streams import SHIFT, Place, Span, Streams
+from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.sqlite.views import Views
+from wakeful.store.tables.row_rules import Need, OpenCall, RowKey
 from wakeful.views.cost import CALL_FACTS, CostTally
 
 # Look-ups by number take 0.7 us each; a join of the same rows takes several times that.
-_AGENT = "SELECT seq, hash FROM agents WHERE id = ?"
+_AGENT = "SELECT seq, hash, name FROM agents WHERE id = ?"
 _LEASE = "SELECT owner, epoch FROM leases WHERE agent = ? AND thread_id = ?"
 _TURN = "SELECT epoch, heard FROM turns WHERE id = ?"
 _CALL_KINDS = frozenset(event.kind for event in CALL_FACTS)
@@ -40,6 +42,7 @@ class Log:
         self._sql = sql
         self._views = views
         self._windows = Windows(sql)
+        self._tables = SqliteTables(sql)
         self.streams = Streams(sql, path)
         self._turns: dict[str, tuple[int, int, int]] = {}
         """Turn id to the numbers of its agent and of itself, and its first event: all are for life."""
@@ -61,7 +64,7 @@ class Log:
             if there is not None and there.agent_id != agent_id:
                 raise not_ours(there)
         place = self.streams.place(agent_id)
-        known = _Known(self, agent_id, None if place is None else place.agent)
+        known = _Known(self, agent_id, *(None, "") if place is None else (place.agent, place.name))
         made = changes(facts, OUTSIDER, 0 if place is None else place.seq, known)
         if place is None:
             place = self._make_agent(agent_id)
@@ -77,7 +80,7 @@ class Log:
         owned = self._sql.one(_LEASE, (agent, claim.thread_id))
         if head is None or begun is None or owned is None:
             raise fenced(claim)
-        seq, digest = head  # read in the transaction: other owners append to this stream, too
+        seq, digest, name = head  # read in the transaction: other owners append to this stream, too
         turn_epoch, heard = begun
         owner, epoch = owned
         check(claim, Lease(owner, epoch, 0.0), turn_epoch)
@@ -89,7 +92,7 @@ class Log:
         if facts:
             if claim.fresh and claim.turn_id not in self._costs_so_far:
                 self._costs_so_far[claim.turn_id] = CostTally()
-            made = changes(facts, OWNER, seq, _Known(self, claim.agent_id, agent, claim.turn_id, turn_epoch))
+            made = changes(facts, OWNER, seq, _Known(self, claim.agent_id, agent, name, claim.turn_id, turn_epoch))
             self._write(Place(agent, seq, digest), stored, made)
             if made.asked and (tally := self._costs_so_far.get(claim.turn_id)) is not None:
                 for fact in made.asked.get(claim.turn_id, ()):
@@ -121,19 +124,9 @@ class Log:
             return Damage(agent_id, 0, f"its rows cannot be read: {error}")
         return None
 
-    def name_of(self, agent: int | None) -> str:
-        found = self._sql.one("SELECT name FROM agents WHERE id = ?", (agent,))
-        return "" if found is None else str(found[0])
-
     def turn_of(self, agent_id: str, turn_id: str) -> TurnRow | None:
         row = self._views.turn(turn_id)
         return row if row is not None and row.agent_id == agent_id else None
-
-    def action(self, action_id: str) -> ActionRow | None:
-        return self._views.action(action_id)
-
-    def rule(self, rule_id: str) -> RuleRow | None:
-        return self._views.rule(rule_id)
 
     def window(self, key: WindowKey) -> Move | None:
         return self._windows.one(key)
@@ -157,9 +150,20 @@ class Log:
         sql = "SELECT 1 FROM turns WHERE turn_id = ? AND agent = ?"
         return self._sql.one(sql, (turn_id, agent)) is not None
 
-    def safe_args(self, turn: TurnRow, call_id: str) -> dict[str, Any] | None:
+    def find(self, agent_id: str, needs: Sequence[Need]) -> dict[Need, Any]:
+        """What rules of declared tables named beforehand."""
+        found: dict[Need, Any] = {}
+        for need in needs:
+            match need:
+                case RowKey(table, key):
+                    found[need] = self._tables.get(table, key)
+                case OpenCall(turn_id, call_id):
+                    found[need] = self._safe_args(self.turn_of(agent_id, turn_id), call_id)
+        return found
+
+    def _safe_args(self, turn: TurnRow | None, call_id: str) -> dict[str, Any] | None:
         """None when the call has its outcome, or never began."""
-        span = self.streams.of_turn(turn.agent_id, turn)
+        span = None if turn is None else self.streams.of_turn(turn.agent_id, turn)
         args: dict[str, Any] | None = None
         for entry in self.streams.entries(span) if span is not None else ():
             if entry.head.call_id != call_id:
@@ -222,7 +226,7 @@ class Log:
         return Place(self._sql.new_id(), 0, origin)
 
     def _write(self, place: Place, stored: Sequence[Stored], made: Changes) -> None:
-        agent, seq, digest = place
+        agent, seq, digest, _ = place
         base = agent << SHIFT
         for row in stored:
             digest = row.link(digest)
@@ -230,6 +234,7 @@ class Log:
             self._sql.do(_APPEND, (base | seq + 1, turn, row.header, row.body, digest))
             seq += len(row.payloads)
         self._views.write(agent, seq, digest, made)
+        self._tables.write(agent, made.tables)
         self.written.pop(agent, None)  # last in order, as it is the newest
         self.written[agent] = (seq, digest)
         for turn_id, _ in made.spending.holds:
@@ -246,7 +251,13 @@ class _Known:
     """What is stored, for the rules of `store.rows`; looked up only when a rule asks."""
 
     def __init__(
-        self, log: Log, agent_id: str, agent: int | None, turn_id: str | None = None, epoch: int | None = None
+        self,
+        log: Log,
+        agent_id: str,
+        agent: int | None,
+        agent_name: str,
+        turn_id: str | None = None,
+        epoch: int | None = None,
     ) -> None:
         self._log = log
         self._epoch = epoch
@@ -254,10 +265,7 @@ class _Known:
         self._agent = agent
         self._turn_id = turn_id
         self.agent_id = agent_id
-
-    @property
-    def agent_name(self) -> str:
-        return self._log.name_of(self._agent)
+        self.agent_name = agent_name
 
     def has_turn(self, turn_id: str) -> bool:
         return turn_id == self._turn_id or self._log.has_turn(self._agent, turn_id)
@@ -265,18 +273,11 @@ class _Known:
     def turn(self, turn_id: str) -> TurnRow | None:
         return self._log.turn_of(self.agent_id, turn_id)
 
-    def safe_args(self, turn_id: str, call_id: str) -> dict[str, Any] | None:
-        row = self.turn(turn_id)
-        return None if row is None else self._log.safe_args(row, call_id)
+    def find(self, needs: Sequence[Need]) -> dict[Need, Any]:
+        return self._log.find(self.agent_id, needs)
 
     def cost_so_far(self, turn_id: str) -> CostTally:
         return self._log.cost_so_far(self.agent_id, turn_id)
-
-    def action(self, action_id: str) -> ActionRow | None:
-        return self._log.action(action_id)
-
-    def rule(self, rule_id: str) -> RuleRow | None:
-        return self._log.rule(rule_id)
 
     @property
     def checks_windows(self) -> bool:

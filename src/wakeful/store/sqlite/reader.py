@@ -20,15 +20,17 @@ from wakeful.contracts.errors import StoreProblem, StoreReadOnly
 from wakeful.contracts.models import AgentTokenUsageSummary
 from wakeful.contracts.spending import SpendRow
 from wakeful.ports import (
-    ActionRow,
     Admitted,
     Claim,
     Damage,
     Feed,
-    RuleRow,
-    TaintRow,
+    Match,
+    Row,
+    RowQuery,
+    Table,
+    TableReads,
     TurnRow,
-    UnknownRow,
+    Value,
     Watch,
     WorkflowRow,
 )
@@ -44,6 +46,7 @@ from wakeful.store.sqlite.log import Log
 from wakeful.store.sqlite.owners import Living
 from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.streams import PIECE, Span
+from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.sqlite.task_runs import SqliteImportedAgents, SqliteTaskRuns
 from wakeful.store.sqlite.views import Views
 from wakeful.store.sqlite.workflows import Workflows
@@ -57,7 +60,7 @@ T = TypeVar("T")
 _SEQ = attrgetter("seq")
 
 
-class SqliteReader:
+class SqliteReader(TableReads):
     """A `Store` in one file that only reads. Made by `SqliteReader.open`, and used on the loop that opened it."""
 
     def __init__(
@@ -87,6 +90,7 @@ class SqliteReader:
         self._claims = Claims(sql, living, ttl, clock)
         self._workflows = Workflows(sql)
         self._windows = Windows(sql)
+        self._tables = SqliteTables(sql)
         self._blobs = Blobs(sql, path, self._read, self._put_row)
         self.task_runs = SqliteTaskRuns(sql, self._read, self._written)
         self.imported_agents = SqliteImportedAgents(sql, self._read, self._written)
@@ -198,22 +202,24 @@ class SqliteReader:
     async def agents(self) -> list[str]:
         return [agent_id for _, agent_id in await self._read(self._log.streams.agents)]
 
-    async def unknown(self) -> list[UnknownRow]:
-        return await self._read(self._views.unknown)
+    async def get_row(self, table: Table[Row], *key: Value) -> Row | None:
+        return await self._read(lambda: self._tables.get(table, key))
 
-    async def action(self, action_id: str) -> ActionRow | None:
-        return await self._read(lambda: self._views.action(action_id))
+    async def list_rows(
+        self,
+        table: Table[Row],
+        query: RowQuery,
+        *equal: Value,
+        after: Sequence[Value] = (),
+        limit: int | None = None,
+        backwards: bool = False,
+    ) -> list[Row]:
+        return await self._read(lambda: self._tables.page(table, query, equal, after, limit, backwards))
 
-    async def actions(self, *, pending_only: bool = False, turn_id: str | None = None) -> list[ActionRow]:
-        return await self._read(lambda: self._views.actions(pending_only, turn_id))
-
-    async def rules(self, agent_name: str | None = None) -> list[RuleRow]:
-        return await self._read(lambda: self._views.rules(agent_name))
-
-    async def tainted_files(
-        self, place: str, *, digest: str = "", below: bool = False, limit: int | None = None
-    ) -> list[TaintRow]:
-        return await self._read(lambda: self._views.tainted(place, digest, below, limit))
+    async def find_rows(
+        self, table: Table[Row], matches: Sequence[Match], *, order: Sequence[str], limit: int | None = None
+    ) -> list[Row]:
+        return await self._read(lambda: self._tables.find(table, matches, order, limit))
 
     async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
         return await self._read(lambda: self._windows.after(after, scopes))

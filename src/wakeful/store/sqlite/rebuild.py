@@ -9,11 +9,13 @@ from pathlib import Path
 import apsw
 
 from wakeful.contracts.spending import WindowKey
+from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book, changes
 from wakeful.store.spending import Move
 from wakeful.store.sqlite.connection import UNREADABLE, Statements, translated
 from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.streams import Span, Streams
+from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.sqlite.views import Views
 
 
@@ -30,6 +32,7 @@ def rebuild(again: Callable[[], apsw.Connection], path: Path, patience: float) -
             try:
                 log.read_on()
                 Views(sql).rewrite(log.books)
+                SqliteTables(sql).rewrite(log.tables, {book.agent_id: agent for agent, book in log.books.items()})
                 Windows(sql).rewrite(log.windows, {agent: book.holds for agent, book in log.books.items()})
                 sql.do("COMMIT")
             except BaseException:
@@ -50,11 +53,12 @@ class _Books:
         self._read: dict[int, int] = {}
         self.books: dict[int, Book] = {}
         self.windows: dict[WindowKey, Move] = {}
+        self.tables = MemoryTables()
 
     def read_on(self) -> None:
         """What is new in the log."""
         for agent, agent_id in self._streams.agents():
-            book = self.books.setdefault(agent, Book(agent_id, self.windows))
+            book = self.books.setdefault(agent, Book(agent_id, self.windows, self.tables))
             place = self._streams.place(agent_id)
             at = self._read.get(agent, 0)
             while place is not None and at < place.seq:

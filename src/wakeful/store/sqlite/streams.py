@@ -38,11 +38,12 @@ _SINGLE = "SELECT id, header, body, hash FROM events WHERE id > ? AND id <= ? OR
 
 
 class Place(NamedTuple):
-    """An agent's number in this database and the head of its stream."""
+    """An agent's number in this database, the head of its stream, and what it is called."""
 
     agent: int
     seq: int
     hash: bytes
+    name: str = ""
 
 
 class Span(NamedTuple):
@@ -65,7 +66,7 @@ class Streams:
         """How many single facts an agent's stream begins with. They do not become more."""
 
     def place(self, agent_id: str) -> Place | None:
-        found = self._sql.one("SELECT id, seq, hash FROM agents WHERE agent_id = ?", (agent_id,))
+        found = self._sql.one("SELECT id, seq, hash, name FROM agents WHERE agent_id = ?", (agent_id,))
         return None if found is None else Place(*found)
 
     def agents(self) -> list[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""The rows: turns, unknown outcomes, usage. Written from `rows.Changes`, read as they are, rebuilt from the log."""
+"""The rows of turns and agents. Written from `rows.Changes`, read as they are, rebuilt from the log."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
-from wakeful.ports import ActionRow, RuleRow, TaintRow, TurnRow, UnknownRow
-from wakeful.store.rows import Book, Changes, summary, workspaces_around
+from wakeful.ports import TurnRow
+from wakeful.store.rows import Book, Changes, summary
 from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.streams import SHIFT
 from wakeful.views.cost import CallGroup, PriceListUsed, TurnCost
@@ -36,28 +36,6 @@ _PUT_TURN = """
         last_seq = excluded.last_seq, window_from = excluded.window_from, turn_index = excluded.turn_index,
         waiting_for = excluded.waiting_for, ended_at = excluded.ended_at
 """
-_PUT_UNKNOWN = "INSERT OR REPLACE INTO unknown VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_GET_UNKNOWN = """
-    SELECT u.call_id, a.agent_id, u.turn_id, u.thread_id, u.step, u.tool_name, u.safe_args, u.reason, u.since
-    FROM unknown u JOIN agents a ON a.id = u.agent ORDER BY u.since, u.agent, u.seq
-"""
-_ACTION = """
-    SELECT c.action_id, c.kind, a.agent_id, c.agent_name, c.turn_id, c.thread_id, c.step, c.call_id, c.tool_name,
-           c.status, c.requested_at, c.expires_at, c.decided_at, c.decided_by, c.required_seq, c.resolved_seq
-    FROM actions c JOIN agents a ON a.id = c.agent
-"""
-_PUT_ACTION = "INSERT OR REPLACE INTO actions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_RULE = """
-    SELECT r.rule_id, a.agent_id, r.agent_name, r.rule, r.added_at, r.added_by, r.revoked_at, r.revoked_by
-    FROM rules r JOIN agents a ON a.id = r.agent
-"""
-_PUT_RULE = "INSERT OR REPLACE INTO rules VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_TAINTED = """
-    SELECT f.workspace, f.path, f.since, f.digest, f.cause, a.agent_id, f.turn_id, f.at
-    FROM tainted_files f JOIN agents a ON a.id = f.agent
-"""
-_PUT_TAINTED = "INSERT OR REPLACE INTO tainted_files VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_DROP_TAINTED = "DELETE FROM tainted_files WHERE workspace = ? AND path = ? AND since = ? AND agent = ?"
 _MOVE_HEAD = "UPDATE agents SET seq = ?, hash = ? WHERE id = ?"
 _ADD_ROUNDS = "UPDATE agents SET seq = ?, hash = ?, rounds = rounds + ? WHERE id = ?"
 _ADD_USAGE = (
@@ -114,44 +92,6 @@ class Views:
         found = self._sql.all(sql, given)
         return [_turn_row(row) for row in reversed(found)]
 
-    def unknown(self) -> list[UnknownRow]:
-        return [UnknownRow._make((*row[:6], json.loads(row[6]), *row[7:])) for row in self._sql.all(_GET_UNKNOWN)]
-
-    def action(self, action_id: str) -> ActionRow | None:
-        found = self._sql.one(f"{_ACTION} WHERE c.action_id = ?", (action_id,))
-        return None if found is None else ActionRow._make(found)
-
-    def actions(self, pending_only: bool, turn_id: str | None) -> list[ActionRow]:
-        which = "c.status = 'pending'" if pending_only else "TRUE"
-        of, given = ("c.turn_id = ?", (turn_id,)) if turn_id is not None else ("TRUE", ())
-        sql = f"{_ACTION} WHERE {which} AND {of} ORDER BY c.requested_at, a.agent_id, c.required_seq"
-        return [ActionRow._make(row) for row in self._sql.all(sql, given)]
-
-    def rule(self, rule_id: str) -> RuleRow | None:
-        found = self._sql.one(f"{_RULE} WHERE r.rule_id = ?", (rule_id,))
-        return None if found is None else _rule_row(found)
-
-    def rules(self, agent_name: str | None) -> list[RuleRow]:
-        of, given = ("r.agent_name = ?", (agent_name,)) if agent_name is not None else ("TRUE", ())
-        return [_rule_row(row) for row in self._sql.all(f"{_RULE} WHERE {of} ORDER BY r.added_at, r.rule_id", given)]
-
-    def tainted(self, place: str, digest: str, below: bool, limit: int | None) -> list[TaintRow]:
-        which, values = list[str](), list[str | int]()
-        for workspace, paths in workspaces_around(place):
-            which.append(f"(f.workspace = ? AND f.path IN ({', '.join('?' * len(paths))}))")
-            values += [workspace, *paths]
-            if digest:
-                which.append("(f.workspace = ? AND f.digest <> '' AND f.digest = ?)")
-                values += [workspace, digest]
-            if below:  # the character after "/" is "0": everything that begins with the folder
-                which.append("(f.workspace = ? AND f.path >= ? AND f.path < ?)")
-                values += [workspace, f"{paths[0]}/", f"{paths[0]}0"] if paths[0] else [workspace, "", "\U0010ffff"]
-        if below:
-            which.append("(f.workspace >= ? AND f.workspace < ?)")
-            values += [f"{place.rstrip('/')}/", f"{place.rstrip('/')}0"]
-        sql = f"{_TAINTED} WHERE {' OR '.join(which)} ORDER BY f.at, a.agent_id, f.path, f.since LIMIT ?"
-        return [TaintRow._make(row) for row in self._sql.all(sql, (*values, -1 if limit is None else limit))]
-
     def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         found = self._sql.one(_GET_USAGE, (agent_id,))
         if found is None:
@@ -174,20 +114,6 @@ class Views:
         for turn_id, last in made.last_seq.items():
             if turn_id not in made.turns:
                 execute("UPDATE turns SET last_seq = ?, heard = ? WHERE turn_id = ?", (last, last, turn_id))
-        for call, opened in made.unknown.items():
-            if opened is None:
-                execute("DELETE FROM unknown WHERE turn_id = ? AND call_id = ?", call)
-            else:
-                execute(_PUT_UNKNOWN, _unknown_values(agent, *opened))
-        for action in made.actions.values():
-            execute(_PUT_ACTION, (*action[:2], agent, *action[3:]))
-        for rule in made.rules.values():
-            execute(_PUT_RULE, _rule_values(agent, rule))
-        for key, tainted in made.tainted.items():
-            if tainted is None:
-                execute(_DROP_TAINTED, (*key, agent))
-            else:
-                execute(_PUT_TAINTED, _taint_values(agent, tainted))
         for turn_id, cost in made.costs.items():
             execute(_PUT_COST, _cost_values(agent, made.turns[turn_id].first_seq, cost))
         if made.last_turn is not None:
@@ -200,7 +126,7 @@ class Views:
         execute = self._sql.do
         numbers = self._sql.all("SELECT turn_id, id, epoch FROM turns")
         kept: dict[str, tuple[int | None, int]] = {turn_id: (number, epoch) for turn_id, number, epoch in numbers}
-        for view in ("turns", "turn_costs", "unknown", "actions", "rules", "tainted_files"):
+        for view in ("turns", "turn_costs"):
             execute(f"DELETE FROM {view}")
         # Rows that had gone missing come last: they get new numbers, which must not be one that is given back.
         turns = [(agent, book, row) for agent, book in books.items() for row in book.turns.values()]
@@ -214,14 +140,6 @@ class Views:
         execute = self._sql.do
         for turn_id, cost in book.costs.items():
             execute(_PUT_COST, _cost_values(agent, book.turns[turn_id].first_seq, cost))
-        for seq, unknown in book.unknown.values():
-            execute(_PUT_UNKNOWN, _unknown_values(agent, seq, unknown))
-        for action in book.actions.values():
-            execute(_PUT_ACTION, (*action[:2], agent, *action[3:]))
-        for rule in book.rules.values():
-            execute(_PUT_RULE, _rule_values(agent, rule))
-        for tainted in book.tainted.values():
-            execute(_PUT_TAINTED, _taint_values(agent, tainted))
         last = None if book.last_turn is None else _json(book.last_turn)
         execute(_SET_USAGE, (book.agent_name, last, book.rounds, *_token_values(book.total), agent))
 
@@ -268,18 +186,6 @@ def _price_list(name: str, date: str | None) -> PriceListUsed:
     return PriceListUsed(name=name, date=date)
 
 
-def _rule_row(row: tuple[Any, ...]) -> RuleRow:
-    return RuleRow._make((*row[:3], json.loads(row[3]), *row[4:]))
-
-
-def _rule_values(agent: int, row: RuleRow) -> tuple[Any, ...]:
-    return (row.rule_id, agent, row.agent_name, json.dumps(row.rule), *row[4:])
-
-
-def _taint_values(agent: int, row: TaintRow) -> tuple[Any, ...]:
-    return (agent, row.workspace, row.path, row.since, row.digest, row.cause, row.turn_id, row.at)
-
-
 def _turn_values(agent: int, row: TurnRow, heard: int, number: int | None = None, epoch: int = 0) -> tuple[Any, ...]:
     return (
         row.turn_id,
@@ -301,11 +207,6 @@ def _turn_values(agent: int, row: TurnRow, heard: int, number: int | None = None
         number,
         epoch,
     )
-
-
-def _unknown_values(agent: int, seq: int, row: UnknownRow) -> tuple[Any, ...]:
-    args = json.dumps(row.arguments)
-    return (row.turn_id, row.call_id, agent, seq, row.thread_id, row.step, row.tool, args, row.reason, row.since)
 
 
 def _token_values(tokens: TokenUsage) -> tuple[int, ...]:

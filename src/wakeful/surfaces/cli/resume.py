@@ -18,6 +18,7 @@ from wakeful.service.commands.turns import recall, resume_turn
 from wakeful.service.operations import TurnAhead
 from wakeful.service.queries.turns import find_turn, open_turns, shown_states
 from wakeful.service.run_result import RunResult
+from wakeful.surfaces.cli.agents import check_approved
 from wakeful.surfaces.cli.code_loader import LoadedCode, code_options, load
 from wakeful.surfaces.cli.live_view import somebody_or_nobody
 from wakeful.surfaces.cli.options import (
@@ -171,6 +172,8 @@ async def _one(
         agents = supplied.agents
         if row.is_open:
             agents = await _with_own(system, row, supplied)
+            if supplied.lift_pause:  # one turn was named, so what is approved has to be one of its tools
+                check_approved(next(each for each in agents if each.name == row.agent_name), supplied.approve)
         approver = approver_for(progress, supplied.approve, no_input=supplied.no_input)
         with contextlib.redirect_stdout(sys.stderr), progress:
             result: RunResult[Any] = await resume_turn(

@@ -31,7 +31,8 @@ def listed(store: StoreOption = None, json: JsonOption = False) -> None:
 
 
 def _as_json(row: UnknownRow, rows: list[UnknownRow]) -> dict[str, object]:
-    return {**row._asdict(), "since": iso(row.since), "resolve": reference(row, rows)}
+    shown = {name: value for name, value in row._asdict().items() if name != "seq"}
+    return {**shown, "since": iso(row.since), "resolve": reference(row, rows)}
 
 
 def resolve(

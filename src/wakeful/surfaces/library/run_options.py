@@ -84,7 +84,7 @@ def request_of(
         history=history,
         budget=budget,
         approver=approver,
-        hooks=checked_hooks("run()", hooks),
+        hooks=checked_hooks("run(): hooks", hooks),
         model_from="user" if model is not None else "agent_config",
     )
 

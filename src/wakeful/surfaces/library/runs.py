@@ -59,6 +59,7 @@ async def run(
     """Run an agent on a prompt until it answers, waits or is stopped.
 
     A message of a thread waits for those before it; with `supersede`, they are stopped first.
+    `model` replaces the agent's model and its fallbacks in this run.
     With `key`, the same line also resumes the run after a crash and returns its stored result once it is finished.
     Cancelling the task is like a crash: what is open is settled when the run is taken up again.
     """

@@ -38,7 +38,6 @@ TOOLS = [
     a_tool("shut", effect="pure"),
     a_tool("mcp.github/merge", runtime_owner="mcp_server"),
     a_tool("mcp.evil/search", runtime_owner="mcp_server", effect="pure"),
-    a_tool("hidden", effect="pure"),
 ]
 
 
@@ -47,9 +46,12 @@ def catalog(*rules: Rule, **more: Any) -> ToolCatalog:
         tools=default_policy("thread", profile="coding", workspace_root="shop", allowed_mcp_servers=["github"]),
         rules=(Rule(match="shut", decision="deny", reason="closed on Sundays"), *rules),
     )
-    compiled = compile_policy(policy, TOOLS, hidden={"hidden"})
+    compiled = compile_policy(policy, TOOLS)
     confined = {"exec_command": Confinement(mode="bubblewrap", cwd="shop")}
-    down = [Withheld("mcp.mail/send", "the server mail does not answer", "Sends mail")]
+    down = [
+        Withheld("hidden", "the policy of the run leaves it out", status="denied"),
+        Withheld("mcp.mail/send", "the server mail does not answer", "Sends mail"),
+    ]
     return ToolCatalog(entries=resolve_catalog(compiled, down, now=0.0, confined=confined, **more))
 
 
@@ -101,7 +103,7 @@ def test_an_entry_has_its_name_a_safe_summary_its_schema_or_where_it_is() -> Non
     # A policy that changes within the turn changes no name, and no place in the list.
     declared = [tool.name for tool in TOOLS]
     for made in (catalog(), catalog(Rule(match="*", decision="deny")), catalog(Rule(match="post", decision="allow"))):
-        assert [entry.tool_name for entry in made.entries] == [*declared, "mcp.mail/send"]
+        assert [entry.tool_name for entry in made.entries] == [*declared, "hidden", "mcp.mail/send"]
     entries = by_name(catalog())
     entries["post"] = referring(entries["post"], {"input_schema_ref": "sha256:1"})
     assert entries["look"].description == "Looks."

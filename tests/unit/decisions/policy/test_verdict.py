@@ -31,8 +31,10 @@ CLASSES = default_policy(
 
 
 def compiled(**policy: Any) -> CompiledPolicy:
-    more = {key: policy.pop(key) for key in ("ceiling", "required_capabilities", "hidden") if key in policy}
-    return compile_policy(GatePolicy(**{"tools": CLASSES, **policy}), TOOLS, **more)
+    more = {key: policy.pop(key) for key in ("ceiling", "required_capabilities") if key in policy}
+    withheld = policy.pop("withheld", ())
+    tools = [tool for tool in TOOLS if tool.name not in withheld]
+    return compile_policy(GatePolicy(**{"tools": CLASSES, **policy}), tools, **more)
 
 
 def call(name: str = "send", **fields: Any) -> CallUnderJudgement:
@@ -50,7 +52,7 @@ LOOSE = Confinement(mode="not_enforced", cwd="shop")
 
 # name of the layer -> (what the policy adds, what the call adds, what it comes to)
 OBJECTIONS: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
-    "belt": ({"hidden": {"send"}}, {}, "deny", "tool_not_found"),
+    "belt": ({"withheld": {"send"}}, {}, "deny", "tool_not_found"),
     "class": ({"tools": CLASSES.model_copy(update={"classes": frozenset()})}, {}, "deny", "tool_not_found"),
     "ceiling": (
         {"ceiling": CapabilityCeiling(allowed=()), "required_capabilities": {"send": "mail.send"}},

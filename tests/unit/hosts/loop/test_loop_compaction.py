@@ -152,6 +152,7 @@ async def test_messages_are_normalised_first_and_folded_before_each_turn() -> No
     for messages in host.seen:
         assert len(messages) <= 4 + 1, "a pair is not cut"
         check_pairing(transcript.normalise_all(messages))
+        assert "hello" in [message["content"] for message in messages], "what was asked last is never folded"
     assert [messages[0]["content"] for messages in host.seen] == [
         "hello",
         "hello",

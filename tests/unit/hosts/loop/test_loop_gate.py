@@ -9,7 +9,8 @@ import pytest
 from kit.gates.tool_starters import check_one_door
 from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.bootstrap import new_engine
-from wakeful.contracts.events import PermissionEvaluated, ToolMediationFailed, ToolResult
+from wakeful.contracts.events import PermissionEvaluated, ToolCatalogResolved, ToolMediationFailed, ToolResult
+from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.hosts import ConversationLoop, ToolPolicy, mediate_turn, tiered
 from wakeful.hosts.abilities.registry import Abilities, Ability, AbilityRefused
 from wakeful.hosts.loop.conversation_result import ConversationResult
@@ -429,6 +430,14 @@ async def test_a_tool_that_is_not_visible_in_a_run_is_not_found() -> None:
     assert result.tool_execution_results[0]["result"]["error"] == "Tool 'ability/search' not found"
     assert [call.tool_name for call in host.calls] == ["ability/clock"]
     assert "ability/search" in result.metadata["hidden_tools"]
+    # It is the turn's own catalogue that leaves it out, with the reason.
+    (resolved,) = [each.fact.event for each in await host.log() if isinstance(each.fact.event, ToolCatalogResolved)]
+    catalog = ToolCatalog.model_validate_json(await host.store.get_blob(resolved.catalog_ref.digest))
+    assert {each.tool_name: each.policy for each in catalog.entries} == {
+        "ability/clock": "allowed",
+        "ability/search": "denied",
+    }
+    assert catalog.entries[1].policy_reason == result.metadata["hidden_tools"]["ability/search"]
     # A host's hook hides as well; and without any policy the tool is there.
     hooked = Host(calling(search("a")), DONE)
     hooked.hooks.register(

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from wakeful.contracts.errors import InvalidValue
-from wakeful.decisions.excerpts import cut_text
 from wakeful.hosts.loop.truncation import ToolResultTruncator
 
 
@@ -72,7 +71,3 @@ def test_citations_are_kept_to_the_same_size_from_the_first_on() -> None:
 def test_a_truncator_of_the_wrong_kind_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue, match=r"^invalid_truncator: "):
         ToolResultTruncator(**fields)
-
-
-def test_a_text_is_cut_between_characters() -> None:
-    assert [cut_text("aäb", most) for most in range(5)] == ["", "a", "a", "aä", "aäb"]

@@ -301,7 +301,8 @@ def test_the_policy_decides_what_is_seen_and_the_call_is_judged_on_its_own() -> 
         ToolDeclaration(name="refund", input_schema={}, effect="pure"),
         ToolDeclaration(name="look", input_schema={}, effect="pure"),
     ]
-    gate = compile_policy(GatePolicy(tools=default_policy("thread")), declared, hidden={"refund"})
+    offered = [tool for tool in declared if tool.name in shown_now]
+    gate = compile_policy(GatePolicy(tools=default_policy("thread")), offered)
 
     def judged(name: str, **more: Any) -> tuple[str, str]:
         verdict = judge(CallUnderJudgement(name=name, arguments={}, now=0.0, **more), gate)

@@ -1,6 +1,7 @@
 """No statement of the store reads a whole table that grows: every one that runs is asked for its plan.
 
-Verifying and rebuilding read everything, on connections of their own; they are no part of this.
+Verifying and rebuilding read everything, on connections of their own; they are no part of this. Queries of declared
+tables say themselves what serves them: `tests/contract/store/test_tables.py` looks at their plans.
 """
 
 import inspect
@@ -23,8 +24,11 @@ from kit.runs.store_facts import (
     session,
     started,
 )
-from wakeful.ports import Store
+from wakeful.ports import Match, Store
+from wakeful.ports.approvals import ACTIONS, PENDING_ACTIONS_OF_TURN
 from wakeful.store.sqlite import SqliteStore
+from wakeful.store.sqlite.tables import query_sql
+from wakeful.store.tables import TABLES
 
 GROWING = {
     "agents", "events", "appends", "turns", "unknown", "actions", "rules", "tainted_files", "spending", "holds",
@@ -34,15 +38,12 @@ ALLOWED = {
     "c.first_at, c.last_at, c.costs FROM turns": "a report on all that was spent adds up every turn: one row each",
     "ON a.id = t.agent ORDER BY t.created_at DESC": "pages of turns: the index, up to a limit",
     "ON a.id = t.agent WHERE t.ended_at IS NULL": "open turns: an index of those alone",
-    "FROM unknown u JOIN agents": "calls whose outcome is open: they go when somebody has found out",
-    "WHERE c.status = 'pending' AND TRUE": "what is pending: an index of those alone",
-    "WHERE TRUE AND TRUE": "every approval there ever was, for who asks for all of them",
-    "FROM rules r": "rules are few: a person added each one",
     "FROM workflows": "workflows are few: a person saved each one",
     "SELECT id, agent_id FROM agents ORDER BY id": "for checking and repairing everything, and for lists of all agents",
     "FROM task_runs WHERE kind": "a list of runs, up to a limit",
 }
 """Parts of statements that may read a whole table or a whole index, and why."""
+DECLARED = {query_sql(table, query) for table in TABLES for query in table.queries}
 
 
 async def filled(path: Path) -> SqliteStore:
@@ -104,6 +105,9 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "claim": [lambda: store.claim("turn 0")],
         "sync": [store.sync],
         "rebuild_views": [store.rebuild_views],
+        "get_row": [lambda: store.get_row(ACTIONS, "a")],
+        "list_rows": [lambda: store.list_rows(ACTIONS, PENDING_ACTIONS_OF_TURN, TURN, limit=1)],
+        "find_rows": [lambda: store.find_rows(ACTIONS, [Match({"turn_id": (TURN,)})], order=ACTIONS.key)],
     }
     for calls in asked.values():
         for call in calls:
@@ -120,7 +124,8 @@ async def ask_everything(store: SqliteStore) -> set[str]:
 def scanned(connection: apsw.Connection, statement: str) -> list[str]:
     """What the plan of a statement says about whole tables that grow."""
     plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", (None,) * statement.count("?"), can_cache=False)
-    return [detail for *_, detail in plan if detail.startswith("SCAN ") and "CONSTANT" not in detail]
+    scans = [detail for *_, detail in plan if detail.startswith("SCAN ") and "CONSTANT" not in detail]
+    return [detail for detail in scans if detail != "SCAN found"]  # what a search of a declared table came to
 
 
 async def test_no_statement_reads_a_whole_table_that_grows(tmp_path: Path) -> None:
@@ -141,7 +146,7 @@ async def test_no_statement_reads_a_whole_table_that_grows(tmp_path: Path) -> No
         if statement.split()[0] not in ("SELECT", "INSERT", "UPDATE", "DELETE"):
             continue
         found = scanned(store._connection, statement)
-        if found and not any(part in statement for part in ALLOWED):
+        if found and statement not in DECLARED and not any(part in statement for part in ALLOWED):
             wrong[statement] = found
     assert wrong == {}
     unused = [part for part in ALLOWED if not any(part in statement for statement in statements)]

@@ -1,4 +1,4 @@
-"""`wakeful task run` and `resume`, and `wakeful targets`: hand a task to a target, and see who takes them."""
+"""`wakeful dispatch run` and `resume`, and `wakeful targets`: hand work to a target, and see who takes it."""
 
 import asyncio
 import contextlib
@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from wakeful.hosts.dispatch.dispatch_request import DispatchResult, ExecutorTarget
+from wakeful.surfaces.cli.dispatch_show import RunArgument, how_to_go_on
 from wakeful.surfaces.cli.host_setup import OPERATOR, HostCode, opened_host
 from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, ToolsOption
 from wakeful.surfaces.cli.places import StoreAddress, any_place, store_to_read, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.shown_values import columns, json_text, one_line, out, plain
-from wakeful.surfaces.cli.task_show import RunArgument, how_to_go_on
 
 FAILED, WAITS = 1, 3
 InputsOption = Annotated[
@@ -28,7 +28,7 @@ InputsOption = Annotated[
 
 def run(
     instructions: Annotated[str, typer.Argument(metavar="INSTRUCTIONS", help="What is to be done.")],
-    task: Annotated[str, typer.Option("--task", metavar="ID", help="What the task is called.")] = "task",
+    task: Annotated[str, typer.Option("--name", metavar="ID", help="What the work is called.")] = "task",
     inputs: InputsOption = None,
     name: Annotated[
         str | None, typer.Option("--as", metavar="AGENT", help="The agent, where the target runs agents.")
@@ -46,7 +46,7 @@ def run(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Hand a task to a target and wait for what it says. The built-in target, local, runs it as a turn of an agent."""
+    """Hand work to a target and wait for its result. The built-in target, local, runs it as a turn of an agent."""
     place = store_to_write(store)
     given: dict[str, Any] = {
         "task": {"id": task, "instructions": instructions, "input": _inputs(inputs or [])},
@@ -71,14 +71,14 @@ def resume(
     store: StoreOption = None,
 ) -> None:
     """Go on with a run of the built-in target that was cut off, or that waited for somebody."""
-    place = store_to_read(store, "wakeful task run INSTRUCTIONS")
+    place = store_to_read(store, "wakeful dispatch run INSTRUCTIONS")
     _tell(asyncio.run(_resume(place, HostCode(tools, agent), run)), place, as_json=json)
 
 
 def targets(
     tools: ToolsOption = None, agent: AgentOption = None, json: JsonOption = False, store: StoreOption = None
 ) -> None:
-    """List who takes tasks here: the runtime itself, where it has an agent, and what installed packages bring."""
+    """List who takes dispatched work here: the runtime, where it has an agent, and what installed packages bring."""
     place = any_place(store)
     there = place if Path(place.path).exists() else place._replace(path=":memory:")  # looking makes no store
     listed = asyncio.run(_targets(there, HostCode(tools, agent)))
@@ -92,7 +92,7 @@ def targets(
         ]  # fmt: skip
         out(columns(cells, ("ID", "KIND", "CAPABILITIES", "CLASSES", "WHAT")))
     else:
-        out("nobody takes tasks here")
+        out("nobody takes dispatched work here")
         out(
             f"supply an agent (--tools MODULE:AGENT or --agent FILE), or import one: wakeful package import{place.flag}"
         )
@@ -140,7 +140,7 @@ def _tell(result: DispatchResult, place: StoreAddress, *, as_json: bool) -> None
     elif result.status == "succeeded":
         answer = result.output
         out(plain(answer) if isinstance(answer, str) else json_text(answer, indent=2))
-        note(f"{result.run_id} succeeded; wakeful task show {result.run_id}{place.flag}")
+        note(f"{result.run_id} succeeded; wakeful dispatch show {result.run_id}{place.flag}")
     else:
         why = result.diagnostics.get("error_message")
         note(f"{result.run_id} {result.status}{f': {why}' if why else ''}")

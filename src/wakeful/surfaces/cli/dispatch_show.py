@@ -1,4 +1,4 @@
-"""`wakeful task list`, `show` and `cancel`: runs of tasks, here and elsewhere. What is sensitive is not shown."""
+"""`wakeful dispatch list`, `show` and `cancel`: dispatched runs, here and elsewhere. What is sensitive is not shown."""
 
 import asyncio
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from wakeful.surfaces.cli.places import StoreAddress, store_to_read
 from wakeful.surfaces.cli.shown_values import columns, json_text, one_line, out, plain
 
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="As `wakeful task list` shows it; its beginning will do.")
+    str, typer.Argument(metavar="RUN", help="As `wakeful dispatch list` shows it; its beginning will do.")
 ]
 
 
@@ -22,8 +22,8 @@ def listed(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """List the runs of tasks, newest first."""
-    place = store_to_read(store, "wakeful task run INSTRUCTIONS")
+    """List what was handed to targets, newest first."""
+    place = store_to_read(store, "wakeful dispatch run INSTRUCTIONS")
     runs = [redact(result.to_wire()) for result in asyncio.run(_all(place, limit))]
     if json:
         out(json_text(runs, indent=2))
@@ -34,12 +34,12 @@ def listed(
         ]
         out(columns(cells, ("RUN", "STATUS", "TARGET", "SINCE", "WHAT")))
     else:
-        out("no task was run here")
+        out("nothing was dispatched here")
 
 
 def show(run: RunArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """Show a run: how it stands, what came of it, and what happened to it."""
-    place = store_to_read(store, "wakeful task run INSTRUCTIONS")
+    place = store_to_read(store, "wakeful dispatch run INSTRUCTIONS")
     result, events = asyncio.run(_one(place, run))
     shown: dict[str, Any] = redact(result.to_wire())
     if json:
@@ -62,7 +62,7 @@ def show(run: RunArgument, json: JsonOption = False, store: StoreOption = None) 
 
 def cancel(run: RunArgument, store: StoreOption = None) -> None:
     """Ask a run to stop. Safe to repeat."""
-    place = store_to_read(store, "wakeful task run INSTRUCTIONS")
+    place = store_to_read(store, "wakeful dispatch run INSTRUCTIONS")
     asked, result = asyncio.run(_cancel(place, run))
     if asked:
         out(f"{result.run_id} is asked to stop: {result.status}")
@@ -78,8 +78,8 @@ def how_to_go_on(result: DispatchResult, place: StoreAddress) -> list[str]:
     lines = [f"it waits for a person: wakeful approvals{place.flag}"] if waits == "approval_required" else []
     lines += [f"it waits for a client: wakeful requests{place.flag}"] if waits == "runtime_tool_pending" else []
     if result.executor_id == "local":
-        lines.append(f"to go on: wakeful task resume {result.run_id}{place.flag}")
-    return [*lines, f"to stop it: wakeful task cancel {result.run_id}{place.flag}"]
+        lines.append(f"to go on: wakeful dispatch resume {result.run_id}{place.flag}")
+    return [*lines, f"to stop it: wakeful dispatch cancel {result.run_id}{place.flag}"]
 
 
 async def _all(place: StoreAddress, limit: int) -> list[DispatchResult]:

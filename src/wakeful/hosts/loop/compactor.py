@@ -1,8 +1,6 @@
-"""Folding a transcript with the host's summarizer: `compact`. Where to cut and what comes out is pure
-(`hosts.loop.message_compaction`); here the summarizer is asked. It never changes anything when it fails.
-"""
+"""Compaction in a run: where its host asks for it, the transcript is folded before each turn, and the log says so."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from wakeful.contracts.events import (
@@ -12,33 +10,21 @@ from wakeful.contracts.events import (
     TranscriptOverflowArchived,
 )
 from wakeful.contracts.tools import PREVIEW_CHARS
-from wakeful.contracts.transcript import Message, normalise_all
-from wakeful.hosts.host_calls import in_its_place
-from wakeful.hosts.loop.compaction_items import CompactionItem
-from wakeful.hosts.loop.compaction_policy import TranscriptCompactionPolicy
-from wakeful.hosts.loop.event_reports import Teller
-from wakeful.hosts.loop.message_compaction import (
+from wakeful.hosts.compaction.compaction_items import CompactionItem
+from wakeful.hosts.compaction.transcript_compaction import (
     ARCHIVED,
     COMPLETED,
     FAILED,
     STARTED,
     Compaction,
-    Overflow,
-    Skipped,
-    archived,
-    failed,
-    folded,
-    plan,
-    skipped,
-    started,
+    Summarizer,
+    carry_out,
 )
+from wakeful.hosts.compaction.transcript_cut import TranscriptCompactionPolicy
+from wakeful.hosts.loop.event_reports import Teller
 from wakeful.hosts.loop.results import safe_item, safe_message
 from wakeful.hosts.loop.view import LoopView, Sources
 
-Summarizer: TypeAlias = Callable[[list[dict[str, Any]], dict[str, Any]], Any]
-"""(messages, context) -> the summary, or `{summary, archived_items?}`. Plain or async."""
-Show: TypeAlias = Callable[[Message], Message]
-"""A message as a summarizer may see it."""
 CompactionFact: TypeAlias = (
     TranscriptCompactionStarted
     | TranscriptCompactionCompleted
@@ -51,41 +37,6 @@ FACTS: dict[str, type[CompactionFact]] = {
     FAILED: TranscriptCompactionFailed,
     ARCHIVED: TranscriptOverflowArchived,
 }
-
-
-async def compact(
-    messages: Iterable[Message | Mapping[str, Any]],
-    policy: TranscriptCompactionPolicy | Mapping[str, Any] | None,
-    summarizer: Summarizer | None = None,
-) -> Compaction:
-    """Fold a transcript. Without a policy that says so, and somebody who summarises, it is left as it was."""
-    given = normalise_all(messages)
-    return await carry_out(given, TranscriptCompactionPolicy.normalise(policy), summarizer)
-
-
-async def carry_out(
-    messages: tuple[Message, ...],
-    policy: TranscriptCompactionPolicy,
-    summarizer: Summarizer | None,
-    *,
-    show: Show = lambda message: message,
-    begun: Callable[[CompactionFact], Awaitable[None]] | None = None,
-) -> Compaction:
-    """The same. `show` is how a message looks to the summarizer; `begun` hears before that is asked."""
-    planned = plan(messages, policy, summarises=summarizer is not None)
-    if isinstance(planned, Skipped):
-        return skipped(planned)
-    if isinstance(planned, Overflow):
-        return archived(planned)
-    assert summarizer is not None, "without one nothing is planned"
-    if begun is not None:
-        await begun(fact_of(started(planned)))
-    older = [show(message).to_wire() for message in planned.older]
-    try:
-        answer = await in_its_place(summarizer, older, dict(planned.context))
-    except Exception as error:
-        return failed(planned, f"{type(error).__name__}: {error}")
-    return folded(planned, answer)
 
 
 def facts_of(done: Compaction) -> list[CompactionFact]:
@@ -151,6 +102,6 @@ class Compactor:
         await self._teller.record(*facts_of(done))
         await self._teller.catch_up()
 
-    async def _begun(self, fact: CompactionFact) -> None:
-        await self._teller.record(fact)
+    async def _begun(self, event: dict[str, Any]) -> None:
+        await self._teller.record(fact_of(event))
         await self._teller.catch_up()

@@ -4,15 +4,15 @@ import pytest
 
 from wakeful.contracts import transcript
 from wakeful.contracts.transcript import check_pairing
-from wakeful.hosts.loop.compaction_items import conservation, items_of, normalise_item, provenance
-from wakeful.hosts.loop.compaction_policy import TranscriptCompactionPolicy
-from wakeful.hosts.loop.markdown_sections import (
+from wakeful.hosts.compaction.compaction_items import conservation, items_of, normalise_item, provenance
+from wakeful.hosts.compaction.markdown_sections import (
     join_markdown,
     split_markdown,
     split_markdown_overflow,
     summarise_section,
 )
-from wakeful.hosts.loop.message_compaction import Fold, folded, plan
+from wakeful.hosts.compaction.transcript_compaction import folded
+from wakeful.hosts.compaction.transcript_cut import SummaryCut, TranscriptCompactionPolicy, plan
 
 
 @pytest.mark.spec("API-CNS-09")
@@ -25,14 +25,17 @@ def test_a_conversation_and_a_document_are_folded_without_losing_what_has_to_be_
         )
     policy = TranscriptCompactionPolicy(enabled=True, max_messages=6, recent_messages=3, conservation_enabled=True)
     planned = plan(conversation, policy)
-    assert isinstance(planned, Fold)
+    assert isinstance(planned, SummaryCut)
     kept = [item.to_wire() for item in items_of(planned.older)]
     for wire in kept:
         assert normalise_item(wire).to_wire() == wire, "an item is whole by itself"
     done = folded(planned, {"summary": "Nothing was found four times.", "archived_items": kept})
     assert done.status == "compacted" and done.metadata["compaction"]["conservation"]["passed"]
     check_pairing(done.messages)
-    assert done.archive_items + items_of(done.messages[1:]) != () and len(done.archive_items) == planned.at
+    assert done.messages[1] == conversation[0], "what was asked last stays"
+    assert sorted(item.content for item in done.archive_items + items_of(done.messages[1:])) == sorted(
+        item.content for item in items_of(conversation)
+    )
 
     document = "intro\n\n# Log\n" + "old\n" * 50 + "## Detail\n" + "more\n" * 50 + "# Plan\nnext\n"
     items = split_markdown(document)

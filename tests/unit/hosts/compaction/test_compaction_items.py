@@ -6,7 +6,7 @@ import pytest
 
 from wakeful.contracts import transcript
 from wakeful.contracts.errors import InvalidValue
-from wakeful.hosts.loop.compaction_items import (
+from wakeful.hosts.compaction.compaction_items import (
     CompactionItem,
     conservation,
     item_of,

@@ -3,8 +3,8 @@
 import pytest
 
 from wakeful.contracts.errors import InvalidValue
-from wakeful.hosts.loop.compaction_items import byte_count, made
-from wakeful.hosts.loop.markdown_sections import (
+from wakeful.hosts.compaction.compaction_items import byte_count, made
+from wakeful.hosts.compaction.markdown_sections import (
     POINTER,
     PREAMBLE,
     SECTION,

@@ -114,14 +114,14 @@ def _bytes(value: Any) -> int:
 # --- conservation ---------------------------------------------------------------------------------------------------
 
 
-class Counted(Value):
+class ItemCount(Value):
     """How many items, and how much they say."""
 
     item_count: int
     byte_count: int
 
     @classmethod
-    def of(cls, items: Iterable[CompactionItem]) -> "Counted":
+    def of(cls, items: Iterable[CompactionItem]) -> "ItemCount":
         listed = tuple(items)
         return cls(item_count=len(listed), byte_count=byte_count(listed))
 
@@ -129,11 +129,11 @@ class Counted(Value):
 class Provenance(Value):
     """What there was, and what became of it."""
 
-    original: Counted
-    compacted: Counted
+    original: ItemCount
+    compacted: ItemCount
     """What stands in the place of what was folded."""
-    retained: Counted
-    archived: Counted
+    retained: ItemCount
+    archived: ItemCount
 
 
 class Conservation(Value):
@@ -157,10 +157,10 @@ def provenance(
 ) -> Provenance:
     """Everything that took part, counted."""
     return Provenance(
-        original=Counted.of(original),
-        compacted=Counted.of(compacted),
-        retained=Counted.of(retained),
-        archived=Counted.of(archived),
+        original=ItemCount.of(original),
+        compacted=ItemCount.of(compacted),
+        retained=ItemCount.of(retained),
+        archived=ItemCount.of(archived),
     )
 
 

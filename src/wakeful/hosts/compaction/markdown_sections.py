@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wakeful.contracts.errors import InvalidValue
-from wakeful.hosts.loop.compaction_items import INVALID, CompactionItem, byte_count, made, normalise_item
+from wakeful.hosts.compaction.compaction_items import INVALID, CompactionItem, byte_count, made, normalise_item
 
 PREAMBLE = "markdown_preamble"
 SECTION = "markdown_section"

@@ -7,15 +7,13 @@ import pytest
 from wakeful.contracts import transcript
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.transcript import Message, check_pairing
-from wakeful.hosts.loop.compaction_policy import TranscriptCompactionPolicy
-from wakeful.hosts.loop.message_compaction import (
-    Fold,
-    Overflow,
-    Skipped,
-    archived,
-    folded,
+from wakeful.hosts.compaction.transcript_compaction import archived, folded, skipped
+from wakeful.hosts.compaction.transcript_cut import (
+    ArchiveCut,
+    NoCut,
+    SummaryCut,
+    TranscriptCompactionPolicy,
     plan,
-    skipped,
 )
 
 
@@ -35,9 +33,9 @@ def policy(**more: Any) -> TranscriptCompactionPolicy:
     return TranscriptCompactionPolicy.normalise({"enabled": True, "max_messages": 6, "recent_messages": 2, **more})
 
 
-def fold(messages: tuple[Message, ...], **more: Any) -> Fold:
+def fold(messages: tuple[Message, ...], **more: Any) -> SummaryCut:
     planned = plan(messages, policy(**more))
-    assert isinstance(planned, Fold)
+    assert isinstance(planned, SummaryCut)
     return planned
 
 
@@ -71,11 +69,11 @@ def test_the_policy_has_its_fields_and_defaults_and_keeps_fewer_than_there_may_b
 
 
 def test_a_transcript_that_is_short_or_not_to_be_folded_is_left_alone() -> None:
-    assert plan(said(6), policy()) == Skipped(said(6), "within_max_messages", policy())
-    assert isinstance(plan(said(7), policy()), Fold)
-    assert isinstance(plan(said(7), policy(enabled=False)), Skipped)
-    assert isinstance(plan(said(7), policy(), summarises=False), Skipped)
-    done = skipped(Skipped(said(6), "within_max_messages", policy()))
+    assert plan(said(6), policy()) == NoCut(said(6), "within_max_messages", policy())
+    assert isinstance(plan(said(7), policy()), SummaryCut)
+    assert isinstance(plan(said(7), policy(enabled=False)), NoCut)
+    assert isinstance(plan(said(7), policy(), summarises=False), NoCut)
+    done = skipped(NoCut(said(6), "within_max_messages", policy()))
     assert (done.messages, done.status, done.events) == (said(6), "skipped", ())
 
 
@@ -85,14 +83,14 @@ def test_the_cut_never_parts_a_call_from_its_result() -> None:
     apart = (*start, asked("a"), asked("b"), answered("a"), transcript.text("user", "x"), answered("b"))
     for recent in range(1, 8):
         planned = plan(apart, policy(max_messages=8, recent_messages=recent))
-        assert isinstance(planned, Fold)
+        assert isinstance(planned, SummaryCut)
         check_pairing(planned.kept)
         check_pairing(planned.older)
         assert planned.at <= 4
     parted = fold(apart, max_messages=8, recent_messages=2, preserve_tool_boundaries=False)
     assert parted.at == 7, "without the rule the pair is cut"
     chained = (asked("a"), asked("b"), answered("a"), asked("c"), answered("b"), *said(1), answered("c"), *said(1))
-    assert isinstance(plan(chained, policy()), Skipped), "all of it hangs together"
+    assert isinstance(plan(chained, policy()), NoCut), "all of it hangs together"
 
 
 @pytest.mark.spec("API-CMP-11")
@@ -106,10 +104,10 @@ def test_what_waits_for_somebody_always_stays() -> None:
             planned = fold(messages, preserve_tool_boundaries=preserve)
             assert (planned.at, waiting in planned.kept) == (3, True)
             first = plan((waiting, *said(9)), policy(preserve_tool_boundaries=preserve))
-            assert isinstance(first, Skipped) and first.reason == "no_safe_boundary"
+            assert isinstance(first, NoCut) and first.reason == "no_safe_boundary"
             large = {"overflow_archive_enabled": True, "overflow_threshold_bytes": 1}
             moved = plan(messages, policy(preserve_tool_boundaries=preserve, **large))
-            assert isinstance(moved, Overflow) and waiting in moved.kept
+            assert isinstance(moved, ArchiveCut) and waiting in moved.kept
     # Once it has its answer it goes with everything else.
     approved = question.model_copy(update={"metadata": {"tool_call_id": "c"}})
     assert fold((asked("c"), approved, answered("c"), *said(9))).at == 10
@@ -197,10 +195,10 @@ def test_a_compaction_that_loses_too_much_is_none_unless_that_was_allowed() -> N
 @pytest.mark.spec("API-CMP-10")
 def test_an_overflow_is_moved_out_without_anybody_being_asked() -> None:
     opted = {"overflow_archive_enabled": True, "overflow_threshold_bytes": 500}
-    assert isinstance(plan(said(5, 100), policy(overflow_threshold_bytes=500)), Skipped), "it has to be asked for"
-    assert isinstance(plan(said(4, 80), policy(**opted)), Skipped), "not above the threshold"
+    assert isinstance(plan(said(5, 100), policy(overflow_threshold_bytes=500)), NoCut), "it has to be asked for"
+    assert isinstance(plan(said(4, 80), policy(**opted)), NoCut), "not above the threshold"
     planned = plan(said(5, 100), policy(**opted, overflow_archive_pointer={"where": "vault"}), summarises=False)
-    assert isinstance(planned, Overflow)
+    assert isinstance(planned, ArchiveCut)
     done, again = archived(planned), archived(planned)
     assert done == again
     stub, *kept = done.messages
@@ -211,13 +209,13 @@ def test_an_overflow_is_moved_out_without_anybody_being_asked() -> None:
     assert noted["archive_id"] in str(stub.content)
     assert [event["type"] for event in done.events] == ["compaction_overflow_archived"]
     other = plan((transcript.text("user", "other"), *said(5, 100)[1:]), policy(**opted))
-    assert isinstance(other, Overflow)
+    assert isinstance(other, ArchiveCut)
     assert archived(other).messages[0].metadata["compaction"]["archive_id"] != noted["archive_id"]
     fewer = plan(said(5, 100), policy(**opted, overflow_retained_messages=4, overflow_retained_bytes=250))
-    assert isinstance(fewer, Overflow)
+    assert isinstance(fewer, ArchiveCut)
     assert fewer.kept == said(5, 100)[4:], "two of them would be more than 250 bytes"
     whole = plan(said(1, 600), policy(**opted))
-    assert isinstance(whole, Skipped)
+    assert isinstance(whole, NoCut)
     about = skipped(whole).metadata["compaction"]
     assert (about["status"], about["reason"]) == ("skipped", "overflow_input_unsplittable")
 
@@ -227,5 +225,58 @@ def test_what_comes_out_is_json() -> None:
     assert set(wire) == {"messages", "metadata", "events"}
     opted = policy(overflow_archive_enabled=True, overflow_threshold_bytes=5)
     planned = plan(said(5), opted)
-    assert isinstance(planned, Overflow)
+    assert isinstance(planned, ArchiveCut)
     assert [item["type"] for item in archived(planned).to_wire()["archive_items"]] == ["message:text"] * 3
+
+
+# --- what was asked last ---------------------------------------------------------------------------------------------
+
+
+def asking_and_working(calls: int) -> tuple[Message, ...]:
+    """An old question with its answer, and the newest one with what was done about it since."""
+    work = (message for number in range(calls) for message in (asked(f"c{number}"), answered(f"c{number}")))
+    return (transcript.text("user", "old"), transcript.text("assistant", "done"), transcript.text("user", "new"), *work)
+
+
+def test_the_newest_message_of_the_user_is_never_folded() -> None:
+    messages = asking_and_working(4)
+    planned = fold(messages, recent_messages=2)
+    assert (planned.at, planned.pinned, messages[2] in planned.older) == (9, 2, False)
+    assert planned.context["boundary"] == {"compact_until": 8, "retain_from": 9, "pinned": 2}
+    assert (planned.context["compact_count"], planned.context["retained_count"]) == (8, 3)
+    done = folded(planned, "much was done")
+    assert [message.content for message in done.messages[1:]] == ["new", "", "ok"]
+    check_pairing(done.messages)
+    # The next fold keeps it too, and what stands for older messages is folded before it.
+    again = folded(fold((*done.messages, *asking_and_working(3)[3:]), recent_messages=2), "more was done")
+    assert [message.content for message in again.messages[1:]] == ["new", "", "ok"]
+    # Of an archive likewise.
+    large = {"overflow_archive_enabled": True, "overflow_threshold_bytes": 1, "overflow_retained_bytes": 1}
+    moved = plan(messages, policy(**large))
+    assert isinstance(moved, ArchiveCut)
+    assert archived(moved).messages[1] == messages[2]
+    assert messages[2].content not in [item.content for item in archived(moved).archive_items]
+
+
+def test_an_older_message_of_the_user_goes_before_the_newest() -> None:
+    planned = fold((*asking_and_working(3), transcript.text("user", "newest"), asked("z"), answered("z")))
+    assert (planned.pinned, planned.kept[0].content) == (9, "newest")
+    assert [message.content for message in planned.older if message.role == "user"] == ["old", "new"]
+
+
+def test_what_the_loop_says_in_the_users_place_is_no_message_of_the_user() -> None:
+    nudge = transcript.text("user", "try something else", metadata={"origin": "runtime"})
+    planned = fold((*asking_and_working(2), nudge, *asking_and_working(1)[3:]))
+    assert planned.pinned == 2 and nudge in planned.older
+
+
+def test_a_summary_alone_is_not_folded_again() -> None:
+    first = folded(fold(asking_and_working(3)), "much was done")
+    open_call = (
+        *first.messages[:2],
+        asked("open"),
+        *said(0),
+        *(transcript.text("assistant", str(n)) for n in range(9)),
+    )
+    planned = plan(open_call, policy())
+    assert isinstance(planned, NoCut) and planned.reason == "no_safe_boundary"

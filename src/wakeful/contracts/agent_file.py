@@ -1,0 +1,73 @@
+"""The sections of an agent's file that have a shape of their own: budget, spending, compaction.
+
+They are for the published schema. Which fields a file has, `engine/agent_options` says; what a value may be is checked
+when an agent is made of it.
+"""
+
+from typing import Annotated, TypeAlias
+
+from pydantic import ConfigDict, Field
+
+from wakeful.contracts.budgets import BudgetProfile
+from wakeful.contracts.values import Value
+
+REFERENCE = r"^[A-Za-z][A-Za-z0-9_-]*[:/]\S"
+"""`provider:model`."""
+ModelName: TypeAlias = Annotated[str, Field(pattern=REFERENCE)]
+Dollars: TypeAlias = Annotated[float, Field(ge=0)] | Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$")]
+
+
+class RunBudgetSection(Value):
+    """What a run may use."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    usd: Dollars | None = None
+    tokens: int | None = Field(None, ge=1)
+    input_tokens: int | None = Field(None, ge=1)
+    output_tokens: int | None = Field(None, ge=1)
+    model_calls: int | None = Field(None, ge=1)
+    tool_calls: int | None = Field(None, ge=0)
+    seconds: float | None = Field(None, gt=0)
+    """Of work; instead of minutes."""
+    minutes: float | None = Field(None, gt=0)
+    depth: int | None = Field(None, ge=0)
+    """How deep children may go."""
+    subtasks: int | None = Field(None, ge=0)
+    per_tool: dict[str, Annotated[int, Field(ge=0)]] | None = None
+    """Calls of single tools, by name."""
+    profile: BudgetProfile = "autonomous"
+    """Where the limits that are not named come from."""
+    unpriced_token_ceiling: int | None = Field(None, ge=1)
+    """Where money is limited: tokens that models without a known price may use."""
+    final_answer_reserve: bool = True
+    """Keep the last model call for an answer."""
+
+
+class WindowSection(Value):
+    """What all runs of an agent together may spend in a period."""
+
+    usd: Dollars
+
+
+class BudgetSection(RunBudgetSection):
+    """What a run may use, or that under `per_run` and beside it what all runs may spend in an hour, a day, a month."""
+
+    per_run: RunBudgetSection | None = None
+    per_hour: WindowSection | None = None
+    per_day: WindowSection | None = None
+    per_month: WindowSection | None = None
+
+
+class CompactionSection(Value):
+    """When a conversation that grows too long for its model is folded into a summary."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    enabled: bool = True
+    threshold: float = Field(0.8, gt=0, le=1)
+    """The share of the model's window from which on it is folded."""
+    keep_user_turns: int = Field(4, ge=1)
+    """The newest messages of the user that stay word for word."""
+    model: str | None = Field(None, pattern=REFERENCE)
+    """Who writes the summary; null: the agent's own model."""

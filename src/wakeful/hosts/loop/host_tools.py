@@ -1,0 +1,199 @@
+"""The tools of a host in one run: found by name, called with everybody's parameters, and each a tool of the runtime.
+
+Every call of one passes the same gate as any other; its executor does the work. What the host's policies hide is
+withheld: the turn's catalogue names it with the reason, and a call of it is refused like one of a tool there is not.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from wakeful.contracts.errors import ToolAsks, ToolReported
+from wakeful.contracts.events import ObserverFailed
+from wakeful.contracts.tools import ToolDeclaration, ToolError
+from wakeful.contracts.transcript import Message, normalise
+from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.loop.event_reports import Teller, describe
+from wakeful.hosts.loop.execution import APPROVAL, ToolExecutionCore
+from wakeful.hosts.loop.options import LoopOptions
+from wakeful.hosts.loop.tool_calls import ToolCall
+from wakeful.hosts.loop.view import Sources
+from wakeful.hosts.principals import resolve_principal
+from wakeful.service.hooks import HookRegistry
+from wakeful.tools.call_runner import CallHandle
+from wakeful.tools.client_calls import ForClient
+from wakeful.tools.context import RunContext
+from wakeful.tools.function import Tool
+from wakeful.tools.source import Offer, ToolSource, Withheld
+
+CallContext = Callable[[RunContext[Any]], Awaitable[dict[str, Any]]]
+"""What the executor gets as its context, made when the call begins."""
+Prepare = Callable[[RuntimeToolDeclaration, str, dict[str, Any]], Awaitable[ToolCall | dict[str, Any]]]
+"""(declaration, call id, the model's arguments) -> the call, or the failed result of one that is not made."""
+
+Bound: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""(call id, a normalised result) -> the same, no larger than the host wants results to be."""
+
+
+class ExecutorTool(Tool[Any]):
+    """One declared tool. What its executor returned is kept whole in `returned`, by call."""
+
+    def __init__(
+        self,
+        tool: RuntimeToolDeclaration,
+        core: ToolExecutionCore,
+        context: CallContext,
+        prepare: Prepare,
+        bound: Bound,
+        returned: dict[str, dict[str, Any]],
+        asked: dict[str, Message],
+        for_client: Callable[[RuntimeToolDeclaration, dict[str, Any]], ForClient],
+    ) -> None:
+        self._tool = tool
+        self._core = core
+        self._context = context
+        self._prepare = prepare
+        self._bound = bound
+        self._returned = returned
+        self._asked = asked
+        self._for_client = for_client
+
+    @property
+    def declaration(self) -> ToolDeclaration:
+        return self._core.contract(self._tool)
+
+    @property
+    def name(self) -> str:
+        return self._tool.name
+
+    @property
+    def needs_deps(self) -> bool:
+        return False
+
+    def for_client(self, arguments: dict[str, Any]) -> ForClient:
+        return self._for_client(self._tool, arguments)
+
+    def start(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> CallHandle:
+        # A plain executor runs on a thread, which nobody can stop: its late answer is still an answer.
+        return CallHandle(
+            asyncio.ensure_future(self._run(ctx, arguments)), is_thread=not self._core.is_async(self._tool)
+        )
+
+    async def _run(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> str:
+        core, tool = self._core, self._tool
+        call = await self._prepare(tool, ctx.call_id, arguments)
+        result = call if isinstance(call, dict) else await core.run(call, tool, await self._context(ctx))
+        if result.get("status") == APPROVAL and APPROVAL in result:
+            envelope = self._asked[ctx.call_id] = normalise(result[APPROVAL])
+            raise ToolAsks(envelope.content if isinstance(envelope.content, str) else "")
+        result = self._returned[ctx.call_id] = await self._bound(ctx.call_id, result)
+        if result["success"]:
+            return json.dumps(result["result"], ensure_ascii=False, separators=(",", ":"))
+        metadata = dict(result["metadata"])
+        kind = metadata.pop("error_type", None)
+        raise ToolReported(
+            ToolError(
+                kind=kind if isinstance(kind, str) and kind else "execution_failed",
+                message=result["error"],
+                details=metadata or None,
+            )
+        )
+
+
+class HostTools(ToolSource):
+    """What a host offers in one run, and what its policies hide, by name and with the reason."""
+
+    def __init__(self, tools: Iterable[Tool[Any]], hidden: Mapping[str, str]) -> None:
+        self._offer = Offer(
+            tuple(tool for tool in tools if tool.name not in hidden),
+            tuple(Withheld(name, reason, status="denied") for name, reason in hidden.items()),
+        )
+
+    @property
+    def name(self) -> str:
+        return "host"
+
+    async def offer(self) -> Offer:
+        return self._offer
+
+
+DENIED_HOOK = "tool_capability_denied"
+
+
+class Preparer:
+    """Knows the tools of one run; `core` is None where nobody runs any."""
+
+    def __init__(
+        self,
+        core: ToolExecutionCore | None,
+        options: LoopOptions,
+        sources: Sources,
+        hooks: HookRegistry,
+        teller: Teller,
+    ) -> None:
+        self._core = core
+        self._options = options
+        self._sources = sources
+        self._hooks = hooks
+        self._teller = teller
+        self.principal = options.request.principal if options.request is not None else None
+        """For whom the run acts: whom its request names, or else the host's hook."""
+
+    async def learn_principal(self) -> None:
+        """Ask the host for whom the run acts, where the request does not say. Raises InvalidValue for no principal."""
+        if self.principal is None:
+            self.principal = await resolve_principal(self._options.context, hooks=self._hooks)
+
+    def find(self, name: str) -> RuntimeToolDeclaration | None:
+        return self._core.find(name) if self._core is not None else None
+
+    def canonical(self, name: str) -> str:
+        """The name of a tool, whatever it was called; a name that nobody knows stays."""
+        tool = self.find(name)
+        return tool.name if tool is not None else name
+
+    async def prepare(
+        self, tool: RuntimeToolDeclaration, call_id: str, arguments: dict[str, Any]
+    ) -> ToolCall | dict[str, Any]:
+        """The call with everybody's parameters in it, or why it is not made."""
+        call = self.assemble(tool, call_id, arguments)
+        if isinstance(call, dict) and call["metadata"]["error_type"] == "capability_denied":
+            await self._tell_denied(tool, call_id)
+        return call
+
+    def assemble(
+        self, tool: RuntimeToolDeclaration, call_id: str, arguments: dict[str, Any]
+    ) -> ToolCall | dict[str, Any]:
+        """The same, with nobody told."""
+        assert self._core is not None
+        context, request, principal = self._options.context, self._options.request, self.principal
+        client = context.get("client_context")
+        return self._core.prepared(
+            tool,
+            self._called_as(call_id) or tool.name,
+            arguments,
+            call_id,
+            contexts={
+                "context": context,
+                "client_context": client if isinstance(client, Mapping) else None,
+                "caller_context": principal.caller_context if principal is not None else None,
+                "runtime_context": request.runtime_context if request is not None else None,
+            },
+            principal=principal,
+        )
+
+    async def _tell_denied(self, tool: RuntimeToolDeclaration, call_id: str) -> None:
+        principal = self.principal
+        payload = {
+            "tool_name": tool.name,
+            "tool_call_id": call_id,
+            "required_capability": tool.required_capability,
+            "principal": principal.to_safe_metadata() if principal is not None else None,
+        }
+        for error in await self._hooks.observe(DENIED_HOOK, payload):
+            await self._teller.record(ObserverFailed(surface=DENIED_HOOK, error=describe(error)))
+
+    def _called_as(self, call_id: str) -> str:
+        calls = (call for taken in self._sources.taken.values() for call in taken.calls)
+        return next((call.called_as for call in calls if call.call_id == call_id), "")

@@ -1,0 +1,182 @@
+"""The declared tables in a database: statements are made from the declarations, once for each of them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from operator import itemgetter
+from typing import Any
+
+from wakeful.ports.tables import ColumnKind, Match, Row, RowQuery, Table, TableKey, Value
+from wakeful.store.memory_tables import MemoryTables
+from wakeful.store.sqlite.connection import Statements
+from wakeful.store.sqlite.schema import condition
+from wakeful.store.tables import TABLES
+
+_AGENT = "(SELECT id FROM agents WHERE agent_id = ?)"
+_DECODE: dict[ColumnKind, Callable[[Any], Any]] = {
+    "boolean": bool,
+    "json": json.loads,
+    "list": lambda text: tuple(json.loads(text)),
+}
+_ENCODE: dict[ColumnKind, Callable[[Any], Any]] = {"json": json.dumps, "list": json.dumps}
+
+
+class SqliteTables:
+    """Reads and writes rows; decides nothing."""
+
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
+
+    def get(self, table: Table[Row], key: TableKey) -> Row | None:
+        made = _statements(table)
+        found = self._sql.one(made.get, key)
+        return None if found is None else made.row(found)
+
+    def page(
+        self,
+        table: Table[Row],
+        query: RowQuery,
+        equal: Sequence[Value] = (),
+        after: Sequence[Value] = (),
+        limit: int | None = None,
+        backwards: bool = False,
+    ) -> list[Row]:
+        sql = query_sql(table, query, bool(after), limit is not None, backwards)
+        given = (*equal, *after, *(() if limit is None else (limit,)))
+        return [*map(_statements(table).row, self._sql.all(sql, given))]
+
+    def find(
+        self, table: Table[Row], matches: Sequence[Match], order: Sequence[str], limit: int | None = None
+    ) -> list[Row]:
+        sql, values = find_sql(table, matches, order)
+        return [*map(_statements(table).row, self._sql.all(sql, (*values, -1 if limit is None else limit)))]
+
+    def write(self, agent: int, changed: Mapping[Table[Any], Mapping[TableKey, Any]]) -> None:
+        """What an append of this agent changes."""
+        for table, rows in changed.items():
+            made = _statements(table)
+            for key, row in rows.items():
+                if row is None:
+                    self._sql.do(made.drop, key)
+                else:
+                    self._sql.do(made.put, made.values(agent, row))
+
+    def rewrite(self, rebuilt: MemoryTables, numbers: Mapping[str, int]) -> None:
+        """Replace all rows by the rebuilt ones. `numbers` are those of the agents in this database."""
+        for table in TABLES:
+            made = _statements(table)
+            self._sql.do(f"DELETE FROM {table.name}")
+            self._sql.many(made.put, (made.values(numbers[row.agent_id], row) for row in rebuilt.all(table)))
+
+
+class _TableStatements:
+    """What is asked of one table."""
+
+    def __init__(self, table: Table[Any]) -> None:
+        columns, fields = table.columns, table.fields
+        self._table = table
+        self.get = f"{self.select()} WHERE {_equal(table, table.key)}"
+        self.drop = f"DELETE FROM {table.name} AS t WHERE {_equal(table, table.key)}"
+        self.put = f"INSERT OR REPLACE INTO {table.name} VALUES ({', '.join('?' * len(columns))})"
+        self._make: Callable[[Sequence[Any]], Any] = table.row._make
+        self._in_order = itemgetter(*(fields.index(column.field) for column in columns))
+        kinds = [column.kind for column in columns]
+        self._agent = kinds.index("agent")
+        self._encoded = [(place, _ENCODE[kind]) for place, kind in enumerate(kinds) if kind in _ENCODE]
+        kinds = [table.column[name].kind for name in fields]
+        self._decoded = [(place, _DECODE[kind]) for place, kind in enumerate(kinds) if kind in _DECODE]
+
+    def select(self, index: str = "") -> str:
+        """With the name of an index: SQLite uses this one, whatever else it would choose."""
+        return self.select_from(f"{self._table.name} t{f' INDEXED BY {index}' if index else ''}", "t")
+
+    def select_from(self, source: str, alias: str) -> str:
+        columns = (self._table.column[name] for name in self._table.fields)
+        names = ("a.agent_id" if column.kind == "agent" else f"{alias}.{column.name}" for column in columns)
+        return f"SELECT {', '.join(names)} FROM {source} JOIN agents a ON a.id = {alias}.agent"
+
+    def row(self, found: tuple[Any, ...]) -> Any:
+        if not self._decoded:
+            return self._make(found)
+        values = list(found)
+        for place, decode in self._decoded:
+            if values[place] is not None:
+                values[place] = decode(values[place])
+        return self._make(values)
+
+    def values(self, agent: int, row: Any) -> list[Any]:
+        values = [*self._in_order(row)]
+        values[self._agent] = agent
+        for place, encode in self._encoded:
+            if values[place] is not None:
+                values[place] = encode(values[place])
+        return values
+
+
+@cache
+def _statements(table: Table[Any]) -> _TableStatements:
+    return _TableStatements(table)
+
+
+@lru_cache(maxsize=256)
+def query_sql(
+    table: Table[Any], query: RowQuery, with_after: bool = False, with_limit: bool = False, backwards: bool = False
+) -> str:
+    """The statement of a query. Its values: those of `equal`, of the row before the page, and the limit."""
+    which = [_equal(table, query.equal)] if query.equal else []
+    if query.where is not None:
+        which.append(condition(table, query.where, "t."))
+    if with_after:
+        names = ", ".join(_named(table, name) for name in query.order)
+        marks = ", ".join(_mark(table, name) for name in query.order)
+        which.append(f"({names}) {'<' if backwards else '>'} ({marks})")
+    where = f" WHERE {' AND '.join(which)}" if which else ""
+    order = _ordered(table, query.order, backwards)
+    index = query.served_by if query.served_by != "key" else ""
+    return f"{_statements(table).select(index)}{where} ORDER BY {order}{' LIMIT ?' if with_limit else ''}"
+
+
+def find_sql(table: Table[Any], matches: Sequence[Match], order: Sequence[str]) -> tuple[str, list[Value]]:
+    """The statement that finds what any of these means, each by its own index; and its values but for the limit."""
+    groups: dict[str, list[Match]] = {}
+    for match in matches:
+        groups.setdefault(match.served_by, []).append(match)
+    parts, values = list[str](), list[Value]()
+    for index, group in groups.items():
+        which = [_match(table, match) for match in group]
+        values += [value for _, given in which for value in given]
+        by = f" INDEXED BY {index}" if index else ""
+        parts.append(f"SELECT * FROM {table.name} AS t{by} WHERE {' OR '.join(sql for sql, _ in which)}")
+    select = _statements(table).select_from(f"({' UNION '.join(parts)}) found", "found")
+    ordered = ", ".join(f"found.{table.column[name].name}" for name in order)
+    return f"{select} ORDER BY {ordered} LIMIT ?", values
+
+
+def _named(table: Table[Any], name: str) -> str:
+    return f"t.{table.column[name].name}"
+
+
+def _mark(table: Table[Any], name: str) -> str:
+    return _AGENT if table.column[name].kind == "agent" else "?"
+
+
+def _equal(table: Table[Any], fields: Sequence[str]) -> str:
+    return " AND ".join(f"{_named(table, name)} = {_mark(table, name)}" for name in fields)
+
+
+def _ordered(table: Table[Any], fields: Sequence[str], backwards: bool) -> str:
+    return ", ".join(f"{_named(table, name)}{' DESC' if backwards else ''}" for name in fields)
+
+
+def _match(table: Table[Any], match: Match) -> tuple[str, list[Value]]:
+    parts, values = list[str](), list[Value]()
+    for name, given in match.one_of.items():
+        parts.append(f"{_named(table, name)} IN ({', '.join([_mark(table, name)] * len(given))})")
+        values += given
+    if match.within is not None:
+        name, first, beyond = match.within
+        parts.append(f"{_named(table, name)} >= ? AND {_named(table, name)} < ?")
+        values += [first, beyond]
+    if match.where is not None:
+        parts.append(condition(table, match.where, "t."))
+    return f"({' AND '.join(parts) or 'TRUE'})", values

@@ -1,0 +1,35 @@
+"""Every table that is declared, and what facts do to its rows.
+
+The declaration stands in `ports`, beside the row type; the rules stand here. A new table is one entry in `TABLES`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from wakeful.ports.approvals import ACTIONS, APPROVAL_RULES
+from wakeful.ports.tables import Table
+from wakeful.ports.taint import TAINTED_FILES
+from wakeful.ports.unknown_outcomes import UNKNOWN_OUTCOMES
+from wakeful.store.tables.approvals import ACTION_RULES, RULE_RULES
+from wakeful.store.tables.row_rules import RowRule, Rules
+from wakeful.store.tables.taint import TAINT_RULES
+from wakeful.store.tables.unknown_outcomes import UNKNOWN_RULES
+
+TABLES: Mapping[Table[Any], Rules] = {
+    UNKNOWN_OUTCOMES: UNKNOWN_RULES,
+    ACTIONS: ACTION_RULES,
+    APPROVAL_RULES: RULE_RULES,
+    TAINTED_FILES: TAINT_RULES,
+}
+
+
+def _by_event() -> dict[type, tuple[tuple[Table[Any], RowRule], ...]]:
+    found: dict[type, tuple[tuple[Table[Any], RowRule], ...]] = {}
+    for table, rules in TABLES.items():
+        for event, rule in rules.items():
+            found[event] = (*found.get(event, ()), (table, rule))
+    return found
+
+
+RULES_OF_EVENT = _by_event()
+"""What an event is about: its tables, each with its rule. Most events are not in here."""

@@ -1,0 +1,70 @@
+"""What a rule is: a pure function from a fact, and from the rows that it named beforehand, to the rows that change.
+
+A backend asks `needs` first, fetches what is named inside its transaction (at once or with an await), and then asks
+`change`. A rule sees rows of its own agent only: rows of one key follow from one agent's log.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from wakeful.contracts.envelope import Fact
+from wakeful.ports.tables import Row, Table, TableKey
+
+
+class RowKey(NamedTuple):
+    """A row that a rule reads."""
+
+    table: Table[Any]
+    key: TableKey
+
+
+class OpenCall(NamedTuple):
+    """What `tool.started` shows of the arguments of a call that has no outcome yet: the log knows it."""
+
+    turn_id: str
+    call_id: str
+
+
+Need: TypeAlias = RowKey | OpenCall
+
+
+class LogEntry(NamedTuple):
+    """A fact at its place in an agent's log."""
+
+    agent_id: str
+    agent_name: str
+    seq: int
+    fact: Fact
+
+
+class AtHand(Protocol):
+    """What a rule named beforehand, with what earlier facts of the same append made of it."""
+
+    def get(self, table: Table[Row], *key: Any) -> Row | None: ...
+
+    def open_call(self, turn_id: str, call_id: str) -> dict[str, Any] | None: ...
+
+
+class Gone(NamedTuple):
+    """The row of this key is no more."""
+
+    key: TableKey
+
+
+Change: TypeAlias = Callable[[LogEntry, Any, AtHand], Iterable[tuple[Any, ...]]]
+"""From an entry, its event and what is at hand to changed rows: whole ones, or `Gone`."""
+
+
+def _nothing(fact: Fact, event: Any) -> Sequence[Need]:
+    return ()
+
+
+class RowRule(NamedTuple):
+    """What one kind of event does to one table."""
+
+    change: Change
+    needs: Callable[[Fact, Any], Sequence[Need]] = _nothing
+
+
+Rules: TypeAlias = Mapping[type, RowRule]
+"""By class of event. What a table has no rule for costs it nothing."""
