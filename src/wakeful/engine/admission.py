@@ -17,6 +17,7 @@ from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import DepsMissing, InvalidValue, KeyReused, WrongDeps
 from wakeful.contracts.events import HistoryImported, MessageAdmitted, SessionStarted
+from wakeful.contracts.messages import library_message
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.parameters import assemble
@@ -87,20 +88,14 @@ async def _what_it_runs(store: Store, request: RunRequest) -> dict[str, Any]:
     return {"workflow_ref": await store.put_blob(request.workflow.model_dump_json().encode(), "application/json")}
 
 
-_ORIGINS = {
-    "runtime_instruction": "runtime",
-    "integration_signal": "integration",
-    "external_evidence": "external",
-}
-
-
 def _whose_word(request: RunRequest) -> dict[str, Any]:
     """Whose word it is, where it is not the operator's own, where it was said, and what is to be searched for it."""
     fields: dict[str, Any] = {}
     if request.policy_context != "library":
         fields["policy_context"] = request.policy_context
     if request.authority != "operator_instruction":
-        fields |= {"authority_class": request.authority, "origin": _ORIGINS[request.authority]}
+        kind, origin = library_message(request.authority)
+        fields |= {"authority_class": request.authority, "message_kind": kind, "origin": origin}
     if request.derived_from is not None:
         fields["derived_from"] = request.derived_from
     if request.collections is not None:
