@@ -5,7 +5,9 @@
     python benchmarks/growth.py --full --store OLD.db    the same on a store that was made before, or is kept there
 
 The log is made of one real turn, run once and written again under other names through the store's own interface:
-turns of several threads run side by side, as they do in a busy program, so that their events interleave.
+turns of several threads run side by side, as they do in a busy program, so that their events interleave. Each of them
+puts its thread's conversation into pages at its end, as a real one with so many events does. `--without-pages` makes a
+store as it was before there were any: the first turn of such a thread reads all of it, once.
 """
 
 import argparse
@@ -22,8 +24,20 @@ from typing import Any, NamedTuple
 from reporting import number, table
 
 from wakeful import Agent, resume_all, run, tool
+from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import MessageAdmitted, SessionStarted, TurnStarted
+from wakeful.contracts.events import (
+    AssistantRecorded,
+    MessageAdmitted,
+    SessionStarted,
+    ThreadCheckpointed,
+    TurnStarted,
+)
+from wakeful.decisions.evolve.facts import evolve
+from wakeful.decisions.state import TurnState, after
+from wakeful.decisions.thread_pages import CallIds, PageMark, next_page
+from wakeful.engine.state_loader import load_config, told_after
+from wakeful.engine.turn_facts import call_ids_of
 from wakeful.ports import Claim, Store
 from wakeful.service.queries.costs import costs_of
 from wakeful.service.queries.status import agents_status
@@ -44,18 +58,21 @@ async def look(x: str) -> str:
     return "seen"
 
 
+USAGE = {"input_tokens": 10, "output_tokens": 1, "total_tokens": 11}
+"""Said by the model, so that it does not count the words of the conversation: no request is encoded here."""
+
+
 def _answer(request: Any) -> Any:
-    usage = {"input_tokens": 10, "output_tokens": 1, "total_tokens": 11}
     if request.answered < ROUNDS:
-        return {"calls": [{"name": "look", "arguments": {"x": "1"}}], "usage": usage}
-    return {"text": "done", "usage": usage}
+        return {"calls": [{"name": "look", "arguments": {"x": "1"}}], "usage": USAGE}
+    return {"text": "done", "usage": USAGE}
 
 
-def _agent(answer: Any = ("done",), name: str = AGENT) -> Agent:
+def _agent(answer: Any = ({"text": "done", "usage": USAGE},), name: str = AGENT) -> Agent:
     return Agent(name, scripted(answer if callable(answer) else list(answer)), tools=[look])
 
 
-async def fill(store: Store, turns: int, threads: int) -> int:
+async def fill(store: Store, turns: int, threads: int, *, paged: bool = True) -> int:
     """Write so many turns; how many events that made."""
     source = MemoryStore()
     await run(_agent(_answer), "look around", store=source, thread="source")
@@ -66,13 +83,55 @@ async def fill(store: Store, turns: int, threads: int) -> int:
                 await store.put_blob(await source.get_blob(ref.digest), ref.media_type)
     await store.admit(AGENT, [Fact(SessionStarted(agent_name=AGENT, temporary=False), facts[0].at)])
     firsts: dict[str, int] = {}
+    pages = {f"t{number}": _Pages(source) for number in range(threads)} if paged else {}
     for first in range(0, turns, SIDE_BY_SIDE):
         group = range(first, min(first + SIDE_BY_SIDE, turns))
-        await asyncio.gather(*(_turn(store, facts, each, f"t{each % threads}", firsts, threads) for each in group))
-    return 1 + turns * len(facts)
+        await asyncio.gather(
+            *(_turn(store, facts, each, f"t{each % threads}", firsts, threads, pages) for each in group)
+        )
+    return 1 + turns * (len(facts) + paged)
 
 
-async def _turn(store: Store, facts: list[Fact], place: int, thread: str, firsts: dict[str, int], threads: int) -> None:
+class _Pages:
+    """A thread's conversation, put into pages turn by turn."""
+
+    def __init__(self, source: Store) -> None:
+        self._source = source
+        self._state = TurnState()
+        self._call_ids = CallIds()
+        self._configs: dict[str, TurnConfig] = {}
+        self._row: tuple[PageMark, ...] = ()
+        self.from_seq = 0
+        """Where the next turn begins to read."""
+
+    async def add(self, store: Store, facts: list[Fact]) -> Fact:
+        """The turn's facts, and the fact that names the page with them."""
+        state = after(self._state, self._configs)
+        for fact in facts:
+            event = fact.event
+            if isinstance(event, TurnStarted) and event.config_ref.digest not in self._configs:
+                self._configs[event.config_ref.digest] = await load_config(self._source, event.config_ref.digest)
+            elif isinstance(event, AssistantRecorded):
+                self._call_ids.update(call_ids_of(event))
+            evolve(state, fact)
+        self._state = state
+        page = next_page(after(state, {}), self._call_ids.order, self._row, told_after(state, ()))
+        ref = await store.put_blob(page.data, "application/octet-stream")
+        self._row = page.kept_as(ref.digest)
+        return replace(
+            facts[-1], event=ThreadCheckpointed(conversation_ref=ref, items=len(state.items), with_turn=True)
+        )
+
+
+async def _turn(
+    store: Store,
+    facts: list[Fact],
+    place: int,
+    thread: str,
+    firsts: dict[str, int],
+    threads: int,
+    pages: dict[str, _Pages],
+) -> None:
     turn_id = f"turn_{place:08}"
     shift = place * 10_000_000
     copied = [replace(fact, at=fact.at + shift, thread_id=thread, turn_id=turn_id) for fact in facts]
@@ -80,11 +139,14 @@ async def _turn(store: Store, facts: list[Fact], place: int, thread: str, firsts
     assert isinstance(message.event, MessageAdmitted)
     admitted = await store.admit(AGENT, [message])
     assert admitted is not None
-    first = firsts.setdefault(thread, admitted.turn.first_seq)
+    own = pages.get(thread)
+    first = own.from_seq if own is not None and own.from_seq else firsts.setdefault(thread, admitted.turn.first_seq)
     started = rest[0].event
     assert isinstance(started, TurnStarted)
     begun = started.model_copy(update={"window_from": first, "turn_index": place // threads + 1})
     rest[0] = replace(rest[0], event=begun)
+    if own is not None:
+        rest.insert(-1, await own.add(store, [message, *rest]))
     claim: Claim = await store.claim(turn_id)
     claim.seen = admitted.turn.first_seq  # its own message is known
     # As a run commits: the beginning, then what a model said with what follows, then what came of it.
@@ -97,6 +159,8 @@ async def _turn(store: Store, facts: list[Fact], place: int, thread: str, firsts
         if rest:
             await store.append(claim, rest[:2])
             rest = rest[2:]
+    if own is not None:
+        own.from_seq = claim.seen - 1
     await store.release(claim)
 
 
@@ -151,13 +215,13 @@ async def measure(path: Path, threads: int) -> list[tuple[str, Took]]:
     return found
 
 
-async def main(turns: int, threads: int, kept: Path | None) -> None:
+async def main(turns: int, threads: int, kept: Path | None, *, paged: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = kept or Path(folder) / "grown.db"
         if not path.exists():
             store = await SqliteStore.open(path)
             began = time.perf_counter()
-            events = await fill(store, turns, threads)
+            events = await fill(store, turns, threads, paged=paged)
             await store.close()
             took = time.perf_counter() - began
             size = path.stat().st_size
@@ -170,6 +234,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="a million events")
     parser.add_argument("--store", type=Path, help="the database to measure; made when it is not there")
+    parser.add_argument("--without-pages", action="store_true", help="make a store of before there were pages")
     args = parser.parse_args()
     scale = 10 if args.full else 1
-    asyncio.run(main(1_000 * scale, 100 * scale, args.store))
+    asyncio.run(main(1_000 * scale, 100 * scale, args.store, paged=not args.without_pages))

@@ -85,7 +85,7 @@ def fold_once() -> float:
     """Milliseconds around one summary of the whole conversation."""
     config = TurnConfig(agent_name="a", model_ref="scripted:x", context_window=TOKENS)
     state = TurnState(config=config, conversation=LevelConversation(_items(TOKENS)), phase="ready")
-    state.able[None] = state
+    state.tree.able[None] = state
     began = time.perf_counter()
     (fold,) = decide(state)
     assert isinstance(fold, Fold), fold
@@ -97,8 +97,8 @@ def fold_once() -> float:
         level_id="~compaction:1.1",
     )
     evolve(state, Fact(begun, 1, "t", "turn_1"))
-    writer = state.levels["~compaction:1.1"]
-    writer.final_text = "a summary of it all"
+    writer = state.tree.levels["~compaction:1.1"]
+    writer.answer.final_text = "a summary of it all"
     ended = settled_fold(state, state, writer, EndLevel("~compaction:1.1"))
     assert ended.kind == "context.compaction.completed", ended
     evolve(state, Fact(ended, 2, "t", "turn_1"))

@@ -29,6 +29,7 @@ from wakeful.decisions.state import TurnState
 from wakeful.gate.locks import LockTable
 from wakeful.gate.outcomes import succeeded
 from wakeful.gate.passage import Mediator
+from wakeful.gate.quick_verdict import QuickVerdict
 from wakeful.gate.turn_gate import GateParts
 from wakeful.gate.turn_policy import TurnPolicy
 from wakeful.store.memory import MemoryStore
@@ -58,6 +59,8 @@ class Costs:
     few: float
     many: float
     long: float
+    quick: float
+    """Of a tool that no rule is about: the quick verdict."""
     set_up: float
     """Of a turn with 200 tools that this process has run before."""
     waits_ms: float
@@ -76,21 +79,23 @@ def _tools(count: int) -> list[Any]:
     return made
 
 
-def _policy() -> GatePolicy:
-    about_it = [
-        Rule(match="tool_0", arguments={"order": f"forbidden-{n}*"}, decision="deny") for n in range(RULES // 2)
-    ]
-    others = [Rule(match=f"other_{n}_*", decision="ask") for n in range(RULES - len(about_it))]
-    return GatePolicy(tools=default_policy("library"), rules=(*about_it, *others))
+def _policy(*, about_it: bool = True) -> GatePolicy:
+    own = [Rule(match="tool_0", arguments={"order": f"forbidden-{n}*"}, decision="deny") for n in range(RULES // 2)]
+    others = [Rule(match=f"other_{n}_*", decision="ask") for n in range(RULES - len(own))]
+    return GatePolicy(tools=default_policy("library"), rules=(*(own if about_it else ()), *others))
 
 
-def _gate(count: int, items: int = 0) -> tuple[Mediator, Callable[[], None]]:
+def _gate(count: int, items: int = 0, *, about_it: bool = True) -> tuple[Mediator, Callable[[], None]]:
     tools = {each.name: each for each in _tools(count)}
     config = TurnConfig(
-        agent_name="a", model_ref="m", tools=tuple(each.declaration for each in tools.values()), policy=_policy()
+        agent_name="a",
+        model_ref="m",
+        tools=tuple(each.declaration for each in tools.values()),
+        policy=_policy(about_it=about_it),
     )
     state = TurnState(conversation=LevelConversation([UserItem(parts=(Text("x"),)) for _ in range(items)]))
-    parts = GateParts(TurnPolicy(lambda: state, lambda: config, b"s" * 32), locks=LockTable(), secret=b"s" * 32)
+    policy = TurnPolicy(lambda: state, lambda: config, b"s" * 32)
+    parts = GateParts(policy, QuickVerdict(policy), locks=LockTable(), secret=b"s" * 32)
     mediator = Mediator(config, tools, "turn", parts)
     keys = keys_only(frozenset({"a-key-of-this-process-0123456789"}))
     arguments = {"order": "A17", "limit": 3}
@@ -104,14 +109,17 @@ def _gate(count: int, items: int = 0) -> tuple[Mediator, Callable[[], None]]:
             admission = mediator.admit(call, arguments, now=1.0, batch_id="b", scheduling="parallel")
             assert admission.dispatch is not None
             parts_, _, size = show(keys.hide_keys("A17: 3 pieces, shipped on Monday"))
-            succeeded(admission.dispatch.record, now=2.0, parts=parts_, size_bytes=size, whole=None)
+            succeeded(admission.dispatch, now=2.0, parts=parts_, size_bytes=size, whole=None)
 
     return mediator, batch
 
 
 def run_parts() -> Costs:
     few, many, long = (_median(_gate(*given)[1], BATCHES) / BATCH for given in ((FEW,), (TOOLS,), (TOOLS, LONG)))
-    return Costs(few, many, long, _set_up(), asyncio.run(_waits(distinct=True)), asyncio.run(_waits(distinct=False)))
+    quick = _median(_gate(TOOLS, about_it=False)[1], BATCHES) / BATCH
+    return Costs(
+        few, many, long, quick, _set_up(), asyncio.run(_waits(distinct=True)), asyncio.run(_waits(distinct=False))
+    )
 
 
 def _set_up() -> float:
@@ -184,6 +192,7 @@ def markdown(costs: Costs) -> str:
         [f"{FEW} tools", number(costs.few)],
         [f"{TOOLS} tools", number(costs.many)],
         [f"{TOOLS} tools, a long conversation", number(costs.long)],
+        [f"{TOOLS} tools, a tool that no rule is about", number(costs.quick)],
     ]
     beside = (
         f"Taking up a turn with {TOOLS} tools costs {number(costs.set_up)} µs more than one with none, in a process "

@@ -4,7 +4,8 @@
     .venv-bench/bin/python benchmarks/run.py             everything; about twenty minutes
     .venv-bench/bin/python benchmarks/run.py --profile   with the profile of wakeful's cell, whatever the verdict
     .venv-bench/bin/python benchmarks/run.py --only wire only what is on the wire: the other sections stay as they are
-                                                         (or gate, mediating, confined, long, trees)
+                                                         (or gate, mediating, confined, long, trees, threads,
+                                                         processes)
     .venv-bench/bin/python benchmarks/start.py           one part alone, printed (or rounds, crowd, wire ...)
 
 A missed aim is a result, not an error: the report says so and shows the profile of the cell, and the exit code stays 0.
@@ -18,9 +19,11 @@ import crowd
 import gate
 import long_conversations
 import mediating
+import processes
 import reporting
 import rounds
 import start
+import thread_age
 import trees
 import wire
 from contestants import CONTESTANTS
@@ -74,6 +77,8 @@ def report(
     held: confined.Cost,
     long: long_conversations.Costs,
     grown: trees.Cost,
+    old: thread_age.Costs,
+    several: list[processes.Speed],
     facts: list[tuple[str, str]],
     profile: str,
 ) -> str:
@@ -94,6 +99,8 @@ def report(
         confined.markdown(held),
         long_conversations.markdown(long),
         trees.markdown(grown),
+        thread_age.markdown(old),
+        processes.markdown(several),
     ]
     if profile:
         parts.append(
@@ -121,6 +128,8 @@ SECTIONS = {
     "confined": lambda profile: confined.markdown(confined.run()),
     "long": lambda profile: long_conversations.markdown(long_conversations.run()),
     "trees": lambda profile: trees.markdown(trees.run()),
+    "threads": lambda profile: thread_age.markdown(thread_age.run_parts()),
+    "processes": lambda profile: processes.markdown(processes.run_all()),
 }
 """Parts of the report that can be measured by themselves."""
 
@@ -149,10 +158,11 @@ def main() -> None:
     held = confined.run()
     long = long_conversations.run()
     grown = trees.run()
+    old, several = thread_age.run_parts(), processes.run_all()
     cells = rounds.run(list(CONTESTANTS), list(rounds.ROUNDS), rounds.LIMIT)
     missed = any(aim.verdict == "missed" for aim in rounds.aims(cells))
     profile = _profile() if args.profile or missed else ""
-    text = report(cells, starts, many, verdicts, mediated, wires, held, long, grown, facts, profile)
+    text = report(cells, starts, many, verdicts, mediated, wires, held, long, grown, old, several, facts, profile)
     args.output.parent.mkdir(exist_ok=True)
     args.output.write_text(text)
     print(text)

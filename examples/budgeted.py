@@ -8,8 +8,7 @@ whose price nobody knows is never asked. A stop like that is a result: it says w
 """
 
 from wakeful import Agent, Budget, run_sync, tool
-from wakeful.ports import ModelRequest
-from wakeful.providers import OpenAIChat
+from wakeful.providers import ModelRequest, OpenAIChat
 from wakeful.testing import scripted
 
 UNPRICED = OpenAIChat("some-model", base_url="https://models.example/v1")

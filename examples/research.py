@@ -8,7 +8,7 @@ For a real model put `model="anthropic:claude-haiku-4-5"` (or another) in the pl
 """
 
 from wakeful import Agent, Budget, run_sync, tool
-from wakeful.ports import ModelRequest
+from wakeful.providers import ModelRequest
 from wakeful.testing import scripted
 
 LIBRARY = {

@@ -32,7 +32,7 @@ from wakeful.hosts.actions.pending_action import PendingAction
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.loop import conversation_result as results
 from wakeful.hosts.loop.conversation_request import ConversationRequest, RequestWorkspace, RuntimeOverrides
-from wakeful.hosts.loop.tool_calls import ToolCall, ToolCallMetadata
+from wakeful.hosts.ports import ToolCall, ToolCallMetadata
 from wakeful.providers.endpoint_settings import KNOWN
 from wakeful.providers.endpoints import BUILT_IN, TRANSPORTS, Endpoint
 from wakeful.providers.openai_chat.dialect import Dialect

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import OutcomeUnknown as OutcomeUnknown
     from wakeful.contracts.errors import ToolRetry as ToolRetry
     from wakeful.contracts.errors import WakefulError as WakefulError
+    from wakeful.contracts.knowledge import Passage as Passage
     from wakeful.contracts.model_settings import ModelSettings as ModelSettings
     from wakeful.contracts.policies import GatePolicy as GatePolicy
     from wakeful.contracts.policies import Rule as Rule
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.runtime_tools import RuntimeToolRequest as RuntimeToolRequest
     from wakeful.contracts.tools import Principal as Principal
     from wakeful.engine.agent import Agent as Agent
+    from wakeful.ports import Collection as Collection
     from wakeful.retrieval.text_files import TextFiles as TextFiles
     from wakeful.sandbox.settings import SandboxSettings as SandboxSettings
     from wakeful.service.run_result import RunResult as RunResult
@@ -78,6 +80,7 @@ _WHERE = {
     "Approve": "wakeful.contracts.approvals",
     "Budget": "wakeful.contracts.budgets",
     "BudgetLeft": "wakeful.contracts.budgets",
+    "Collection": "wakeful.ports",
     "CompactionPolicy": "wakeful.contracts.controls",
     "DidNotHappen": "wakeful.contracts.probes",
     "Edit": "wakeful.contracts.approvals",
@@ -93,6 +96,7 @@ _WHERE = {
     "NotBuiltYet": "wakeful.contracts.errors",
     "NotCompleted": "wakeful.contracts.errors",
     "OutcomeUnknown": "wakeful.contracts.errors",
+    "Passage": "wakeful.contracts.knowledge",
     "Principal": "wakeful.contracts.tools",
     "Reject": "wakeful.contracts.approvals",
     "Rule": "wakeful.contracts.policies",

@@ -115,7 +115,7 @@ async def thread_after_folding(store: Store, ledger: Ledger) -> None:
 
 
 async def thread_in_pages(store: Store, ledger: Ledger) -> None:
-    """A turn so long that the next one puts the conversation into pages, and a third that begins with those."""
+    """A turn so long that it puts the conversation into pages at its end, and others that begin with those."""
     paid = Paid(ledger)
     model = ScriptedModel(lambda request: _many_pages(paid, ledger, request))
     reader = Agent("reader", model, tools=[turn_page, pay], deps_type=Ledger, budget=Budget(tool_calls=200))
@@ -123,8 +123,8 @@ async def thread_in_pages(store: Store, ledger: Ledger) -> None:
         await run(reader, word, deps=ledger, store=store, thread="t", key=word) for word in ("one", "two", "three")
     ]
     assert [result.output for result in results] == ["3", "5", "8"]
-    begun = [sum(isinstance(entry.fact.event, ThreadCheckpointed) for entry in result.facts()) for result in results]
-    assert begun == [0, 1, 0]
+    sealed = [sum(isinstance(entry.fact.event, ThreadCheckpointed) for entry in result.facts()) for result in results]
+    assert sealed == [1, 0, 0]
     assert [entry.tool for entry in ledger.entries()] == ["pay three"]
     await _check(store, ledger, *results)
 

@@ -233,7 +233,7 @@ async def _check_fold(store: Store, row: Any) -> None:
     recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
     once, again = await fold(store, row, recorded), await fold(store, row, recorded)
     assert once.state == again.state, "the same facts fold to another state"
-    assert once.state.phase == "ended" and not once.state.open_calls() and not once.state.running
+    assert once.state.phase == "ended" and not once.state.round.open_calls() and not once.state.round.running
 
 
 # --- the runs --------------------------------------------------------------------------------------------------------

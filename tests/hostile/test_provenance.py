@@ -12,7 +12,7 @@ from wakeful.contracts.authority import Authority
 from wakeful.contracts.events import ActionRequired, MessageAdmitted, PermissionEvaluated
 from wakeful.contracts.policies import GatePolicy, ProvenancePolicy
 from wakeful.decisions.policy.permissions import default_policy
-from wakeful.engine.run_request import RunRequest
+from wakeful.engine.run_request import MessageOrigin, RunRequest
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.queries.replay import replay_turn
 from wakeful.testing import scripted
@@ -104,7 +104,10 @@ async def admitted(path: Path, authority: Authority, derived_from: Authority | N
     script = scripted([*(calls(each) for each in rounds), "done"], leftover="ignore")
     who = Agent("clerk", script, tools=[read_mail, fetch, send, look])
     async with opened_store(path / "w.db") as store:
-        return await run_turn(new_engine(store), RunRequest(who, "go", authority=authority, derived_from=derived_from))
+        return await run_turn(
+            new_engine(store),
+            RunRequest(who, "go", origin=MessageOrigin(authority=authority, derived_from=derived_from)),
+        )
 
 
 @pytest.mark.parametrize(

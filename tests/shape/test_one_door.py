@@ -23,8 +23,13 @@ def test_tools_are_begun_at_one_door(root: Path) -> None:
         "def go(tool):\n    begin = tool.start\n    return begin",
         "def go(tool):\n    return getattr(tool, 'start')",
         "def go(tool, ctx):\n    return tool.start(ctx=ctx, arguments={})",
-        "def go(call, tool):\n    return gate.Dispatch(call, tool)",
-        "def go(dispatch):\n    return RunningCall(dispatch, None, None)",
+        "def go(at, tool):\n    at.tool = tool",
+        "def go(at, tool):\n    at.tool, at.attempt = tool, 1",
+        "def go(at, tool):\n    setattr(at, 'tool', tool)",
+        "def go(at):\n    return gate.Admission([], at)",
+        "def go(at):\n    return Admission([], dispatch=at)",
+        "def go(given):\n    return Admission(*given)",
+        "def go(at):\n    return RunningCall(at, None, None)",
         "from wakeful.tools.call_runner import begin",
         "def go(executor, call):\n    return in_its_place(executor.execute, call)",
     ],
@@ -34,8 +39,10 @@ def test_a_second_door_is_found(tmp_path: Path, offence: str) -> None:
     for package in ("gate", "engine", "tools", "hosts/loop", "service"):
         (tmp_path / "src" / "wakeful" / package).mkdir(parents=True)
     package = tmp_path / "src" / "wakeful"
-    (package / "gate/running_call.py").write_text("def launch(dispatch, ctx):\n    dispatch.tool.start(ctx, {})\n")
-    (package / "gate/passage.py").write_text("Dispatch()\n")
+    (package / "gate/running_call.py").write_text("def launch(at, ctx):\n    at.tool.start(ctx, {})\n")
+    (package / "gate/preparation.py").write_text("at.tool = found\n")
+    (package / "gate/passage.py").write_text("Admission([], at)\nAdmission([])\n")
+    (package / "gate/answered_calls.py").write_text("Admission([], at)\n")
     (package / "engine/calls.py").write_text("RunningCall()\n")
     (package / "tools/function.py").write_text(
         "from wakeful.tools.call_runner import begin\n\nclass Tool:\n    def invoke(self, c, a):\n"

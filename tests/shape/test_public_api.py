@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 import wakeful
-from wakeful import errors
+from wakeful import errors, providers, testing
 
 INTERNAL = {
     "AlreadyDecided", "AlreadyNoticed", "RestRefused", "WindowFull",  # caught by the loop, which decides again
@@ -19,13 +19,15 @@ INTERNAL = {
 """Errors of ours that no program sees."""
 ANYTHING = {
     "Agent.deps", "Agent.deps_type", "Agent.instructions", "Agent.output_type", "Agent.unknown",
-    "Agent.changed.changes", "Answer.content", "Budget.changed.changes", "Budget.unknown",
+    "Answer.content", "Budget.changed.changes", "Budget.unknown",
     "CompactionPolicy.given", "Happened.result",
-    "ModelSettings.given", "RunResult.output", "Text.data", "Tool.deps_type.return", "Tool.invoke.return",
+    "ModelSettings.given", "Text.data", "Tool.deps_type.return", "Tool.invoke.return",
     "hook.point", "hook.return", "resume.deps", "resume_all.deps", "run.deps",
     "run_sync.options", "run_workflow.deps", "stream.options", "submit_result.result", "tool.fn", "tool.return",
 }  # fmt: skip
 """What may be anything: values of users, and implementations whose overloads say more. This list only shrinks."""
+ROOMS = (wakeful, errors, providers, testing)
+"""Those of hosts are looked at in `tests/unit/hosts/test_public_names.py`."""
 _ANY = re.compile(r"Any( \| None)?|Any \| .*|.* \| Any")
 
 
@@ -69,9 +71,8 @@ def test_the_tree_of_errors_is_drawn_as_it_is() -> None:
 
 
 def signatures() -> Iterator[tuple[str, FunctionType]]:
-    """Every public function of `wakeful`, and the public methods of its classes."""
-    for name in wakeful.__all__:
-        thing = getattr(wakeful, name)
+    """Every public function of `wakeful`, its models and its tests, and the public methods of their classes."""
+    for name, thing in ((name, getattr(room, name)) for room in ROOMS for name in room.__all__):
         if isinstance(thing, FunctionType):
             yield name, thing
         elif inspect.isclass(thing):

@@ -6,7 +6,7 @@ that no way in accepts what another refuses. Whether tools that are named exist 
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.values import Value
@@ -102,20 +102,29 @@ class CompactionPolicy(Value):
     model: str | None = None
     """Who writes the summary; None: the agent's own model."""
 
-    def __init__(self, **given: Any) -> None:
-        """Raises InvalidConfig, naming the field and its value."""
-        for name in given:
-            if name not in type(self).model_fields:
-                known = ", ".join(type(self).model_fields)
-                raise InvalidConfig(f"compaction has no field {name!r}", f"known are: {known}")
-        checked_flag("compaction: enabled", given.get("enabled", True))
-        checked_reference("compaction: model", given.get("model"))
-        share, kept = given.get("threshold", 0.8), given.get("keep_user_turns", 4)
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-            raise InvalidConfig(f"compaction: threshold={share!r}", "give a share of the window, above 0 and at most 1")
-        if isinstance(kept, bool) or not isinstance(kept, int) or kept < 1:
-            raise InvalidConfig(f"compaction: keep_user_turns={kept!r}", "give a whole number, 1 or more")
-        super().__init__(**given)
+    if not TYPE_CHECKING:  # a type checker makes the constructor from the fields
+
+        def __init__(self, **given: Any) -> None:
+            """Raises InvalidConfig, naming the field and its value."""
+            for name in given:
+                if name not in type(self).model_fields:
+                    known = ", ".join(type(self).model_fields)
+                    raise InvalidConfig(f"compaction has no field {name!r}", f"known are: {known}")
+            checked_flag("compaction: enabled", given.get("enabled", True))
+            checked_reference("compaction: model", given.get("model"))
+            _check_share("compaction: threshold", given.get("threshold", 0.8))
+            _check_count("compaction: keep_user_turns", given.get("keep_user_turns", 4))
+            super().__init__(**given)
+
+
+def _check_share(where: str, share: Any) -> None:
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+        raise InvalidConfig(f"{where}={share!r}", "give a share of the window, above 0 and at most 1")
+
+
+def _check_count(where: str, count: Any) -> None:
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise InvalidConfig(f"{where}={count!r}", "give a whole number, 1 or more")
 
 
 def checked_compaction(who: str, value: Any) -> CompactionPolicy:

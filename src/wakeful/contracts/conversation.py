@@ -3,7 +3,7 @@
 An item is written once and never changed. Every call in an assistant item is answered by exactly one tool item.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from typing import Annotated, Any, Literal, TypeAlias, overload
 
 from pydantic import Field, TypeAdapter
@@ -85,8 +85,15 @@ class History(Sequence[UserItem | AssistantItem | ToolItem]):
     __slots__ = ("_encoded", "_items")
 
     def __init__(self, items: Iterable[UserItem | AssistantItem | ToolItem] = ()) -> None:
-        self._items = list(items)
+        self._items: MutableSequence[UserItem | AssistantItem | ToolItem] = list(items)
         self._encoded: dict[str, list[bytes]] = {}
+
+    @classmethod
+    def over(cls, items: MutableSequence[UserItem | AssistantItem | ToolItem]) -> "History":
+        """Of a list that is nobody else's, and is not looked at before an item is asked for."""
+        history = cls()
+        history._items = items
+        return history
 
     def extend(self, items: Iterable[UserItem | AssistantItem | ToolItem]) -> None:
         self._items.extend(items)
@@ -114,4 +121,4 @@ class History(Sequence[UserItem | AssistantItem | ToolItem]):
     def __getitem__(
         self, index: int | slice
     ) -> UserItem | AssistantItem | ToolItem | list[UserItem | AssistantItem | ToolItem]:
-        return self._items[index]
+        return self._items[index] if isinstance(index, int) else list(self._items[index])

@@ -104,7 +104,7 @@ class TaskOrigin(Value):
     task_id: str
 
 
-MessageOrigin: TypeAlias = Annotated[
+Origin: TypeAlias = Annotated[
     OperatorOrigin | ChannelOrigin | WebhookOrigin | TriggerOrigin | TimerOrigin | SystemOrigin | TaskOrigin,
     Field(discriminator="kind"),
 ]
@@ -142,7 +142,7 @@ def trust_of(authority: Authority) -> Trust:
     return _TRUST[authority]
 
 
-def library_message(authority: Authority) -> tuple[MessageKind, MessageOrigin]:
+def library_message(authority: Authority) -> tuple[MessageKind, Origin]:
     """What a message is, and where it comes from, when a program passed it in and said only whose word it is."""
     match authority:
         case "operator_instruction":

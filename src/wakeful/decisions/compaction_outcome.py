@@ -40,15 +40,15 @@ def turns_before(level: Level, cut: int) -> tuple[str, ...]:
 
 def _window(state: TurnState, cut: int) -> WindowStart | None:
     """Where later turns begin to read: with the oldest turn of which something stays word for word."""
-    begun = next((each for each in reversed(state.begins) if each.place <= cut), None)
+    begun = next((each for each in reversed(state.thread.begins) if each.place <= cut), None)
     if begun is None:
         return None
     return WindowStart(
         from_turn=begun.turn_id,
         items=begun.items,
-        untrusted=state.exposure.untrusted,
-        private=state.exposure.private,
-        skills=tuple(state.skills.values()),
+        untrusted=state.thread.exposure.untrusted,
+        private=state.thread.exposure.private,
+        skills=tuple(state.thread.skills.values()),
         advised=moved(state.conversation.advised, cut, pinned_of(state, cut)),
     )
 
@@ -87,13 +87,13 @@ def settled_fold(
 
     if step.error:
         return failed("cancelled" if step.error == "cancelled" else "summarizer_failed", step.message)
-    words = (whole if whole is not None else writer.final_text).strip()
+    words = (whole if whole is not None else writer.answer.final_text).strip()
     if not words:
         return failed("summarizer_failed", "the summariser wrote nothing")
-    open_actions = {call.pending.action_id for call in state.waiting.values() if call.pending is not None}
+    open_actions = {call.pending.action_id for call in state.tree.waiting.values() if call.pending is not None}
     kept = kept_by(level, cut, open_actions, state.unknown)
     model_ref = writer.config.model_ref if writer.config is not None else None
-    rests_on = state.compaction_id if level is state else None
+    rests_on = state.thread.compaction_id if level is state else None
     window = level.config.context_window if level.config is not None else None
     item = write(words, folded_items(level, cut), kept, model_ref, rests_on, window)
     apart = differences(kept, item)

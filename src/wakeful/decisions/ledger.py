@@ -12,14 +12,14 @@ from typing import Final, NamedTuple
 from wakeful.contracts.budgets import BudgetLeft, Limits
 from wakeful.contracts.events import LimitName, ModelFailed, ModelRequested
 from wakeful.contracts.models import TokenUsage
-from wakeful.decisions.levels import Asked
+from wakeful.decisions.levels import OpenRequest
 from wakeful.decisions.spend_windows import costs_nothing
 
 UNPRICED: Final = "a model whose price nobody knows"
 KEPT_FOR_ANSWER: Final = "what is left is kept for the final answer"
 
 
-class Passed(NamedTuple):
+class PassedLimit(NamedTuple):
     """A limit that one more step would pass."""
 
     name: LimitName
@@ -68,7 +68,7 @@ class TurnLedger:
         """Calls of the tool of that name; a bare name means the last part of a name, wherever the tool comes from."""
         return sum(made for tool, made in self.by_tool.items() if tool == name or tool.endswith(f"/{name}"))
 
-    def hold(self, asked: Asked, event: ModelRequested) -> None:
+    def hold(self, asked: OpenRequest, event: ModelRequested) -> None:
         """A request is about to be sent: what it may take is not there for others."""
         self.model_calls += 1
         asked.windows = event.windows
@@ -84,7 +84,7 @@ class TurnLedger:
             self.held_usd += asked.held_usd
             self.held_unpriced += asked.held_unpriced
 
-    def answered(self, asked: Asked | None, usage: TokenUsage | None) -> None:
+    def answered(self, asked: OpenRequest | None, usage: TokenUsage | None) -> None:
         """The tokens are known, or settle at what was held. Money follows, with `cost` or `unpriced`."""
         held_input, held_output = (asked.held_input, asked.held_output) if asked is not None else (0, 0)
         self.held_input -= held_input
@@ -101,7 +101,7 @@ class TurnLedger:
             asked.used_tokens = used
             asked.held_input = asked.held_output = 0
 
-    def cost(self, asked: Asked | None, amount: Decimal, *, lost: bool) -> None:
+    def cost(self, asked: OpenRequest | None, amount: Decimal, *, lost: bool) -> None:
         """What an attempt cost is known."""
         self.usd += amount
         if lost:
@@ -110,7 +110,7 @@ class TurnLedger:
         elif asked is not None:
             asked.priced = True
 
-    def recorded(self, asked: Asked | None) -> None:
+    def recorded(self, asked: OpenRequest | None) -> None:
         """The round is over: money that nobody named settles at what was held."""
         if asked is None:
             return
@@ -122,7 +122,7 @@ class TurnLedger:
             self.usd += asked.held_usd
         asked.held_usd, asked.held_unpriced = Decimal(0), 0
 
-    def lost(self, asked: Asked, event: ModelFailed) -> None:
+    def lost(self, asked: OpenRequest, event: ModelFailed) -> None:
         """An attempt is lost. Refused before it began costs nothing; anything later may have cost all of it."""
         free = costs_nothing(event)
         self._provisional = Decimal(0)
@@ -153,7 +153,7 @@ class TurnLedger:
 
     def passed_by(
         self, limits: Limits, needs: Reservation, *, with_held: bool = True, windowed: bool = False
-    ) -> Passed | None:
+    ) -> PassedLimit | None:
         """The limit that a request which may take this much would pass; in a spend window, money is limited, too.
 
         Without what is held for others it is what it will come to, at best, when they have settled.
@@ -171,7 +171,7 @@ class TurnLedger:
             (limits.tokens, into + out_of, "tokens"),
         ):
             if limit is not None and would > limit:
-                return Passed("tokens", limit, would, what)
+                return PassedLimit("tokens", limit, would, what)
         if limits.usd is None and not windowed:
             return None
         most = Decimal(limits.usd) if limits.usd is not None else Decimal(0)
@@ -179,14 +179,14 @@ class TurnLedger:
             if limits.usd is None:
                 return None
             would_cost = self.usd + held_usd + needs.usd
-            return Passed("cost", float(most), float(would_cost)) if would_cost > most else None
+            return PassedLimit("cost", float(most), float(would_cost)) if would_cost > most else None
         ceiling = limits.unpriced_token_ceiling
         if ceiling is None:
-            return Passed("cost", float(most), float(self.usd + held_usd), UNPRICED)
+            return PassedLimit("cost", float(most), float(self.usd + held_usd), UNPRICED)
         tokens = self.unpriced_tokens + held_unpriced + needs.input_tokens + needs.output_tokens
         if tokens <= ceiling:
             return None
-        return Passed("cost", ceiling, tokens, "tokens of a model whose price nobody knows")
+        return PassedLimit("cost", ceiling, tokens, "tokens of a model whose price nobody knows")
 
 
 def affordable(left: Decimal, short: Decimal, whole: Decimal, shortest: int, most: int) -> int:

@@ -4,6 +4,7 @@ The root's conversation goes on from turn to turn of its thread. What a request 
 not a part of it yet (`NextRequest`).
 """
 
+from collections.abc import MutableSequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -52,12 +53,12 @@ class PreservedRefs:
 class LevelConversation:
     """What was said in a level; the root's holds earlier turns of the thread, too."""
 
-    items: list[UserItem | AssistantItem | ToolItem] = field(default_factory=list)
+    items: MutableSequence[UserItem | AssistantItem | ToolItem] = field(default_factory=list)
     measure: Measure = field(default_factory=Measure, compare=False, repr=False)
     """How long they are, as far as anybody asked."""
     compactions: int = 0
     """How often its beginning was folded into a summary: what was built on the items has to be built again."""
-    heard: list[MessagePlace] = field(default_factory=list)
+    heard: MutableSequence[MessagePlace] = field(default_factory=list)
     """The messages among the items."""
     advised: dict[int, int] = field(default_factory=dict)
     """Where the model is told how full its context is: the item's place, and the tokens up to it."""

@@ -39,7 +39,7 @@ work for it. answered: the final reply is there. suspended: at rest until someth
 
 
 @dataclass(slots=True)
-class Pending:
+class OutsideRequest:
     """What a call asked of somebody outside, and what they said."""
 
     action_id: str
@@ -80,7 +80,7 @@ class Call:
     alone: bool = False
     """It has begun, and its arguments let nothing run beside it, whatever its tool declares."""
     started_at: int = 0
-    pending: Pending | None = None
+    pending: OutsideRequest | None = None
     """The newest thing it asked of somebody outside."""
     rewritten: dict[str, Any] | None = None
     """Arguments that a hook put in the place of the model's, or a person who is asked about them once more."""
@@ -144,7 +144,7 @@ class Call:
 
 
 @dataclass(slots=True)
-class Asked:
+class OpenRequest:
     """The model request that is under way, or was lost."""
 
     step: int
@@ -168,6 +168,82 @@ class Asked:
     """What the provider says it took."""
     windows: tuple[WindowRef, ...] = ()
     """The spend windows it counts in."""
+
+
+@dataclass(slots=True)
+class Round:
+    """The newest round of a level: its request, and the calls of the reply."""
+
+    request: OpenRequest | None = None
+    attempts: list[ProviderAttemptRecord] = field(default_factory=list)
+    """Attempts that were lost."""
+    crashes: int = 0
+    """How often the process ended before the answer was stored."""
+    batch: list[Call] = field(default_factory=list)
+    """The calls, in model order."""
+    front: int = 0
+    """The first call of the batch whose answer is not in the conversation yet."""
+    running: int = 0
+    """Calls of the batch that have begun and not ended."""
+    untaken: int = 0
+    """Calls of the batch that the gate has not seen, or has to see again."""
+    calls_off: bool = False
+    """Calls of the batch were called off."""
+    continuation: tuple[UserItem | AssistantItem | ToolItem, ...] = ()
+    """What stands in the conversation after the results."""
+    go_on: bool | None = None
+    """What the caller said who was asked whether to go on."""
+
+    def open_calls(self) -> list[Call]:
+        """Calls that have no answer yet, in model order."""
+        return [call for call in self.batch[self.front :] if call.answer is None]
+
+
+@dataclass(slots=True)
+class RepeatGuards:
+    """What a level's model repeats, where the turn's limits ask for it."""
+
+    spinning: SpinDetector | None = None
+    failing: IdenticalFailureTracker | None = None
+    nudge: str = ""
+    """What the model is told about it with the results of the round."""
+
+
+@dataclass(slots=True)
+class LevelAnswer:
+    """What a level came to."""
+
+    final_text: str = ""
+    """The text of its newest reply, which may be empty."""
+    last_text: str = ""
+    """The newest text that is not."""
+    is_checked: bool = False
+    rejections: int = 0
+    accepted: AnswerAccepted | None = None
+
+
+@dataclass(slots=True)
+class LevelUsage:
+    """What the models of a level said they took."""
+
+    answers: int = 0
+    """Requests that were answered."""
+    tokens: TokenUsage = field(default_factory=TokenUsage)
+    is_reported: bool = False
+    newest: TokenUsage | None = None
+    """Of the newest reply."""
+
+
+@dataclass(slots=True)
+class Scratchpad:
+    """What is written down for others in a turn."""
+
+    visible: dict[str, Any] = field(default_factory=dict)
+    """What the level can read of it."""
+    at_round: dict[str, Any] = field(default_factory=dict)
+    """The same when its newest round began: what children of that round begin with."""
+    written: dict[str, Any] = field(default_factory=dict)
+    """What its own tree wrote down: its parent's, once all children of the round have ended."""
 
 
 class LevelError(NamedTuple):
@@ -227,51 +303,13 @@ class Level:
     step: int = 0
     conversation: LevelConversation = field(default_factory=LevelConversation)
     next_request: NextRequest = field(default_factory=NextRequest)
-    answered: int = 0
-    """Its model calls that were answered."""
-    asked: Asked | None = None
-    attempts: list[ProviderAttemptRecord] = field(default_factory=list)
-    """Lost attempts of the current round."""
-    batch: list[Call] = field(default_factory=list)
-    """Calls of the current round, in model order."""
-    front: int = 0
-    """The first call of the batch whose answer is not in the conversation yet."""
-    running: int = 0
-    """Calls of the batch that have begun and not ended."""
-    untaken: int = 0
-    """Calls of the batch that the gate has not seen, or has to see again."""
-    calls_off: bool = False
-    """Calls of the batch were called off."""
-    spinning: SpinDetector | None = None
-    failing: IdenticalFailureTracker | None = None
-    """What is repeated, where the turn's limits ask for it."""
-    nudge: str = ""
-    """What the model is told about it with the results of the round."""
-    continuation: tuple[UserItem | AssistantItem | ToolItem, ...] = ()
-    retries_asked: dict[str, int] = field(default_factory=dict)
-    """How often each tool asked the model to try differently; counted for the whole tree, in the root."""
-    answer_rejections: int = 0
-    answer_checked: bool = False
-    answer_value: AnswerAccepted | None = None
-    go_on: bool | None = None
-    final_text: str = ""
-    last_text: str = ""
-    usage: TokenUsage = field(default_factory=TokenUsage)
-    usage_reported: bool = False
-    last_usage: TokenUsage | None = None
-    """Of its newest reply."""
+    round: Round = field(default_factory=Round)
+    repeats: RepeatGuards = field(default_factory=RepeatGuards)
+    answer: LevelAnswer = field(default_factory=LevelAnswer)
+    model_usage: LevelUsage = field(default_factory=LevelUsage)
+    scratchpad: Scratchpad = field(default_factory=Scratchpad)
     stop_error: LevelError | None = None
     """Why it has to end without a result."""
-    scratch: dict[str, Any] = field(default_factory=dict)
-    """What it can read of what was written down in this turn."""
-    snapshot: dict[str, Any] = field(default_factory=dict)
-    """The same when its newest round began: what children of that round begin with."""
-    written: dict[str, Any] = field(default_factory=dict)
-    """What its own tree wrote down: its parent's, once all children of the round have ended."""
-
-    def open_calls(self) -> list[Call]:
-        """Calls of the round that have no answer yet, in model order."""
-        return [call for call in self.batch[self.front :] if call.answer is None]
 
 
 def as_child(level: Level) -> ChildRole | None:

@@ -69,7 +69,7 @@ ResumeCause: TypeAlias = Literal["recovery", "supplied", "decision", "window", "
 
 def resume_cause(state: TurnState) -> ResumeCause:
     """Why a turn goes on: it was cut off, somebody supplied what it lacked or decided, or there is money again."""
-    suspended = state.suspended_for
+    suspended = state.rest.suspended_for
     if state.phase != "suspended" or suspended is None:
         return "recovery"
     if suspended.reason == "budget_window":
@@ -82,7 +82,7 @@ def settle(state: TurnState, *, from_late_owner: bool = False) -> list[Settlemen
 
     An owner that was only late may wake up and do what its probe says it did not.
     """
-    settled = [each for level in (state, *state.levels.values()) for each in _settle_level(level)]
+    settled = [each for level in (state, *state.tree.levels.values()) for each in _settle_level(level)]
     if not from_late_owner:
         return settled
     return [CloseUnknown(each.call_id, "late_owner") if isinstance(each, ProbeStep) else each for each in settled]
@@ -96,11 +96,11 @@ def unknown_among(settlements: Iterable[Settlement]) -> list[CloseUnknown]:
 def _settle_level(level: Level) -> list[Settlement]:
     """A call that waits for its children stays open: they are settled one by one."""
     if level.phase == "asking":
-        accepted = level.asked.response_id if level.asked is not None else None
+        accepted = level.round.request.response_id if level.round.request is not None else None
         return [LoseAttempt(level.id) if accepted is None else Reattach(accepted, level.id)]
     if level.phase not in ("acting", "suspended"):
         return []
-    return [_settle_call(call) for call in level.open_calls() if call.running and not call.children]
+    return [_settle_call(call) for call in level.round.open_calls() if call.running and not call.children]
 
 
 def _settle_call(call: Call) -> Settlement:

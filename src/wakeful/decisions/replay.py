@@ -156,13 +156,12 @@ class Replay:
         if difference is not None:
             self.divergence = Divergence(recorded.event_id, fact.event.kind, *difference)
 
-    def same_page(self, recorded: Recorded, stored: str, recomputed: str) -> None:
-        """A page of the conversation is what the thread's earlier turns make of it."""
-        if self.divergence is not None:
-            return
+    def same_page(self, recorded: Recorded, differs: Sequence[str]) -> None:
+        """A page of the conversation is what the thread's facts make of it, or differs in something."""
         kind = recorded.fact.event.kind
-        if stored != recomputed:
-            self.divergence = Divergence(recorded.event_id, kind, f"the page {stored}", f"the page {recomputed}")
+        if differs:
+            what = f"pages that differ in {', '.join(differs)}"
+            self.divergence = Divergence(recorded.event_id, kind, what, "pages with what the thread's facts come to")
         else:
             self.checked[kind] = self.checked.get(kind, 0) + 1
 
@@ -257,7 +256,7 @@ class Replay:
         elif self._late and places_left(self.state) > 0:
             # What was decided together with this may have brought up steps that now stand before it. Its owner had
             # given out the places before; that there is one is all that can be held to it.
-            enough = len(self.state.calls) + len(self.state.levels) + 1
+            enough = len(self.state.tree.calls) + len(self.state.tree.levels) + 1
             found = next(filter(is_it, decide(self.state, more_places=enough)), None)
         return found
 
@@ -323,14 +322,14 @@ class Replay:
 
     def _level(self, level_id: str | None) -> Level:
         """The level of a fact; of one that names none that is open, the root: the decision will not fit."""
-        return self.state.levels.get(level_id, self.state) if level_id is not None else self.state
+        return self.state.tree.levels.get(level_id, self.state) if level_id is not None else self.state
 
     def _lost(self, fact: Fact, event: ModelFailed) -> Difference | None:
         """What follows from a lost attempt is decided with it; only the provider knew whether it may be tried again."""
         level = self._level(fact.level)
         if level.phase != "asking":
             return self._turned_down(fact, event)
-        asked = level.asked
+        asked = level.round.request
         if event.stage == "crash":
             self._decided = []
             if asked is not None and asked.reattached and event.disposition == "retry":
@@ -379,7 +378,7 @@ class Replay:
             how = f" ({scheduling})" if scheduling else ""
             return Difference(f"take up {call_id}{how}", self._would())
         while True:
-            admission = self.gate(self.state, self.state.calls[call_id], step.scheduling, said)
+            admission = self.gate(self.state, self.state.tree.calls[call_id], step.scheduling, said)
             self._admission = [event for event in admission if not isinstance(event, SandboxApplied)]
             difference = self._rest_of_admission(fact)
             if difference is None or not self._unseen:
@@ -404,7 +403,7 @@ class Replay:
 
     def _repeated(self, fact: Fact, event: ToolDispatched) -> Difference | None:
         """Not a recovery: a keyed call that ran out of time is tried once more, with the same key."""
-        call = self.state.calls[fact.call_id or ""]
+        call = self.state.tree.calls[fact.call_id or ""]
         said = Difference(f"run {call.call_id} again, attempt {event.attempt} ({event.cause})", "")
         if call.effect != "keyed" or event.cause != "timeout" or not call.running:
             return said._replace(recomputed=f"no repeat: {call.part.name} is {call.effect}")
@@ -417,7 +416,7 @@ class Replay:
 
     def _child_began(self, fact: Fact, event: SubagentStarted) -> Difference | None:
         """A child follows from its call: from who made it, and from the arguments where they stand in the log."""
-        call = self.state.calls.get(fact.call_id or "")
+        call = self.state.tree.calls.get(fact.call_id or "")
         said = Difference(f"start {event.level_id}", "")
         if call is None or not call.running:
             return said._replace(recomputed="no call to start it")
@@ -505,7 +504,7 @@ class Replay:
             return difference
         # The timer's own word: it watches what is under way, and needs no decision to speak.
         state = self.state
-        worked = (state.active_us + max(0, fact.at - state.stretch_from)) / 1_000_000
+        worked = (state.time.active_us + max(0, fact.at - state.time.stretch_from)) / 1_000_000
         if worked < seconds:
             return Difference(words(step), f"{worked:g} s were used")
         return self._same(fact)
@@ -547,7 +546,7 @@ class Replay:
         config = self.state.config
         if isinstance(event, AnswerAccepted) or config is None:
             return None
-        final = self.state.answer_rejections >= config.output_retries
+        final = self.state.answer.rejections >= config.output_retries
         return None if event.final == final else Difference(f"final={event.final}", f"final={final}")
 
     def _ended(self, fact: Fact, event: TurnCompleted | TurnFailed) -> Difference | None:
@@ -574,7 +573,7 @@ class Replay:
         return Difference(f"wait for {', '.join(event.waiting_for)}", f"only {', '.join(needed) or 'nothing'} is open")
 
     def _tool_of(self, settlement: Rerun | ProbeStep) -> str:
-        return self.state.calls[settlement.call_id].part.name
+        return self.state.tree.calls[settlement.call_id].part.name
 
     def _resumed(self, event: TurnResumed) -> Difference | None:
         self._see_all()  # whoever takes a turn up reads all of it first
@@ -593,14 +592,14 @@ class Replay:
         written = _settlement(fact)
         # Whether the model that is there today can take an answer up again is not in the log: it may be lost, too.
         if isinstance(settlement, LoseAttempt | Reattach) and isinstance(written, LoseAttempt):
-            asked, event = self._level(settlement.level).asked, fact.event
+            asked, event = self._level(settlement.level).round.request, fact.event
             assert isinstance(event, ModelFailed) and asked is not None
             here = (fact.level, fact.step, event.candidate, event.attempt)
             there = (settlement.level, asked.step, asked.candidate, asked.attempt)
             return Difference(f"lose {here}", f"lose {there}") if here != there else self._same(fact)
         wanted: Settlement = settlement
         if isinstance(settlement, ProbeStep):  # asking the probe begins like a repeat
-            wanted = Rerun(settlement.call_id, self.state.calls[settlement.call_id].dispatches + 1)
+            wanted = Rerun(settlement.call_id, self.state.tree.calls[settlement.call_id].dispatches + 1)
         if written != wanted:
             return Difference(str(written) if written else f"{fact.event.kind} {fact.call_id or ''}", str(settlement))
         return self._same(fact)

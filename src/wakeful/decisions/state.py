@@ -5,7 +5,7 @@ limits, what it has spent, what it has seen, why it has to stop) is here once. W
 `decisions.evolve`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableSequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
@@ -49,14 +49,13 @@ class Stop:
 
 
 @dataclass(slots=True)
-class TurnState(Level):
-    """Everything that deciding needs to know about one turn: its root level, and what its whole tree shares."""
+class LevelTree:
+    """The open levels below the root, and the calls of all levels."""
 
-    configs: Mapping[str, TurnConfig] = field(default_factory=dict)
-    """Configurations by digest, loaded before folding."""
     levels: dict[str, Level] = field(default_factory=dict)
-    """The open levels below the root, by id."""
-    levels_opened: int = 0
+    """By id."""
+    opened: int = 0
+    """How many there ever were."""
     calls: dict[str, Call] = field(default_factory=dict)
     """Calls of every level's newest round, by id."""
     waiting: dict[str, Call] = field(default_factory=dict)
@@ -65,16 +64,55 @@ class TurnState(Level):
     """Levels that may have something to do (`touched`)."""
     in_flight: int = 0
     """Calls that run and requests that are under way, in the whole tree. A call that waits for children is none."""
-    chain: tuple[str, ...] = ()
-    """The models that were decided on, in the order they are tried; empty in a log of before there was routing."""
-    limits: Limits = AUTONOMOUS
-    ledger: TurnLedger = field(default_factory=TurnLedger)
+    to_call_off: dict[str, None] = field(default_factory=dict)
+    """Running calls and levels that have to be told that they were called off."""
+
+    def touched(self, level: Level) -> None:
+        """A fact about the level came in: may there be something for it to do?"""
+        phase = level.phase
+        if phase == "acting":
+            able = level.round.untaken > 0 or level.round.calls_off or level.stop_error is not None
+        else:
+            able = phase in ("ready", "lost", "closing", "answered")
+        if able:
+            self.able[level.id] = level
+        elif level.id in self.able:
+            del self.able[level.id]
+
+
+@dataclass(slots=True)
+class TurnTerms:
+    """What holds for a turn from its beginning."""
+
+    turn_index: int = 0
     stop_rule: StopRule = "natural"
     structured: bool = False
-    turn_index: int = 0
-    started_at: int = 0
+    chain: tuple[str, ...] = ()
+    """The models that were decided on, in the order they are tried; empty in a log of before there was routing."""
+    derived_from: str = "operator_instruction"
+    """The lowest authority among the turn's messages."""
+    context: ContextResolved | None = None
+    """What the requests rest on, as it was last written down."""
+
+
+@dataclass(slots=True)
+class TurnBill:
+    """What the answers of all levels cost. Their tokens are counted in the root, too."""
+
+    answers: int = 0
+    """Model calls that were answered."""
+    priced: int = 0
+    """How many of them have a known price."""
+    cost: Decimal = Decimal(0)
+    """Of the attempts whose price is known, lost ones included."""
+
+
+@dataclass(slots=True)
+class TurnTime:
+    """How long a turn has worked. The newest fact's time is the only clock that deciding has."""
+
     now: int = 0
-    """The newest fact's time: the only clock that deciding has."""
+    started_at: int = 0
     worked_until: int = 0
     """The time of the newest fact the owner wrote: where a stretch that was cut off ended."""
     stretch_from: int = 0
@@ -82,58 +120,90 @@ class TurnState(Level):
     """Work before the current stretch."""
     idle: bool = False
     """Nothing works, and somebody outside is waited for: that time is nobody's."""
-    tree_answered: int = 0
-    """Model calls of all levels that were answered. Their `usage` is the root's, too: that is the turn's."""
-    cost: Decimal = Decimal(0)
-    """Of the attempts whose price is known, lost ones included."""
-    priced: int = 0
-    """How many answered ones those are."""
-    derived_from: str = "operator_instruction"
-    """The lowest authority among the turn's messages."""
+
+    def active_ms(self) -> float:
+        """Time spent working, up to the newest fact."""
+        return (self.active_us + max(0, self.now - self.stretch_from)) / 1000
+
+
+@dataclass(slots=True)
+class ThreadMemory:
+    """What a thread's turns hand on beside the conversation."""
+
     exposure: Exposure = NOTHING_SEEN
     """What the conversation has seen: untrusted input, private data."""
     owner_said: OwnerText = field(default_factory=OwnerText)
     """What people said to it: messages with the operator's authority, and their answers."""
     owner_files: OwnerText = field(default_factory=OwnerText)
     """What it has read of the owner's files."""
-    standing_rules: list[dict[str, Any]] = field(default_factory=list)
-    """Rules that people added while deciding about calls of this turn."""
-    revoked_rules: set[str] = field(default_factory=set)
-    """Ids of rules that were taken back while this turn was open."""
-    completed_by: str | None = None
-    """The call with which a mediator declared the run complete."""
-    unknown: dict[str, str] = field(default_factory=dict)
-    """Calls whose outcome nobody knows, and their tools."""
+    begins: MutableSequence[TurnBeginning] = field(default_factory=list)
+    """Where the turns of the thread begin among the items."""
     compaction_id: str | None = None
     """The newest summary the conversation rests on."""
     skills: dict[str, ActiveSkill] = field(default_factory=dict)
-    """Skills that completed turns of the thread used before, by their `SKILL.md`."""
-    opened: dict[str, ActiveSkill] = field(default_factory=dict)
-    """Those that this turn used: the next one's, if it completes."""
-    begins: list[TurnBeginning] = field(default_factory=list)
-    """Where the turns of the thread begin among the items."""
-    context: ContextResolved | None = None
-    """What the requests rest on, as it was last written down."""
+    """Skills that completed turns used before, by their `SKILL.md`."""
+
+
+@dataclass(slots=True)
+class RuleChanges:
+    """Rules about calls that changed while the turn was open."""
+
+    standing: list[dict[str, Any]] = field(default_factory=list)
+    """Rules that people added while deciding about calls of this turn."""
+    revoked: set[str] = field(default_factory=set)
+    """Ids of rules that were taken back."""
+
+
+@dataclass(slots=True)
+class PlanningProgress:
+    """How far planning has come."""
+
     plan: PlanArtifact | None = None
-    planned: bool = False
-    """Planning is behind it, with a plan or without."""
-    paused: bool = False
+    is_over: bool = False
+    """It is behind the turn, with a plan or without."""
+
+
+@dataclass(slots=True)
+class TurnRest:
+    """What a turn rests for, or is to rest for."""
+
+    is_paused: bool = False
     """Somebody asked the turn to rest, and nobody said since that it may go on."""
     full_window: WindowPassed | None = None
     """A spend window that had no room for a request: the turn comes to rest until it turns."""
+    suspended_for: TurnSuspended | None = None
+    phase_before: Phase = "ready"
+    """The root's phase when the turn was suspended: where it goes on."""
+
+
+@dataclass(slots=True)
+class TurnState(Level):
+    """Everything that deciding needs to know about one turn: its root level, and what its whole tree shares."""
+
+    configs: Mapping[str, TurnConfig] = field(default_factory=dict)
+    """Configurations by digest, loaded before folding."""
+    tree: LevelTree = field(default_factory=LevelTree)
+    terms: TurnTerms = field(default_factory=TurnTerms)
+    limits: Limits = AUTONOMOUS
+    ledger: TurnLedger = field(default_factory=TurnLedger)
+    bill: TurnBill = field(default_factory=TurnBill)
+    time: TurnTime = field(default_factory=TurnTime)
+    thread: ThreadMemory = field(default_factory=ThreadMemory)
+    rules: RuleChanges = field(default_factory=RuleChanges)
+    planning: PlanningProgress = field(default_factory=PlanningProgress)
+    skills_used: dict[str, ActiveSkill] = field(default_factory=dict)
+    """Skills that this turn used: its successor's, if it completes."""
+    retries_asked: dict[str, int] = field(default_factory=dict)
+    """How often each tool asked the model to try differently."""
+    unknown: dict[str, str] = field(default_factory=dict)
+    """Calls whose outcome nobody knows, and their tools."""
+    rest: TurnRest = field(default_factory=TurnRest)
     stop: Stop | None = None
     unheeded: list[str] = field(default_factory=list)
     """Requests to stop that came after another one, and were not answered yet."""
-    to_call_off: dict[str, None] = field(default_factory=dict)
-    """Running calls and levels that have to be told that they were called off."""
-    suspended_for: TurnSuspended | None = None
-    rested_from: Phase = "ready"
-    """The root's phase when the turn was suspended: where it goes on."""
+    completed_by: str | None = None
+    """The call with which a mediator declared the run complete."""
     terminal: Terminal | None = None
-
-    def active_ms(self) -> float:
-        """Time spent working, up to the newest fact."""
-        return (self.active_us + max(0, self.now - self.stretch_from)) / 1000
 
     def chain_of(self, level: Level) -> tuple[str, ...]:
         """The models of a level, in the order they are tried. A level with models of its own is not routed."""
@@ -141,9 +211,9 @@ class TurnState(Level):
         if config is None:
             return ()
         named = (config.model_ref, *config.fallbacks)
-        if not self.chain or own is None or config.agent_name != own.agent_name:
+        if not self.terms.chain or own is None or config.agent_name != own.agent_name:
             return named
-        return self.chain if named == (own.model_ref, *own.fallbacks) else named
+        return self.terms.chain if named == (own.model_ref, *own.fallbacks) else named
 
     def model_at(self, candidate: int, level: Level) -> str | None:
         """The model at a place of the chain. A round that was cut off keeps its place when the chain gets shorter."""
@@ -156,36 +226,18 @@ class TurnState(Level):
 
     def level(self, level_id: str | None) -> Level:
         """The level of that id; None is the root."""
-        return self if level_id is None else self.levels[level_id]
+        return self if level_id is None else self.tree.levels[level_id]
 
     def all_open_calls(self) -> list[Call]:
         """Calls without an answer in the whole tree, the root's first."""
-        if not self.levels:
-            return self.open_calls()
-        return [call for level in (self, *self.levels.values()) for call in level.open_calls()]
-
-    def touched(self, level: Level) -> None:
-        """A fact about the level came in: may there be something for it to do?"""
-        phase = level.phase
-        if phase == "acting":
-            able = level.untaken > 0 or level.calls_off or level.stop_error is not None
-        else:
-            able = phase in ("ready", "lost", "closing", "answered")
-        if able:
-            self.able[level.id] = level
-        elif level.id in self.able:
-            del self.able[level.id]
+        if not self.tree.levels:
+            return self.round.open_calls()
+        return [call for level in (self, *self.tree.levels.values()) for call in level.round.open_calls()]
 
 
 def after(before: TurnState, configs: Mapping[str, TurnConfig]) -> TurnState:
     """The thread's next turn: it goes on with the same conversation, and with what that has seen."""
-    return TurnState(
-        configs=configs,
-        conversation=replace(before.conversation),
-        exposure=before.exposure,
-        owner_said=before.owner_said,
-        owner_files=before.owner_files,
-        compaction_id=before.compaction_id,
-        begins=before.begins,
-        skills={**before.skills, **before.opened} if isinstance(before.terminal, TurnCompleted) else before.skills,
-    )
+    thread = replace(before.thread)
+    if isinstance(before.terminal, TurnCompleted):
+        thread.skills = {**thread.skills, **before.skills_used}
+    return TurnState(configs=configs, conversation=replace(before.conversation), thread=thread)

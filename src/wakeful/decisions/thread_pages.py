@@ -1,61 +1,51 @@
 """A thread's conversation in pages: each holds what came since the page before it, and names that one by its hash.
 
 Nothing is summarised: the pages of a thread hold every item of its conversation, word for word, and what the next turn
-has to know beside them. A page is never written again; the newest one says what holds for the whole. When a summary
-takes the place of the conversation's beginning, a new row of pages begins.
+has to know beside them. The newest page says what holds for the whole. When a summary takes the place of the
+conversation's beginning, a new row of pages begins.
+
+What a turn needs at once stands in a page's head. The items and the rest are packed, and decoded when somebody looks at
+them. So that a long conversation has few pages, the next one takes the place of `JOINED` small ones of the same rank.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import islice
-from typing import NamedTuple
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
-from wakeful.contracts.conversation import Item
+from pydantic import TypeAdapter
+from pydantic_core import from_json, to_json
+
+from wakeful.contracts.conversation import AssistantItem, Item, ToolItem, UserItem
 from wakeful.contracts.skills import ActiveSkill
-from wakeful.contracts.values import Value
 from wakeful.decisions.level_conversation import LevelConversation, MessagePlace, PreservedRefs, TurnBeginning
-from wakeful.decisions.policy.owner_text import OwnerText
+from wakeful.decisions.paged_list import PagedList, Part
+from wakeful.decisions.policy.owner_text import OwnerText, UnreadTexts
 from wakeful.decisions.policy.provenance import Exposure
-from wakeful.decisions.state import TurnState
+from wakeful.decisions.prompt_size import Measure
+from wakeful.decisions.state import ThreadMemory, TurnState
 
-
-class ConservedItems(Value):
-    """What summaries hold on to, in an order of its own."""
-
-    actions: tuple[str, ...] = ()
-    incidents: tuple[str, ...] = ()
-    evidence: tuple[str, ...] = ()
-    artifacts: tuple[str, ...] = ()
-    messages: tuple[tuple[str, str], ...] = ()
-
-
-class ConversationPage(Value):
-    """A part of a conversation, and what holds for it up to here."""
-
-    before: str | None = None
-    """The digest of the page before."""
-    items: tuple[Item, ...] = ()
-    heard: tuple[MessagePlace, ...] = ()
-    begins: tuple[TurnBeginning, ...] = ()
-    advised: tuple[tuple[int, int], ...] = ()
-    references: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
-    owner_said: tuple[tuple[str, str], ...] = ()
-    owner_files: tuple[tuple[str, str], ...] = ()
-    call_ids: tuple[str, ...] = ()
-    untrusted: str = ""
-    private: str = ""
-    skills: tuple[ActiveSkill, ...] = ()
-    conserved: ConservedItems = ConservedItems()
-    compactions: int = 0
-    compaction_id: str | None = None
+JOINED = 8
+MOST_JOINS = 2
+"""A page of that rank stays as it is, so that no turn writes a whole conversation again."""
+JOINED_CHARACTERS = 200_000
+"""Of the items of a joined page, as the model is shown them."""
+_MARK = b"wakeful-page 2"
+_ITEMS: TypeAdapter[list[UserItem | AssistantItem | ToolItem]] = TypeAdapter(list[Item], config={"defer_build": True})
 
 
 class PageMark(NamedTuple):
-    """How far a conversation stands in pages."""
+    """How far a conversation stands in pages, up to one of them."""
 
-    page: str
-    """The digest of the newest."""
-    compactions: int
+    page: str = ""
+    """Its digest."""
+    rank: int = 0
+    """How often pages were joined to make it."""
+    compactions: int = 0
     items: int = 0
+    characters: int = 0
+    referring: int = 0
     heard: int = 0
     begins: int = 0
     advised: int = 0
@@ -69,9 +59,8 @@ class CallIds(set[str]):
     """The call ids that a conversation has seen, in the order in which they came."""
 
     def __init__(self, ids: Iterable[str] = ()) -> None:
-        super().__init__()
-        self.order: list[str] = []
-        self.update(ids)
+        self.order: list[str] = list(dict.fromkeys(ids))
+        super().__init__(self.order)
 
     def add(self, call_id: str) -> None:
         if call_id not in self:
@@ -89,88 +78,286 @@ class CallIds(set[str]):
                 self.add(call_id)
 
 
-def next_page(state: TurnState, call_ids: CallIds, sealed: PageMark | None) -> ConversationPage:
+class LimitNote(NamedTuple):
+    """What a provider said about a limit of its own, or that it answered since."""
+
+    at: int
+    kind: str
+    version: int
+    event: dict[str, Any]
+
+
+class NextTurn(NamedTuple):
+    """What the next turn has to know beside the conversation."""
+
+    config: str | None = None
+    """The digest of the newest configuration."""
+    limits: tuple[LimitNote, ...] = ()
+
+
+class NextPage(NamedTuple):
+    """A page that is to be kept, and the row of pages that it joins."""
+
+    data: bytes
+    row: tuple[PageMark, ...]
+    """The pages before it."""
+    mark: PageMark
+    """How far the conversation stands in pages with it; its digest is known when it is kept."""
+
+    def kept_as(self, digest: str) -> tuple[PageMark, ...]:
+        return (*self.row, self.mark._replace(page=digest))
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def next_page(state: TurnState, call_ids: Sequence[str], sealed: tuple[PageMark, ...], told: NextTurn) -> NextPage:
     """The page that follows: of a state that a turn begins with, before anything of that turn."""
-    known = (
-        sealed
-        if sealed is not None and sealed.compactions == state.conversation.compactions
-        else PageMark("", state.conversation.compactions)
+    said = state.conversation
+    measure = said.measure.of(said.items)
+    row, rank = _row(sealed, said.compactions, measure.characters)
+    known = row[-1] if row else PageMark()
+    mark = PageMark(
+        "",
+        rank,
+        said.compactions,
+        len(said.items),
+        measure.characters,
+        len(measure.referring),
+        len(said.heard),
+        len(state.thread.begins),
+        len(said.advised),
+        len(said.references),
+        state.thread.owner_said.added,
+        state.thread.owner_files.added,
+        len(call_ids),
     )
-    kept = state.conversation.conserved
-    return ConversationPage(
-        before=known.page or None,
-        items=tuple(state.conversation.items[known.items :]),
-        heard=tuple(state.conversation.heard[known.heard :]),
-        begins=tuple(state.begins[known.begins :]),
-        advised=tuple(islice(state.conversation.advised.items(), known.advised, None)),
-        references=tuple(
-            (call, *both) for call, both in islice(state.conversation.references.items(), known.references, None)
-        ),
-        owner_said=state.owner_said.since(known.owner_said),
-        owner_files=state.owner_files.since(known.owner_files),
-        call_ids=tuple(call_ids.order[known.call_ids :]),
-        untrusted=state.exposure.untrusted,
-        private=state.exposure.private,
-        skills=tuple(state.skills.values()),
-        conserved=ConservedItems(
-            actions=tuple(sorted(kept.actions)),
-            incidents=tuple(sorted(kept.incidents)),
-            evidence=tuple(sorted(kept.evidence)),
-            artifacts=tuple(sorted(kept.artifacts)),
-            messages=tuple(kept.messages),
-        ),
-        compactions=state.conversation.compactions,
-        compaction_id=state.compaction_id,
+    words, files = state.thread.owner_said.since(known.owner_said), state.thread.owner_files.since(known.owner_files)
+    kept = said.conserved
+    head = {
+        "before": known.page or None,
+        "rank": rank,
+        "items": mark.items - known.items,
+        "characters": mark.characters - known.characters,
+        "referring": [place - known.items for place in measure.referring[known.referring :]],
+        "heard": mark.heard - known.heard,
+        "begins": mark.begins - known.begins,
+        "advised": mark.advised - known.advised,
+        "references": mark.references - known.references,
+        "owner_said": (len(words), sum(len(text) for _, text in words)),
+        "owner_files": (len(files), sum(len(text) for _, text in files)),
+        "call_ids": call_ids[known.call_ids :],
+        "untrusted": state.thread.exposure.untrusted,
+        "private": state.thread.exposure.private,
+        "skills": tuple(state.thread.skills.values()),
+        "conserved": {
+            "actions": sorted(kept.actions),
+            "incidents": sorted(kept.incidents),
+            "evidence": sorted(kept.evidence),
+            "artifacts": sorted(kept.artifacts),
+            "messages": kept.messages,
+        },
+        "compactions": said.compactions,
+        "compaction_id": state.thread.compaction_id,
+        "config": told.config,
+        "limits": told.limits,
+    }
+    beside = {
+        "heard": said.heard[known.heard :],
+        "begins": state.thread.begins[known.begins :],
+        "advised": tuple(islice(said.advised.items(), known.advised, None)),
+        "references": [(call, *both) for call, both in islice(said.references.items(), known.references, None)],
+        "owner_said": words,
+        "owner_files": files,
+    }
+    items = _ITEMS.dump_json(list(said.items[known.items :]), exclude_none=True)
+    return NextPage(_packed(to_json(head), items, to_json(beside)), row, mark)
+
+
+def _row(sealed: tuple[PageMark, ...], compactions: int, characters: int) -> tuple[tuple[PageMark, ...], int]:
+    """The pages that stay, and the rank of the one that follows them."""
+    row = sealed if sealed and sealed[-1].compactions == compactions else ()
+    rank, others = 0, JOINED - 1
+    while rank < MOST_JOINS and len(row) >= others and {mark.rank for mark in row[-others:]} == {rank}:
+        before = row[-others - 1].characters if len(row) > others else 0
+        if characters - before > JOINED_CHARACTERS:
+            break
+        row, rank = row[:-others], rank + 1
+    return row, rank
+
+
+def _packed(*contents: bytes) -> bytes:
+    parts = [zlib.compress(content) for content in contents]
+    return b"\n".join((b" ".join((_MARK, *(str(len(part)).encode() for part in parts))), b"".join(parts)))
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+class StoredPage:
+    """A part of a conversation, and what holds for it up to here. Its items are decoded when they are asked for."""
+
+    def __init__(self, head: dict[str, Any], items: bytes, beside: bytes) -> None:
+        self.head = head
+        self._items = items
+        self._beside = beside
+
+    @property
+    def before(self) -> str | None:
+        """The digest of the page before."""
+        before: str | None = self.head.get("before")
+        return before
+
+    def items(self) -> list[UserItem | AssistantItem | ToolItem]:
+        return self._decoded
+
+    @cached_property
+    def _decoded(self) -> list[UserItem | AssistantItem | ToolItem]:
+        found = _ITEMS.validate_json(zlib.decompress(self._items))
+        self._items = b""
+        return found
+
+    @cached_property
+    def _rest(self) -> dict[str, Any]:
+        found: dict[str, Any] = from_json(zlib.decompress(self._beside))
+        self._beside = b""
+        return found
+
+    def heard(self) -> list[MessagePlace]:
+        return [MessagePlace(*each) for each in self._rest["heard"]]
+
+    def begins(self) -> list[TurnBeginning]:
+        return [TurnBeginning(*each) for each in self._rest["begins"]]
+
+    def advised(self) -> dict[int, int]:
+        return dict(self._rest["advised"]) if self.head["advised"] else {}
+
+    def references(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+        if not self.head["references"]:
+            return {}
+        return {call: (tuple(refs), tuple(links)) for call, refs, links in self._rest["references"]}
+
+    def owner_said(self) -> list[tuple[str, str]]:
+        return [(turn_id, text) for turn_id, text in self._rest["owner_said"]]
+
+    def owner_files(self) -> list[tuple[str, str]]:
+        return [(turn_id, text) for turn_id, text in self._rest["owner_files"]]
+
+    def unread(self, name: str, read: Callable[[], list[tuple[str, str]]]) -> UnreadTexts:
+        texts, chars = self.head[name]
+        return UnreadTexts(texts, chars, read)
+
+
+def _parts(data: bytes) -> list[bytes]:
+    first, _, rest = data.partition(b"\n")
+    if not first.startswith(_MARK):
+        raise ValueError("these bytes are no page of a conversation")
+    lengths = list(map(int, first[len(_MARK) :].split()))
+    ends = [sum(lengths[: place + 1]) for place in range(len(lengths))]
+    if len(lengths) != 3 or ends[-1] != len(rest):
+        raise ValueError("a part of the page is missing")
+    return [rest[end - length : end] for length, end in zip(lengths, ends, strict=True)]
+
+
+def _inflated(part: bytes) -> bytes:
+    try:
+        return zlib.decompress(part)
+    except zlib.error as error:
+        raise ValueError(f"a part of the page cannot be unpacked: {error}") from error
+
+
+def read_page(data: bytes) -> StoredPage:
+    """A page that was kept, of this version or of the one before. Raises ValueError."""
+    if data.startswith(b"{"):
+        return _first_version(from_json(data))
+    head, items, beside = _parts(data)
+    return StoredPage(from_json(_inflated(head)), items, beside)
+
+
+def _first_version(whole: dict[str, Any]) -> StoredPage:
+    """A page whose items were not packed, and not measured."""
+    lists = ("items", "heard", "begins", "advised", "references", "owner_said", "owner_files")
+    found = {name: whole.get(name, []) for name in lists}
+    page = StoredPage(
+        {**whole, "rank": 0}, zlib.compress(to_json(found.pop("items")), 1), zlib.compress(to_json(found), 1)
     )
+    measure = Measure().of(page.items())
+    page.head.update(items=measure.items, characters=measure.characters, referring=measure.referring)
+    page.head.update({name: len(found[name]) for name in ("heard", "begins", "advised", "references")})
+    for name in ("owner_said", "owner_files"):
+        page.head[name] = len(found[name]), sum(len(text) for _, text in found[name])
+    return page
 
 
-def sealed_with(page: str, state: TurnState, call_ids: CallIds) -> PageMark:
-    """How far the conversation stands in pages with this one."""
-    return PageMark(
-        page,
-        state.conversation.compactions,
-        len(state.conversation.items),
-        len(state.conversation.heard),
-        len(state.begins),
-        len(state.conversation.advised),
-        len(state.conversation.references),
-        state.owner_said.added,
-        state.owner_files.added,
-        len(call_ids.order),
-    )
+def differences(page: TurnState, folded: TurnState) -> list[str]:
+    """In what a conversation from pages differs from the same one, folded."""
+    of_said = ("items", "heard", "advised", "references", "conserved", "compactions")
+    of_thread = ("begins", "owner_said", "owner_files", "exposure", "skills", "compaction_id")
+    found = [name for name in of_said if getattr(page.conversation, name) != getattr(folded.conversation, name)]
+    return found + [name for name in of_thread if getattr(page.thread, name) != getattr(folded.thread, name)]
 
 
-def restored(pages: Sequence[ConversationPage]) -> tuple[TurnState, CallIds]:
+def told_by(page: StoredPage) -> NextTurn:
+    return NextTurn(page.head.get("config"), tuple(LimitNote(*each) for each in page.head.get("limits", ())))
+
+
+def marks_of(pages: Sequence[tuple[str, StoredPage]]) -> tuple[PageMark, ...]:
+    """How far the conversation stands in these pages, oldest first, each under its digest."""
+    marks: list[PageMark] = []
+    known = PageMark()
+    for digest, page in pages:
+        head = page.head
+        known = PageMark(
+            digest,
+            head["rank"],
+            head.get("compactions", 0),
+            known.items + head["items"],
+            known.characters + head["characters"],
+            known.referring + len(head["referring"]),
+            known.heard + head["heard"],
+            known.begins + head["begins"],
+            known.advised + head["advised"],
+            known.references + head["references"],
+            known.owner_said + head["owner_said"][0],
+            known.owner_files + head["owner_files"][0],
+            known.call_ids + len(head.get("call_ids", ())),
+        )
+        marks.append(known)
+    return tuple(marks)
+
+
+def restored(pages: Sequence[StoredPage]) -> tuple[TurnState, CallIds]:
     """The conversation that stands in these pages, oldest first."""
-    newest = pages[-1]
-    said, files = OwnerText(), OwnerText()
+    newest = pages[-1].head
+    kept = newest.get("conserved", {})
+    measure = Measure()
     for page in pages:
-        for turn_id, text in page.owner_said:
-            said.add(text, turn_id)
-        for turn_id, text in page.owner_files:
-            files.add(text, turn_id)
-    kept = newest.conserved
-    conversation = LevelConversation(
-        [item for page in pages for item in page.items],
-        compactions=newest.compactions,
-        heard=[heard for page in pages for heard in page.heard],
-        advised={place: used for page in pages for place, used in page.advised},
-        references={call: (refs, links) for page in pages for call, refs, links in page.references},
+        head = page.head
+        measure.referring += [measure.items + place for place in head["referring"]]
+        measure.items += head["items"]
+        measure.characters += head["characters"]
+    said = LevelConversation(
+        PagedList(Part(page.head["items"], page.items) for page in pages),
+        measure=measure,
+        compactions=newest.get("compactions", 0),
+        heard=PagedList(Part(page.head["heard"], page.heard) for page in pages),
+        advised={place: used for page in pages for place, used in page.advised().items()},
+        references={call: both for page in pages for call, both in page.references().items()},
         conserved=PreservedRefs(
-            actions=set(kept.actions),
-            incidents=set(kept.incidents),
-            evidence=set(kept.evidence),
-            artifacts=set(kept.artifacts),
-            messages=list(kept.messages),
+            actions=set(kept.get("actions", ())),
+            incidents=set(kept.get("incidents", ())),
+            evidence=set(kept.get("evidence", ())),
+            artifacts=set(kept.get("artifacts", ())),
+            messages=[(message_id, authority) for message_id, authority in kept.get("messages", ())],
         ),
     )
-    state = TurnState(
-        conversation=conversation,
-        begins=[begun for page in pages for begun in page.begins],
-        owner_said=said,
-        owner_files=files,
-        exposure=Exposure(untrusted=newest.untrusted, private=newest.private),
-        skills={skill.entrypoint_path: skill for skill in newest.skills},
-        compaction_id=newest.compaction_id,
+    thread = ThreadMemory(
+        begins=PagedList(Part(page.head["begins"], page.begins) for page in pages),
+        owner_said=OwnerText([page.unread("owner_said", page.owner_said) for page in pages]),
+        owner_files=OwnerText([page.unread("owner_files", page.owner_files) for page in pages]),
+        exposure=Exposure(untrusted=newest.get("untrusted", ""), private=newest.get("private", "")),
+        skills={skill.entrypoint_path: skill for skill in map(ActiveSkill.model_validate, newest.get("skills", ()))},
+        compaction_id=newest.get("compaction_id"),
     )
-    return state, CallIds(call_id for page in pages for call_id in page.call_ids)
+    call_ids = CallIds(chain.from_iterable(page.head.get("call_ids", ()) for page in pages))
+    return TurnState(conversation=said, thread=thread), call_ids

@@ -18,7 +18,7 @@ from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.events import ActionRequired, LimitName, RuntimeToolRequested, StopCause
 from wakeful.contracts.events.context import CompactionTrigger
 from wakeful.decisions.compaction import context_tokens, cut_of, due, stop_words
-from wakeful.decisions.levels import Call, ChildRole, Level, Pending, SummaryRole, too_many_rounds
+from wakeful.decisions.levels import Call, ChildRole, Level, OutsideRequest, SummaryRole, too_many_rounds
 from wakeful.decisions.policy.patterns import bare
 from wakeful.decisions.retries import MAX_ATTEMPTS, NO_BACKOFF, Backoff, backoff
 from wakeful.decisions.spend_windows import window_words
@@ -189,7 +189,7 @@ class _Room:
 def places_left(state: TurnState) -> int:
     """How much more may be under way at a time."""
     width = state.limits.width if state.limits.width is not None else MAX_PARALLEL_PER_TURN
-    return width - state.in_flight
+    return width - state.tree.in_flight
 
 
 def decide(state: TurnState, more_places: int = 0) -> list[Step]:
@@ -198,16 +198,16 @@ def decide(state: TurnState, more_places: int = 0) -> list[Step]:
         return []
     if state.stop is not None:
         return _stopping(state)
-    if state.paused:
-        return [] if state.in_flight else [Suspend("paused", ("pause",))]
-    if state.full_window is not None:
-        return [] if state.in_flight else [Suspend("budget_window", (window_words(state.full_window),))]
+    rest, tree = state.rest, state.tree
+    if rest.is_paused:
+        return [] if tree.in_flight else [Suspend("paused", ("pause",))]
+    if rest.full_window is not None:
+        return [] if tree.in_flight else [Suspend("budget_window", (window_words(rest.full_window),))]
     steps: list[Step] = []
     passed: HitLimit | TakeUp | None = None
-    able = state.able
-    if able:
+    if tree.able:
         room = _Room(state, more_places)
-        levels: Sequence[Level] = list(able.values())
+        levels: Sequence[Level] = list(tree.able.values())
         if len(levels) > 1:
             levels = sorted(levels, key=_turn_of)
         for level in levels:
@@ -219,8 +219,8 @@ def decide(state: TurnState, more_places: int = 0) -> list[Step]:
                 steps.extend(found)  # after a limit that is passed nothing begins; what is at its end still ends
         if passed is not None and not steps:
             return [passed]
-    if not steps and state.waiting and not state.in_flight:
-        return [_suspend([call.pending for call in state.waiting.values() if call.pending is not None])]
+    if not steps and tree.waiting and not tree.in_flight:
+        return [_suspend([call.pending for call in tree.waiting.values() if call.pending is not None])]
     return steps
 
 
@@ -244,13 +244,13 @@ def _of_level(state: TurnState, level: Level, room: _Room) -> list[Step]:
     if phase == "lost":
         return _lost(state, level, room)
     if phase == "closing":
-        return [AskCaller()] if level.go_on is None else [Finish("completed", "natural")]
+        return [AskCaller()] if level.round.go_on is None else [Finish("completed", "natural")]
     if level.id is not None:
         return [EndLevel(level.id)]
     if level.config is not None and level.config.workflow is not None:
-        lost = [call.call_id for call in level.batch if call.answer is None or call.answer.is_error]
-        return [Finish("failed", "node_failed", level.final_text) if lost else Finish("completed", "natural")]
-    if state.structured and not level.answer_checked:
+        lost = [call.call_id for call in level.round.batch if call.answer is None or call.answer.is_error]
+        return [Finish("failed", "node_failed", level.answer.final_text) if lost else Finish("completed", "natural")]
+    if state.terms.structured and not level.answer.is_checked:
         return [CheckAnswer()]
     return [Finish("completed", "natural")]
 
@@ -258,7 +258,13 @@ def _of_level(state: TurnState, level: Level, room: _Room) -> list[Step]:
 def _next_round(state: TurnState, level: Level, room: _Room) -> list[Step]:
     """Another round, unless it would be one too many."""
     limits = state.limits
-    if level is state and not state.planned and level.step == 0 and level.config and level.config.planning_enabled:
+    if (
+        level is state
+        and not state.planning.is_over
+        and level.step == 0
+        and level.config
+        and level.config.planning_enabled
+    ):
         return [StartPlanning()]
     if level.id is not None and level.stop_error is not None:
         return [_ended(level, *level.stop_error)]
@@ -276,7 +282,7 @@ def _next_round(state: TurnState, level: Level, room: _Room) -> list[Step]:
 
 def _stalled(level: Level) -> HitLimit | EndLevel | None:
     """The same call, made once more and once more, gets nobody anywhere."""
-    repeated = level.spinning.repeated if level.spinning is not None else None
+    repeated = level.repeats.spinning.repeated if level.repeats.spinning is not None else None
     if repeated is None:
         return None
     words = f"{repeated.tool_name} with the same arguments"
@@ -339,13 +345,13 @@ def _ended(level: Level, error: str, message: str, details: dict[str, Any] | Non
 
 def _out_of_time(state: TurnState) -> HitLimit | None:
     seconds = state.limits.seconds
-    if seconds is not None and state.active_ms() >= seconds * 1000:
-        return HitLimit("wall_clock", seconds, state.active_ms() / 1000)
+    if seconds is not None and state.time.active_ms() >= seconds * 1000:
+        return HitLimit("wall_clock", seconds, state.time.active_ms() / 1000)
     return None
 
 
 def _lost(state: TurnState, level: Level, room: _Room) -> list[Step]:
-    asked = level.asked
+    asked = level.round.request
     if asked is None or asked.failure is None:
         return []
     failure, at = asked.failure, level.id
@@ -366,7 +372,7 @@ def _lost(state: TurnState, level: Level, room: _Room) -> list[Step]:
         cut = cut_of(level, min(window or used, used))  # whatever the window is, this did not fit
         if cut:
             return [Fold(level.id, "context_exceeded", cut, used)]
-    tried = len(level.attempts)
+    tried = len(level.round.attempts)
     spent = " (retries exhausted)" if failure.attempt >= MAX_ATTEMPTS else ""
     again = f" after {tried} attempts{spent}" if tried > 1 else ""
     message = f"{failure.model_ref}{again}: {failure.message}"
@@ -383,13 +389,13 @@ def _acting(state: TurnState, level: Level, room: _Room) -> list[Step]:
 
     A call that waits for somebody outside holds nobody up. When only such calls are left, the turn rests.
     """
-    completed = state.completed_by
-    if completed is not None and level is state and any(call.call_id == completed for call in level.batch):
-        return [SkipCall(call.call_id, "completed") for call in level.open_calls() if not call.running]
+    completed, this = state.completed_by, level.round
+    if completed is not None and level is state and any(call.call_id == completed for call in this.batch):
+        return [SkipCall(call.call_id, "completed") for call in this.open_calls() if not call.running]
     steps: list[Step] = []
-    running = level.running
+    running = this.running
     config = level.config
-    for call in level.batch[level.front :]:
+    for call in this.batch[this.front :]:
         if call.called_off and call.answer is None:
             if not call.running:
                 steps.append(SkipCall(call.call_id, "sibling"))
@@ -438,7 +444,7 @@ def _too_many_calls(state: TurnState, room: _Room, call: Call) -> HitLimit | Non
     return None
 
 
-def _suspend(waiting: list[Pending]) -> Suspend:
+def _suspend(waiting: list[OutsideRequest]) -> Suspend:
     person = any(isinstance(pending.asked, ActionRequired) for pending in waiting)
     return Suspend(
         "approval_required" if person else "runtime_tool_pending", tuple(pending.action_id for pending in waiting)
@@ -461,9 +467,11 @@ def _stopping(state: TurnState) -> list[Step]:
     assert stop is not None
     if state.unheeded:
         return [IgnoreInterrupt(interrupt_id) for interrupt_id in state.unheeded]
-    below = sorted(state.levels.values(), key=_depth, reverse=True)
+    below = sorted(state.tree.levels.values(), key=_depth, reverse=True)
     levels = [*below, state] if below else [state]
-    open_calls = [call for level in levels if level.phase in ("acting", "suspended") for call in level.open_calls()]
+    open_calls = [
+        call for level in levels if level.phase in ("acting", "suspended") for call in level.round.open_calls()
+    ]
     idle = [call for call in open_calls if not call.running]
     if not stop.applied:
         lets_finish = stop.interrupt_id is not None and not stop.is_overdue
@@ -480,7 +488,7 @@ def _stopping(state: TurnState) -> list[Step]:
     if idle:
         return [SkipCall(call.call_id, because) for call in idle]
     for level in below:
-        if level.phase in ("asking", "apart") or any(call.answer is None for call in level.batch):
+        if level.phase in ("asking", "apart") or any(call.answer is None for call in level.round.batch):
             continue  # one that is apart ends after who works for it: that one's end is a fact of its own
         # One that came to its result has it, whatever stops the others.
         return [EndLevel(level.id) if level.phase == "answered" and level.id else stopped_level(level, stop)]

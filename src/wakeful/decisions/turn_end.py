@@ -12,14 +12,14 @@ from wakeful.decisions.turn import Finish
 def ending(state: TurnState, step: Finish, now: int) -> TurnCompleted | TurnFailed:
     """The terminal fact for how the turn ends at `now`."""
     figures = {
-        "turn_index": state.turn_index,
-        "duration_ms": (now - state.started_at) / 1000,
-        "active_ms": (state.active_us + max(0, now - state.stretch_from)) / 1000,
-        "token_usage": state.usage if state.usage_reported else None,
+        "turn_index": state.terms.turn_index,
+        "duration_ms": (now - state.time.started_at) / 1000,
+        "active_ms": (state.time.active_us + max(0, now - state.time.stretch_from)) / 1000,
+        "token_usage": state.model_usage.tokens if state.model_usage.is_reported else None,
         "model_calls": state.ledger.model_calls,
         "tool_calls": state.ledger.tool_calls,
         "steps": state.step,
-        "final_preview": state.last_text[:PREVIEW_CHARS],
+        "final_preview": state.answer.last_text[:PREVIEW_CHARS],
         "unknown": tuple(state.unknown),
     }
     if step.status == "completed":
@@ -37,13 +37,13 @@ def ending(state: TurnState, step: Finish, now: int) -> TurnCompleted | TurnFail
 
 def _timeline(state: TurnState, step: Finish) -> ProviderAttemptTimeline | None:
     """Every attempt of the round that ended the turn."""
-    if step.reason != "provider_error" or not state.attempts:
+    if step.reason != "provider_error" or not state.round.attempts:
         return None
-    usages = [record.token_usage for record in state.attempts if record.token_usage is not None]
+    usages = [record.token_usage for record in state.round.attempts if record.token_usage is not None]
     return ProviderAttemptTimeline(
-        attempts=tuple(state.attempts),
-        requested_model_ref=state.attempts[0].model_ref,
-        active_model_ref=state.attempts[-1].model_ref,
+        attempts=tuple(state.round.attempts),
+        requested_model_ref=state.round.attempts[0].model_ref,
+        active_model_ref=state.round.attempts[-1].model_ref,
         aggregated_token_usage=sum(usages[1:], usages[0]) if usages else None,
     )
 
@@ -51,6 +51,6 @@ def _timeline(state: TurnState, step: Finish) -> ProviderAttemptTimeline | None:
 def _artifact(state: TurnState, step: Finish) -> FailureArtifact | None:
     if step.status == "cancelled":
         return None
-    if step.reason == "provider_error" and state.asked is not None and state.asked.failure is not None:
-        return model_failure(state.asked.failure)
+    if step.reason == "provider_error" and state.round.request is not None and state.round.request.failure is not None:
+        return model_failure(state.round.request.failure)
     return FailureArtifact(category="runtime", kind=step.reason, summary=step.message[:PREVIEW_CHARS])

@@ -6,15 +6,16 @@ Whatever can be wrong with a request is wrong before this; what returns survives
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, get_origin
+from typing import Any, NamedTuple, get_origin
+from weakref import WeakKeyDictionary
 
 from pydantic_core import PydanticSerializationError, to_json
 from typing_extensions import is_protocol, is_typeddict
 
-from wakeful.contracts.budgets import Budget, Limits
+from wakeful.contracts.budgets import Budget, LimitOverrides, Limits
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import MAIN_THREAD, Fact
+from wakeful.contracts.envelope import MAIN_THREAD, Fact, Recorded
 from wakeful.contracts.errors import DepsMissing, InvalidValue, KeyReused, WrongDeps
 from wakeful.contracts.events import HistoryImported, MessageAdmitted, SessionStarted
 from wakeful.contracts.messages import library_message
@@ -23,20 +24,36 @@ from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.parameters import assemble
 from wakeful.engine.agent import Agent
 from wakeful.engine.agent_tool import AgentTool
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, MessageOrigin, RunRequest, WorkflowTerms
 from wakeful.gate.large_content import offload
-from wakeful.ports import Admitted, Store, TurnRow
+from wakeful.ports import Store, TurnRow
 from wakeful.tools.results import clean
 
 MAX_CONTEXT_BYTES = 16_000
 MAX_INLINE_HISTORY = 40_000
 MAX_NOTES_BYTES = 16_000
 MAX_NAME_CHARS = 2_000
+_BUDGET = Budget()
+"""What holds where neither the caller nor the agent says anything."""
+_limits: "WeakKeyDictionary[Agent[Any, Any], tuple[Budget, LimitOverrides, Limits]]" = WeakKeyDictionary()
+"""Of each agent the last limits, and what they rest on."""
+
+
+class NewTurn(NamedTuple):
+    """A message that is safe, and its turn."""
+
+    turn: TurnRow
+    created: bool
+    """False: the key was there already and nothing was written."""
+    reservation: str | None
+    """What this process claims the turn with, if it was reserved."""
+    facts: list[Recorded]
+    """The turn's own, as they were stored: as long as nothing else was written, nobody has to read them again."""
 
 
 async def admit(
-    engine: Engine, request: RunRequest, message: UserItem, fingerprint: str, history: Sequence[Any]
-) -> Admitted:
+    engine: Engine, request: RunRequest, limits: Limits, message: UserItem, fingerprint: str, history: Sequence[Any]
+) -> NewTurn:
     """Make the message safe. What returns survives a power cut; a turn of a thread is reserved for this run."""
     store, clock, ids = engine.store, engine.clock, engine.ids
     thread = request.thread if request.thread is not None else MAIN_THREAD
@@ -48,17 +65,18 @@ async def admit(
     admitted = MessageAdmitted(
         message_id=ids.new("msg"),
         item=stored,
-        delivery_surface="cli_prompt" if request.surface == "cli_prompt" else "run_once",
+        delivery_surface="cli_prompt" if request.origin.surface == "cli_prompt" else "run_once",
         key=request.key,
         fingerprint=fingerprint,
         prompt_preview=message.text[:PREVIEW_CHARS],
         context=_plain("context", request.context, MAX_CONTEXT_BYTES),
-        depth=request.depth,
-        notes=_plain("notes", request.notes, MAX_NOTES_BYTES),
+        depth=request.host.depth,
+        notes=_plain("notes", request.host.notes, MAX_NOTES_BYTES),
         principal=request.principal.id if request.principal is not None else None,
-        **_whose_word(request),
-        limits=allowed(engine, request),
-        **await _what_it_runs(store, request),
+        **_whose_word(request.origin),
+        limits=limits,
+        **({"collections": request.collections} if request.collections is not None else {}),
+        **await _what_it_runs(store, request.workflows),
     )
     facts: list[Fact] = []
     if request.thread is None or not await store.read(agent_id, limit=1):
@@ -69,37 +87,41 @@ async def admit(
         facts.append(Fact(await _imported(store, history), clock.now(), thread, turn_id))
     answer = await store.admit(agent_id, facts, reserve=request.thread is not None)
     assert answer is not None
-    return answer
+    first = answer.turn.first_seq
+    own = [fact for fact in facts if fact.turn_id is not None] if answer.created else []
+    return NewTurn(*answer, [Recorded(agent_id, first + index, fact) for index, fact in enumerate(own)])
 
 
 def allowed(engine: Engine, request: RunRequest) -> Limits:
     """What the turn is held to: what the caller says, else the agent, else the default profile."""
     agent = request.agent
-    if request.limits is not None:
-        return request.limits
-    return (request.budget or agent.budget or Budget()).limits(agent.max_steps, engine.limit_overrides)
+    if request.host.limits is not None:
+        return request.host.limits
+    budget, overrides = request.budget or agent.budget or _BUDGET, engine.limit_overrides
+    known = _limits.get(agent)
+    if known is None or known[0] is not budget or known[1] != overrides:
+        known = _limits[agent] = budget, overrides, budget.limits(agent.max_steps, overrides)
+    return known[2]
 
 
-async def _what_it_runs(store: Store, request: RunRequest) -> dict[str, Any]:
-    if request.editing is not None:
-        return {"editing": request.editing}
-    if request.workflow is None:
+async def _what_it_runs(store: Store, workflows: WorkflowTerms) -> dict[str, Any]:
+    if workflows.editing is not None:
+        return {"editing": workflows.editing}
+    if workflows.run is None:
         return {}
-    return {"workflow_ref": await store.put_blob(request.workflow.model_dump_json().encode(), "application/json")}
+    return {"workflow_ref": await store.put_blob(workflows.run.model_dump_json().encode(), "application/json")}
 
 
-def _whose_word(request: RunRequest) -> dict[str, Any]:
-    """Whose word it is, where it is not the operator's own, where it was said, and what is to be searched for it."""
+def _whose_word(origin: MessageOrigin) -> dict[str, Any]:
+    """Whose word it is, where it is not the operator's own, and where it was said."""
     fields: dict[str, Any] = {}
-    if request.policy_context != "library":
-        fields["policy_context"] = request.policy_context
-    if request.authority != "operator_instruction":
-        kind, origin = library_message(request.authority)
-        fields |= {"authority_class": request.authority, "message_kind": kind, "origin": origin}
-    if request.derived_from is not None:
-        fields["derived_from"] = request.derived_from
-    if request.collections is not None:
-        fields["collections"] = request.collections
+    if origin.policy_context != "library":
+        fields["policy_context"] = origin.policy_context
+    if origin.authority != "operator_instruction":
+        kind, source = library_message(origin.authority)
+        fields |= {"authority_class": origin.authority, "message_kind": kind, "origin": source}
+    if origin.derived_from is not None:
+        fields["derived_from"] = origin.derived_from
     return fields
 
 

@@ -41,6 +41,18 @@ _SAME = ("name", "model", "instructions", "deps_type", "output_type", "deps", *O
 NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,127}$"
 
 
+class AgentChanges(AgentKeywords, total=False):
+    """What `changed` may be given."""
+
+    name: str
+    model: ModelChoice
+    instructions: str | Callable[[RunContext[Any]], str | Awaitable[str]]
+    tools: Sequence[Tool[Any] | ToolSource]
+    deps_type: Any
+    output_type: Any
+    deps: Callable[[Mapping[str, JsonValue]], Any] | None
+
+
 def _with_keywords(init: Init) -> Init:
     """Tells `help` and editors that work on live objects each option by name."""
     named = inspect.signature(init)
@@ -235,7 +247,7 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
         answer: Out_co = self.__dict__["_output"].parse(text)
         return answer
 
-    def changed(self, **changes: Any) -> "Agent[Any, Any]":
+    def changed(self, **changes: Unpack[AgentChanges]) -> "Agent[Any, Any]":
         """Another agent: this one with some of its arguments given anew."""
         make: Any = Agent
         same = {name: getattr(self, name) for name in _SAME if name not in changes}

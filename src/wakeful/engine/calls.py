@@ -5,13 +5,12 @@ import math
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.envelope import Fact, event_id
+from wakeful.contracts.envelope import Fact, before, event_id
 from wakeful.contracts.errors import Fenced, InvalidConfig, ToolAsks
 from wakeful.contracts.events import (
     ActionRequired,
@@ -20,6 +19,7 @@ from wakeful.contracts.events import (
     ToolDispatched,
     ToolFailed,
     ToolProgress,
+    ToolResult,
     UnknownResolved,
 )
 from wakeful.contracts.events.tools import AbortReason
@@ -27,11 +27,14 @@ from wakeful.decisions.levels import Level
 from wakeful.decisions.secret_values import SecretValues
 from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.watchers import OutputGlimpsed, ProgressGlimpsed
-from wakeful.gate.hooks import outcomes_of
-from wakeful.gate.outside_requests import asked_from_inside
-from wakeful.gate.running_call import Abort, AfterCall, RunningCall
-from wakeful.gate.turn_gate import Admission, Dispatch
+from wakeful.gate.call_at_gate import Admission, CallAtGate
+from wakeful.gate.call_failures import Abort
+from wakeful.gate.hook_facts import outcomes_of
+from wakeful.gate.outside_requests import approval_from_inside
+from wakeful.gate.running_call import RunningCall
+from wakeful.gate.turn_gate import AfterCall
 from wakeful.tools.context import OutputSink, ProgressSink, RunContext
+from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.results import clean
 from wakeful.views.approval_record import approval_of
 
@@ -110,7 +113,7 @@ def _nobody_answers(turn_id: str) -> Fenced:
 class Repeat(NamedTuple):
     """A second run to come."""
 
-    dispatch: Dispatch
+    dispatch: CallAtGate
     probe_first: bool = False
     may_begin: bool = True
     """False: a person let it through and it is another call by now. What its first run came to is settled, no more."""
@@ -141,23 +144,38 @@ class Calls:
         self.repeats: dict[str, Repeat] = {}
         """Calls whose second intent is on its way to disk."""
 
-    def run(self, dispatch: Dispatch, admission: Admission, first_seq: int) -> None:
+    def run(self, dispatch: CallAtGate, admission: Admission, first_seq: int) -> None:
         """Let a call run; its intent is on disk, and the first fact of its admission has this number."""
-        agent_id, record = self._work.place.claim.agent_id, dispatch.record
-        if admission.permission_at is not None:
-            record.permission_ref = event_id(agent_id, first_seq + admission.permission_at)
-        if admission.sandbox_at is not None:
-            record.sandbox_ref = event_id(agent_id, first_seq + admission.sandbox_at)
-        if isinstance(admission.events[0], HookStarted):
-            record.hook_outcomes = outcomes_of(admission.events, lambda index: event_id(agent_id, first_seq + index))
+        self.written_down(dispatch, admission, first_seq)
         self._run(dispatch, probe_first=False)
+
+    def run_ahead(self, dispatch: CallAtGate, admission: Admission) -> None:
+        """Let a lone pure call run before its intent is on disk: its outcome may go there with it."""
+        assert admission.permission_at is not None
+        dispatch.permission_ref = before(len(admission.events) - admission.permission_at)
+        self._run(dispatch, probe_first=False, eager=self._work.tasks.eager)
+
+    def is_running(self, call_id: str) -> bool:
+        return call_id in self._running
+
+    def written_down(self, dispatch: CallAtGate, admission: Admission, first_seq: int) -> None:
+        """The facts that let a call through have their numbers: its outcome will name them by those."""
+        agent_id = self._work.place.claim.agent_id
+        if admission.permission_at is not None:
+            dispatch.permission_ref = event_id(agent_id, first_seq + admission.permission_at)
+        if admission.sandbox_at is not None:
+            dispatch.sandbox_ref = event_id(agent_id, first_seq + admission.sandbox_at)
+        if isinstance(admission.events[0], HookStarted):
+            dispatch.hook_outcomes = outcomes_of(admission.events, lambda index: event_id(agent_id, first_seq + index))
 
     def run_again(self, repeat: "Repeat", _: int) -> None:
         """Let a call run whose intent was an outcome of its own."""
         self.repeats.pop(repeat.dispatch.call_id, None)
         self._run(repeat.dispatch, probe_first=repeat.probe_first, may_begin=repeat.may_begin)
 
-    def _run(self, dispatch: Dispatch, *, probe_first: bool, may_begin: bool = True) -> None:
+    def _run(
+        self, dispatch: CallAtGate, *, probe_first: bool, may_begin: bool = True, eager: EagerStarts | None = None
+    ) -> None:
         call = RunningCall(dispatch, self, self._outcome)
         self._running[dispatch.call_id] = call
         if dispatch.lock_owner is not None:
@@ -167,11 +185,11 @@ class Calls:
         elif self._stopping is not None and dispatch.attempt > 1 and not self._is_let_finish(dispatch):
             call.abandon(*self._stopping)  # a second run that the turn's end came before
         elif self._has_locks(dispatch):
-            call.start(probe_first=probe_first)
+            call.start(probe_first=probe_first, eager=eager)
         else:
             self._at_locks.add(self.spawn(self._start_with_locks(call, probe_first)))
 
-    def _has_locks(self, dispatch: Dispatch) -> bool:
+    def _has_locks(self, dispatch: CallAtGate) -> bool:
         """The gate took them for a first run; one after a crash has to take them itself."""
         if dispatch.lock_owner is None:
             return True
@@ -180,7 +198,7 @@ class Calls:
         return locks.try_claim(dispatch.lock_owner, dispatch.declaration.locks)
 
     async def _start_with_locks(self, call: RunningCall, probe_first: bool) -> None:
-        dispatch, gate = call.dispatch, self._work.gate
+        dispatch, gate = call.at, self._work.gate
         assert gate.locks is not None and dispatch.lock_owner is not None
         try:
             has_them = await gate.locks.claim(dispatch.lock_owner, dispatch.declaration.locks, gate.lock_seconds)
@@ -209,7 +227,7 @@ class Calls:
         if call is not None:
             call.stop("sibling")
 
-    def _is_let_finish(self, dispatch: Dispatch) -> bool:
+    def _is_let_finish(self, dispatch: CallAtGate) -> bool:
         """One that was cut off by a crash and has to be finished, although the turn was told to stop."""
         stopping = self._stopping
         return dispatch.declaration.interrupt_behavior == "block" and stopping is not None and stopping[0] == "cancel"
@@ -232,13 +250,13 @@ class Calls:
         await asyncio.gather(*(call.stopped() for call in list(self._running.values())))
         # Their intents stay open, and their locks may not: others in this process want them.
         for call in self._running.values():
-            if call.dispatch.lock_owner is not None:
-                self._release(call.dispatch.lock_owner, call)
+            if call.at.lock_owner is not None:
+                self._release(call.at.lock_owner, call)
         for repeat in self.repeats.values():
             if repeat.dispatch.lock_owner is not None:
                 self._release(repeat.dispatch.lock_owner, None)
 
-    def _outcome(self, dispatch: Dispatch, events: list[AnyEvent]) -> None:
+    def _outcome(self, dispatch: CallAtGate, events: list[AnyEvent]) -> None:
         work = self._work
         call = self._running.pop(dispatch.call_id, None)
         if call is not None and call.late_answer is not None:
@@ -249,14 +267,15 @@ class Calls:
         if isinstance(last, ToolFailed) and last.effects == "unknown":
             self.unwritten[dispatch.call_id] = None
         if isinstance(last, ToolDispatched):
-            self.repeats[dispatch.call_id] = Repeat(replace(dispatch, attempt=last.attempt))
+            dispatch.attempt = last.attempt
+            self.repeats[dispatch.call_id] = Repeat(dispatch)
         notes: list[AnyEvent] = [*self._notes.last(dispatch.call_id), *events]
         level = self._level_of(dispatch.call_id)
         self._post([work.fact(event, dispatch.step, dispatch.call_id, level) for event in notes])
 
     def _level_of(self, call_id: str) -> Level:
         """The level whose call it is."""
-        call = self._work.state.calls.get(call_id)
+        call = self._work.state.tree.calls.get(call_id)
         return call.level if call is not None else self._work.state
 
     def _release(self, owner: str, call: RunningCall | None) -> None:
@@ -272,10 +291,10 @@ class Calls:
     def release_locks(self) -> None:
         """This runner is done. What it left running keeps its locks until it is over; an outcome gave back the rest."""
         for call in self._running.values():
-            if call.dispatch.lock_owner is not None:
-                self._release(call.dispatch.lock_owner, call)
+            if call.at.lock_owner is not None:
+                self._release(call.at.lock_owner, call)
 
-    # --- what a running call asks of the turn (`gate.running_call.Surroundings`) ---------------------------------
+    # --- what a running call asks of the turn (`gate.turn_gate.CallSurroundings`) ---------------------------------
 
     def now(self) -> float:
         return self._work.now()
@@ -319,32 +338,32 @@ class Calls:
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         return self._work.tasks.spawn(work)
 
-    def asks(self, dispatch: Dispatch, wants: ToolAsks) -> AnyEvent:
-        call = self._work.state.calls.get(dispatch.call_id)
+    def asks(self, dispatch: CallAtGate, wants: ToolAsks) -> AnyEvent:
+        call = self._work.state.tree.calls.get(dispatch.call_id)
         config = call.level.config if call is not None else None  # another agent's, where one works for the turn
         declared = (config or self._work.config).tool(dispatch.declaration.name) or dispatch.declaration
         self.asked = True
-        return asked_from_inside(self._work.gate, dispatch, declared, wants)
+        return approval_from_inside(dispatch, declared, wants, self._work.gate)
 
     @property
     def after_call(self) -> AfterCall | None:
         return self._work.after_call
 
-    def context(self, dispatch: Dispatch, deadline: datetime | None) -> RunContext[Any]:
+    def context(self, dispatch: CallAtGate, deadline: datetime | None) -> RunContext[Any]:
         work = self._work
-        call = work.state.calls.get(dispatch.call_id)
+        call = work.state.tree.calls.get(dispatch.call_id)
         return RunContext(
             work.code.deps if call is None else work.code.deps_of(call.level),
             context=work.gate.context,
             principal=work.gate.principal,
-            agent=dispatch.agent,
+            agent=work.gate.agent_of(dispatch.call),
             thread=work.place.row.thread_id,
             turn_id=work.place.row.turn_id,
             call_id=dispatch.call_id,
             attempt=dispatch.attempt,
             idempotency_key=dispatch.idempotency_key,
             budget=work.budget_left,
-            usage=lambda: work.state.usage,
+            usage=lambda: work.state.model_usage.tokens,
             deadline=deadline,
             progress=self._sink(dispatch),
             output=self._output(dispatch),
@@ -373,7 +392,7 @@ class Calls:
             answer.cancel()
             raise _nobody_answers(work.place.row.turn_id) from None
 
-    def _sink(self, dispatch: Dispatch) -> ProgressSink:
+    def _sink(self, dispatch: CallAtGate) -> ProgressSink:
         def progress(message: str, done: float | None, total: float | None) -> None:
             if threading.get_ident() == self._thread:
                 self._progress(dispatch, message, done, total)
@@ -382,13 +401,13 @@ class Calls:
 
         return progress
 
-    def _output(self, dispatch: Dispatch) -> OutputSink | None:
+    def _output(self, dispatch: CallAtGate) -> OutputSink | None:
         if self._work.audience.watcher is None:
             return None
 
         def output(text: str) -> None:
             words = self.keys.hide_keys(text)
-            glimpse = OutputGlimpsed(dispatch.step, dispatch.call_id, dispatch.record.tool_name, words)
+            glimpse = OutputGlimpsed(dispatch.step, dispatch.call_id, dispatch.tool_name, words)
             if threading.get_ident() == self._thread:
                 self._work.audience.glimpse(glimpse)
             elif not self._loop.is_closed():
@@ -396,35 +415,46 @@ class Calls:
 
         return output
 
-    def _approval(self, dispatch: Dispatch) -> Approval | None:
-        if dispatch.record.approval_id is None:
+    def _approval(self, dispatch: CallAtGate) -> Approval | None:
+        if dispatch.approval_id is None:
             return None
-        call = self._work.state.calls.get(dispatch.call_id)
+        call = self._work.state.tree.calls.get(dispatch.call_id)
         if call is None or call.pending is None or not isinstance(call.pending.asked, ActionRequired):
             return None
         return approval_of(self._work.place.row, call, call.pending)
 
-    def acknowledged(self, dispatch: Dispatch) -> None:
+    def acknowledged(self, dispatch: CallAtGate) -> None:
         """The call has seen that it is to stop. From any thread."""
         if threading.get_ident() == self._thread:
             self._acknowledged(dispatch)
         elif not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._acknowledged, dispatch)
 
-    def _acknowledged(self, dispatch: Dispatch) -> None:
+    def _acknowledged(self, dispatch: CallAtGate) -> None:
         if dispatch.call_id in self._running:
             notes = self._notes.acknowledged(dispatch.call_id)
             level = self._level_of(dispatch.call_id)
             self._post([self._work.fact(note, dispatch.step, dispatch.call_id, level) for note in notes])
 
-    def _progress(self, dispatch: Dispatch, message: str, done: float | None, total: float | None) -> None:
+    def _progress(self, dispatch: CallAtGate, message: str, done: float | None, total: float | None) -> None:
         if dispatch.call_id not in self._running:
             return  # its outcome is known: a note after that would be about nothing
         if not self._work.config.emit_mcp_progress and dispatch.declaration.runtime_owner == "mcp_server":
             return  # asked for and drained all the same: nobody is told
-        name, message = dispatch.record.tool_name, self.keys.hide_keys(message)
+        name, message = dispatch.tool_name, self.keys.hide_keys(message)
         self._work.audience.glimpse(ProgressGlimpsed(dispatch.step, dispatch.call_id, name, message, done, total))
         due = self._notes.take(dispatch.call_id, message, done, total)
         if due is not None:
             level = self._level_of(dispatch.call_id)
             self._post([self._work.fact(due, dispatch.step, dispatch.call_id, level)])
+
+
+def name_verdict(facts: Sequence[Fact], verdict_at: int, call_id: str) -> None:
+    """An outcome that is written with the verdict on its call says how far before it that stands."""
+    for place in range(verdict_at + 1, len(facts)):
+        fact = facts[place]
+        event = fact.event
+        if fact.call_id == call_id and isinstance(event, ToolResult | ToolFailed):
+            ref = before(place - verdict_at)
+            if event.permission_ref != ref:
+                fact.event = event.model_copy(update={"permission_ref": ref})

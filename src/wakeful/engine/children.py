@@ -52,17 +52,17 @@ from wakeful.engine.context_facts import resolved_again
 from wakeful.engine.turn_work import OtherAgent, TurnWork
 from wakeful.engine.whole_texts import reference_of
 from wakeful.gate.argument_validation import schema_problem
-from wakeful.gate.outcomes import CallRecord, failed
-from wakeful.gate.passage import idempotency_key
+from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.gate.call_facts import idempotency_key
+from wakeful.gate.outcomes import failed
 from wakeful.gate.result_shape import at_once, makes_short_text, shaped
-from wakeful.gate.turn_gate import Dispatch
 from wakeful.tools.workflows import BUILD_WORKFLOW
 
 MAX_CHILD_BYTES = 60_000
 """What the fact that makes a child may have: the log takes no more than a little above that in one event."""
 
 
-class Delegating:
+class RuntimeCalls:
     """Carries out what calls ask of the runtime itself."""
 
     def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None]) -> None:
@@ -75,7 +75,7 @@ class Delegating:
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
-    def begin(self, call: Call, dispatch: Dispatch) -> list[Fact]:
+    def begin(self, call: Call, dispatch: CallAtGate) -> list[Fact]:
         """The facts that follow the call's intent at once."""
         name, level = dispatch.declaration.name, call.level
         if name == FINISH:
@@ -83,7 +83,7 @@ class Delegating:
         if name == SCRATCH_WRITE:
             return self._note(call, dispatch)
         if name == SCRATCH_LIST:
-            return [self._told(call, dispatch, {"keys": sorted(level.scratch)})]
+            return [self._told(call, dispatch, {"keys": sorted(level.scratchpad.visible)})]
         if name == SCRATCH_READ:
             return [self._read(call, dispatch)]
         if name == BUILD_WORKFLOW.name:
@@ -93,7 +93,7 @@ class Delegating:
             return self._agent(call, dispatch, other)
         return self._children(call, dispatch)
 
-    def _plan_workflow(self, call: Call, dispatch: Dispatch) -> list[Fact]:
+    def _plan_workflow(self, call: Call, dispatch: CallAtGate) -> list[Fact]:
         """A child draws the graph; it has no tools and sees the objective alone."""
         work, level = self._work, call.level
         assert level.config is not None and work.code.desk is not None
@@ -110,7 +110,7 @@ class Delegating:
         """The child's draft: back to it with what is wrong, or kept, or given up."""
         work = self._work
         assert work.code.desk is not None
-        judgement = judged(work.texts.of(level), work.code.desk.types, level.answer_rejections)
+        judgement = judged(work.texts.of(level), work.code.desk.types, level.answer.rejections)
         if isinstance(judgement, Correct):
             item = UserItem(parts=(Text(judgement.text),), origin="runtime")
             errors = tuple(str(problem) for problem in judgement.problems[:10])
@@ -126,7 +126,7 @@ class Delegating:
         return []
 
     async def _keep_workflow(
-        self, level_id: str, graph: WorkflowGraph, ended: Fact, record: CallRecord, call: Call, parent: Level
+        self, level_id: str, graph: WorkflowGraph, ended: Fact, record: CallAtGate, call: Call, parent: Level
     ) -> None:
         """Saved under the call's own key: after a crash the same call finds what it saved."""
         work = self._work
@@ -134,11 +134,11 @@ class Delegating:
         saved = await work.code.desk.keep(graph, idempotency_key(work.place.row.turn_id, call.call_id))
         words = json.dumps(saved.reference.model_dump(mode="json"), ensure_ascii=False)
         result = at_once(record, words, work.now(), work.gate.keys())
-        if level_id in work.state.levels:
+        if level_id in work.state.tree.levels:
             self._post([ended, work.fact(result, call.step, call.call_id, parent)])
         self._ending.discard(level_id)
 
-    def _agent(self, call: Call, dispatch: Dispatch, other: OtherAgent) -> list[Fact]:
+    def _agent(self, call: Call, dispatch: CallAtGate, other: OtherAgent) -> list[Fact]:
         """Another agent is the child, with its own configuration, where the budget has room for one."""
         work, level = self._work, call.level
         assert level.config is not None
@@ -150,7 +150,7 @@ class Delegating:
         started = agent_child(call, dispatch.arguments, other.config_ref, other.output_schema)
         return self._begun(call, dispatch, [started])
 
-    def _begun(self, call: Call, dispatch: Dispatch, children: list[SubagentStarted]) -> list[Fact]:
+    def _begun(self, call: Call, dispatch: CallAtGate, children: list[SubagentStarted]) -> list[Fact]:
         """All the children of a call, or none: what a child is asked stands in the fact that makes it."""
         for started in children:
             size = len(started.model_dump_json().encode())
@@ -164,7 +164,7 @@ class Delegating:
                 return [self._refused(call, dispatch, Refusal(error, words, details))]
         return [self._work.fact(started, call.step, call.call_id, call.level) for started in children]
 
-    def _children(self, call: Call, dispatch: Dispatch) -> list[Fact]:
+    def _children(self, call: Call, dispatch: CallAtGate) -> list[Fact]:
         work, level, name = self._work, call.level, dispatch.declaration.name
         assert level.config is not None
         limits, started = work.state.limits, work.state.ledger.subtasks
@@ -189,7 +189,7 @@ class Delegating:
             call, dispatch, [child_of(name, call, level, job, index, alone) for index, job in enumerate(jobs)]
         )
 
-    def _finish(self, call: Call, dispatch: Dispatch) -> list[Fact]:
+    def _finish(self, call: Call, dispatch: CallAtGate) -> list[Fact]:
         work, level = self._work, call.level
         child = as_child(level)
         if child is not None and child.has_finished:
@@ -212,7 +212,7 @@ class Delegating:
         told.event = told.event.model_copy(update={"details": {"payload": payload}})
         return [told]
 
-    def _note(self, call: Call, dispatch: Dispatch) -> list[Fact]:
+    def _note(self, call: Call, dispatch: CallAtGate) -> list[Fact]:
         key, value = dispatch.arguments["key"], dispatch.arguments["value"]
         if key.startswith(TASK_KEY):
             words = f"keys that begin with {TASK_KEY} hold results of subtasks: only the runtime writes them"
@@ -227,29 +227,29 @@ class Delegating:
             self._told(call, dispatch, {"written": key}),
         ]
 
-    def _read(self, call: Call, dispatch: Dispatch) -> Fact:
-        key, scratch = dispatch.arguments["key"], call.level.scratch
+    def _read(self, call: Call, dispatch: CallAtGate) -> Fact:
+        key, scratch = dispatch.arguments["key"], call.level.scratchpad.visible
         if key not in scratch:
             listed = ", ".join(sorted(scratch)) or "none"
             return self._refused(call, dispatch, Refusal("not_found", f"no note {key!r}; there are: {listed}", {}))
         value = scratch[key]
         return self._told(call, dispatch, value if isinstance(value, str) else {"key": key, "value": value})
 
-    def _told(self, call: Call, dispatch: Dispatch, value: Any) -> Fact:
+    def _told(self, call: Call, dispatch: CallAtGate, value: Any) -> Fact:
         work = self._work
         words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        event = at_once(dispatch.record, words, work.now(), work.gate.keys(), work.gate.result_bytes())
+        event = at_once(dispatch, words, work.now(), work.gate.keys(), work.gate.result_bytes())
         return work.fact(event, call.step, call.call_id, call.level)
 
-    def _refused(self, call: Call, dispatch: Dispatch, refusal: Refusal) -> Fact:
-        event = _no_result(dispatch.record, refusal, self._work.now())
+    def _refused(self, call: Call, dispatch: CallAtGate, refusal: Refusal) -> Fact:
+        event = _no_result(dispatch, refusal, self._work.now())
         return self._work.fact(event, call.step, call.call_id, call.level)
 
     # --- levels -------------------------------------------------------------------------------------------------------
 
     def end(self, step: EndLevel) -> list[Fact]:
         """The end of a level; with the last child of a call, the call's own end in the same commit."""
-        level = self._work.state.levels[step.level]
+        level = self._work.state.tree.levels[step.level]
         if isinstance(level.role, PlannerRole):
             return self._planned(level, step)
         child, parent = as_child(level), level.parent
@@ -297,19 +297,19 @@ class Delegating:
         return {"abort_reason": stop.abort} if stop is not None else {}
 
     async def _end_later(
-        self, level_id: str, ended: Fact, record: CallRecord, words: str, call: Call, parent: Level
+        self, level_id: str, ended: Fact, record: CallAtGate, words: str, call: Call, parent: Level
     ) -> None:
         """A long result goes to a blob first; what the model is shown of it is cut like any other."""
         work = self._work
         gate = work.gate
         events = await shaped(record, words, now=work.now, keep=gate.keep, keys=gate.keys(), most=gate.result_bytes())
-        if level_id in work.state.levels:
+        if level_id in work.state.tree.levels:
             self._post([ended, *(work.fact(event, call.step, call.call_id, parent) for event in events)])
         self._ending.discard(level_id)
 
     def _ended(self, level: Level, step: EndLevel) -> Fact:
         assert level.id is not None
-        usage = level.usage if level.usage_reported else None
+        usage = level.model_usage.tokens if level.model_usage.is_reported else None
         event: SubagentCompleted | SubagentFailed
         if step.error:
             event = SubagentFailed(
@@ -324,7 +324,7 @@ class Delegating:
             child = as_child(level)
             has_finished = child is not None and child.has_finished
             apart = reference_of(level) if not has_finished else None
-            output = child.payload if child is not None and child.has_finished else level.final_text
+            output = child.payload if child is not None and child.has_finished else level.answer.final_text
             too_long = apart is not None or (isinstance(output, str) and len(output) > MAX_INLINE_OUTPUT)
             event = SubagentCompleted(
                 level_id=level.id,
@@ -341,7 +341,7 @@ class Delegating:
             return self._work.texts.text(job.end.output_ref)
         if job.started.level_id == level.id:
             child = as_child(level)
-            text: Any = level.final_text if child is None or not child.has_finished else None
+            text: Any = level.answer.final_text if child is None or not child.has_finished else None
         else:
             text = call.noted.get(TASK_KEY + job.started.level_id)
         return text if isinstance(text, str) and len(text) > MAX_INLINE_OUTPUT else None
@@ -351,8 +351,8 @@ class Delegating:
         if permission_at is not None:
             self._verdicts[call_id] = event_id(self._work.place.claim.agent_id, first_seq + permission_at)
 
-    def _record(self, call: Call) -> CallRecord:
-        record = CallRecord(call.call_id, call.part.name, (call.started_at or self._work.clock.now()) / 1_000_000)
+    def _record(self, call: Call) -> CallAtGate:
+        record = CallAtGate(call, (call.started_at or self._work.clock.now()) / 1_000_000)
         record.execution_ms = round(max(0.0, self._work.now() - record.taken_up_at) * 1000, 3)
         record.permission_ref = self._verdicts.pop(call.call_id, None) or self._verdict_before_the_crash(call)
         if call.pending is not None:
@@ -408,12 +408,12 @@ class Delegating:
             level_id=level.id,
             error=error,
             message=message[:2000],
-            text_preview=level.final_text[:PREVIEW_CHARS],
+            text_preview=level.answer.final_text[:PREVIEW_CHARS],
         )
         return [work.fact(failed)]
 
 
-def _no_result(record: CallRecord, refusal: Refusal, now: float, words: str | None = None) -> ToolFailed:
+def _no_result(record: CallAtGate, refusal: Refusal, now: float, words: str | None = None) -> ToolFailed:
     """A call that came to nothing, told as JSON with `error` and `message`."""
     if words is None:
         words = json.dumps(

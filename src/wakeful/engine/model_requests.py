@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, MutableSequence, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -30,7 +30,8 @@ from wakeful.decisions.context import advised, frame_of
 from wakeful.decisions.evolve.models import LAST_CALL
 from wakeful.decisions.injected_fields import shown_tools
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER, Reservation, affordable
-from wakeful.decisions.levels import Asked, Level, as_child
+from wakeful.decisions.levels import Level, OpenRequest, as_child
+from wakeful.decisions.paged_list import PagedList
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.routing import MoneyLeft, moved_limits
@@ -95,13 +96,13 @@ class Requests:
         self._seen = 0
         """How many of the turn's items are in the history."""
         self._tools = shown_tools(self._config.tools, self._config.injected_tool_args)
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Future[None] | None = None
         self._giving_up = False
         self._abandoning = False
         """The provider is being told; nothing but the runner's own end cuts that short."""
         self._response_id: str | None = None
         """Under which the provider works at the running request by itself, when it does."""
-        self.to_reattach: Asked | None = None
+        self.to_reattach: OpenRequest | None = None
         """What a crash cut off and is to be taken up again, until it is."""
         self.unwritten: tuple[Fact, asyncio.Future[None]] | None = None
         """The id of an accepted request on its way to disk, and who waits for it to be there."""
@@ -116,7 +117,7 @@ class Requests:
     @property
     def level(self) -> Level:
         state = self._work.state
-        return state if self._level_id is None else state.levels[self._level_id]
+        return state if self._level_id is None else state.tree.levels[self._level_id]
 
     def _fact(self, event: AnyEvent, step: int | None) -> Fact:
         return self._work.fact(event, step, None, self.level)
@@ -135,7 +136,7 @@ class Requests:
         models = work.code.models_of(level)
         model = models[min(step.candidate, len(models) - 1)]
         refuses: Callable[[ModelSettings], ModelFailure | None] | None = getattr(model, "refusal", None)
-        refusal = refuses(self._config.model_settings) if refuses is not None else None  # see `ports.Refusing`
+        refusal = refuses(self._config.model_settings) if refuses is not None else None  # see `ports.RefusingModel`
         refusal = refusal or self._gap(model)
         if refusal is not None:
             lost = self._attempt(step, model, 0.0).turned_down(refusal)
@@ -277,7 +278,7 @@ class Requests:
 
     def _moved(self, step: AskModel, model: Model) -> list[Fact]:
         """That the candidate before this one was given up, when it was."""
-        asked = self.level.asked
+        asked = self.level.round.request
         failure = asked.failure if asked is not None else None
         # Not when a crash cut the candidate's first attempt off: the move to it is in the log already.
         if step.candidate > 0 and step.attempt == 1 and failure is not None and failure.disposition == "fallback":
@@ -290,7 +291,7 @@ class Requests:
         self._most_output = intent.most_output
         self._begin(replace(step, final=intent.final), intent.model, intent.wait_ms)
 
-    def will_reattach(self, asked: Asked) -> bool:
+    def will_reattach(self, asked: OpenRequest) -> bool:
         """Have an accepted request taken up again by its id; False when today's model is not the one to ask."""
         models = self._models
         model = models[asked.candidate] if asked.candidate < len(models) else None
@@ -321,9 +322,10 @@ class Requests:
                 waiter.set_result(None)
 
     def _begin(self, step: AskModel, model: Model, wait_ms: float) -> None:
-        self._task = self._work.tasks.spawn(
-            self._ask(step, model, wait_ms), cancelled=lambda: self._given_up(step, model)
-        )
+        work, asking = self._work, self._ask(step, model, wait_ms)
+        # In a tree the requests of a pass begin side by side, and their answers are taken in one by one.
+        begin = work.tasks.start if not work.state.tree.levels else work.tasks.spawn
+        self._task = begin(asking, lambda: self._given_up(step, model))
 
     def give_up(self) -> None:
         """The turn is to end: nobody waits for the answer."""
@@ -358,7 +360,7 @@ class Requests:
         await self._extend()
         attempt = self._attempt(step, model, round((time.perf_counter() - began) * 1000, 3))
         attempt.waited_ms = int(wait_ms)
-        events, item = await attempt.outcome(list(self.level.attempts), work.place.call_ids)
+        events, item = await attempt.outcome(list(self.level.round.attempts), work.place.call_ids)
         if item is not None:
             self.arguments = {call.call_id: call.arguments for call in item.calls}
         fact, level = work.fact, self.level
@@ -424,12 +426,12 @@ class Requests:
                 turn_id=work.place.row.turn_id,
                 step=step.step,
                 attempt=step.attempt,
-                answered=level.answered,
+                answered=level.model_usage.answers,
                 level=self._level_id,
                 depth=level.depth,
                 tool_choice=choice_now(
                     config.model_settings.tool_choice,
-                    answered=level.answered,
+                    answered=level.model_usage.answers,
                     final=step.final,
                     has_tools=bool(self._tools),
                 ),
@@ -484,23 +486,31 @@ class Requests:
 
     def _plan(self) -> str:
         """What the executor is shown of the plan, where there is one."""
-        plan = self._work.state.plan if self._level_id is None else None
+        plan = self._work.state.planning.plan if self._level_id is None else None
         return plan_section(plan) if plan is not None else ""
 
     async def _extend(self) -> None:
         """Hand on what is new since the last request, whole: what stands behind references is fetched."""
         level = self.level
         self._begin_anew_after_compaction(level)
-        items = level.conversation.items
-        new: list[UserItem | AssistantItem | ToolItem] = items[self._seen :]
-        if level.conversation.advised and self._config.context_window is not None:
-            new = advised(new, self._seen, level.conversation.advised, self._config.context_window)
+        items, told = level.conversation.items, level.conversation.advised
+        window = self._config.context_window
+        new: MutableSequence[UserItem | AssistantItem | ToolItem]
+        if told and window is not None:
+            new = advised(items[self._seen :], self._seen, told, window)
+        elif not self._seen and isinstance(items, PagedList):
+            new = items.snapshot()  # what stands in pages is decoded by a model that looks at it
+        else:
+            new = list(items[self._seen :])
         seen, self._seen = self._seen, len(items)
         for place in reversed(level.conversation.measure.of(items).referring):
             if place < seen:
                 break
             new[place - seen] = await resolve(new[place - seen], self._work.place.store.get_blob)
-        self._history.extend(new)
+        if seen:
+            self._history.extend(new)
+        else:
+            self._history = History.over(new)
 
     def _show(self, step: AskModel) -> Callable[[ModelGlimpse], None]:
         level = self.level
@@ -532,7 +542,7 @@ def _takes_tools(model: Model) -> bool:
 
 
 def _moved_on(failure: ModelFailed, model: Model, work: TurnWork, level: Level) -> RoutingFallbackApplied:
-    tried = list(dict.fromkeys(record.model_ref for record in level.attempts))
+    tried = list(dict.fromkeys(record.model_ref for record in level.round.attempts))
     limit = work.state.limits.usd
     return RoutingFallbackApplied(
         routing_id=f"route_{work.place.row.turn_id}",
@@ -541,5 +551,7 @@ def _moved_on(failure: ModelFailed, model: Model, work: TurnWork, level: Level) 
         reason=failure.failure_kind,
         attempt=failure.attempt,
         fallback_chain=tuple(tried),
-        limit_state=moved_limits(failure, MoneyLeft(Decimal(limit) if limit is not None else None, work.state.cost)),
+        limit_state=moved_limits(
+            failure, MoneyLeft(Decimal(limit) if limit is not None else None, work.state.bill.cost)
+        ),
     )

@@ -21,7 +21,7 @@ from wakeful.decisions.schema_validator import SchemaValidator
 MAX_PROBLEMS = 10
 
 
-class AnswerRejected(ValueError):
+class AnswerMisfit(ValueError):
     """The model's answer is not of the type that was asked for; the message is for the model."""
 
 
@@ -54,7 +54,7 @@ class OutputType:
         return self._schema
 
     def parse(self, text: str) -> Any:
-        """The answer. Raises AnswerRejected, saying what is wrong with it."""
+        """The answer. Raises AnswerMisfit, saying what is wrong with it."""
         if self._text is not None:
             return text if self._text is str else self._text(text)
         inside = unfenced(text)
@@ -62,7 +62,7 @@ class OutputType:
         try:
             return self._validator().validate_json(inside)
         except ValidationError as error:
-            raise AnswerRejected(_in_words(error)) from None
+            raise AnswerMisfit(_in_words(error)) from None
 
     def _check_work(self, text: str) -> None:
         """A type that contains itself may take twice as long with each level of an answer: that is counted first."""
@@ -73,7 +73,7 @@ class OutputType:
             next(SchemaValidator(schema).errors(json.loads(text)), None)
         except (TooMuchWork, RecursionError):
             words = f"The answer takes more than {MAX_STEPS:,} steps to check: give one that is less deeply nested."
-            raise AnswerRejected(words) from None
+            raise AnswerMisfit(words) from None
         except (ValueError, InvalidConfig):
             return  # no JSON, or a type that JSON Schema cannot tell: the validator says what is wrong
 

@@ -22,7 +22,7 @@ Approver: TypeAlias = Callable[[Approval], Any]
 """Async or not. Returns True, False, a decision, or None for no word."""
 
 
-class Waiting:
+class OpenQuestions:
     """The open questions of one turn, as far as this process does something about them."""
 
     def __init__(self, work: TurnWork) -> None:
@@ -42,7 +42,7 @@ class Waiting:
             and call.pending is not None
             and isinstance(call.pending.asked, ActionRequired)
             and call.pending.action_id not in self._heard
-            for call in self._work.state.waiting.values()
+            for call in self._work.state.tree.waiting.values()
         )
 
     def opened(self, call: Call) -> None:

@@ -33,15 +33,15 @@ from wakeful.engine.calls import Repeat
 from wakeful.engine.model_attempt import lost_in_crash
 from wakeful.engine.steps import Steps
 from wakeful.engine.turn_work import TurnWork
+from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.large_content import arguments_of
-from wakeful.gate.outcomes import CallRecord, failed, unknown_error
-from wakeful.gate.passage import idempotency_key
+from wakeful.gate.outcomes import failed, unknown_error
 from wakeful.views.approval_record import expired
 
 
 def missing_tools(work: TurnWork) -> list[str]:
     """Tools without which what is open cannot be settled."""
-    calls = [work.state.calls[each.call_id] for each in _settlements(work) if isinstance(each, Rerun | ProbeStep)]
+    calls = [work.state.tree.calls[each.call_id] for each in _settlements(work) if isinstance(each, Rerun | ProbeStep)]
     return sorted({call.part.name for call in calls if call.part.name not in work.code.tools_of(call.level)})
 
 
@@ -61,16 +61,18 @@ async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
             case Reattach():
                 facts.append(_taken_up_again(work, steps, state.level(settlement.level), settlement.response_id))
             case Rerun() | ProbeStep():
-                facts.append(_again(work, steps, state.calls[settlement.call_id], isinstance(settlement, ProbeStep)))
+                facts.append(
+                    _again(work, steps, state.tree.calls[settlement.call_id], isinstance(settlement, ProbeStep))
+                )
             case CloseUnknown():
-                call = state.calls[settlement.call_id]
+                call = state.tree.calls[settlement.call_id]
                 facts.append(work.fact(_closed(work, call, settlement.why), call.step, call.call_id, call.level))
             case _:
                 assert_never(settlement)
     now = work.clock.now()
     facts.extend(
         work.fact(expired(call.pending), call.step, call.call_id, call.level)  # nobody saw its time run out
-        for call in state.waiting.values()
+        for call in state.tree.waiting.values()
         if call.is_waiting and call.pending is not None and call.pending.expires_at <= now
     )
     return facts
@@ -83,7 +85,7 @@ def given_up(work: TurnWork) -> list[Fact]:
         if isinstance(settlement, LoseAttempt | Reattach):
             facts.append(_lost_attempt(work, work.state.level(settlement.level)))
         else:
-            call = work.state.calls[settlement.call_id]
+            call = work.state.tree.calls[settlement.call_id]
             why = settlement.why if isinstance(settlement, CloseUnknown) else "interrupted"
             closed = _closed(work, call, why) if call.effect != "pure" else _not_again(work, call)
             facts.append(work.fact(closed, call.step, call.call_id, call.level))
@@ -109,7 +111,7 @@ def closed_beforehand(work: TurnWork) -> list[Fact]:
     closed = [
         work.fact(_closed(work, call, each.why), call.step, call.call_id, call.level)
         for each in unknown_among(_settlements(work))
-        for call in (work.state.calls[each.call_id],)
+        for call in (work.state.tree.calls[each.call_id],)
     ]
     return [resumed(work, "closing"), *closed] if closed else []
 
@@ -133,7 +135,7 @@ def _is_from_late_owner(work: TurnWork) -> bool:
 
 
 def _lost_attempt(work: TurnWork, level: Level) -> Fact:
-    asked = level.asked
+    asked = level.round.request
     assert asked is not None
     words = "the process ended before the answer was stored"
     return work.fact(lost_in_crash(asked.model_ref, asked.candidate, asked.attempt, words), asked.step, None, level)
@@ -141,7 +143,7 @@ def _lost_attempt(work: TurnWork, level: Level) -> Fact:
 
 def _taken_up_again(work: TurnWork, steps: Steps, level: Level, response_id: str) -> Fact:
     """An answer that the provider has, or is making, is asked for by its id, unless today's model cannot do that."""
-    asked = level.asked
+    asked = level.round.request
     assert asked is not None
     if not steps.requests_of(level).will_reattach(asked):
         return _lost_attempt(work, level)
@@ -155,16 +157,11 @@ def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
     attempt = call.dispatches + 1
     mediator = steps.mediator_of(call.level)
     arguments = steps.arguments_of(call) or {}
-    dispatch = mediator.again(
-        call,
-        arguments,
-        attempt=attempt,
-        record=_record(work, call),
-        key=call.idempotency_key or idempotency_key(work.place.row.turn_id, call.call_id),
-    )
-    assert dispatch is not None, "missing_tools was asked before"
+    at = _record(work, call)
+    is_there = mediator.again(at, arguments, attempt)
+    assert is_there, "missing_tools was asked before"
     may_begin = mediator.still_approved(call, arguments)
-    steps.calls.repeats[call.call_id] = Repeat(dispatch, probe_first, may_begin=may_begin)
+    steps.calls.repeats[call.call_id] = Repeat(at, probe_first, may_begin=may_begin)
     return work.fact(ToolDispatched(attempt=attempt, cause="recovery"), call.step, call.call_id, call.level)
 
 
@@ -193,13 +190,13 @@ def _closed(work: TurnWork, call: Call, why: str) -> ToolFailed:
     )
 
 
-def _record(work: TurnWork, call: Call) -> CallRecord:
-    record = CallRecord(call.call_id, call.part.name, (call.started_at or work.clock.now()) / 1_000_000)
+def _record(work: TurnWork, call: Call) -> CallAtGate:
+    at = CallAtGate(call, (call.started_at or work.clock.now()) / 1_000_000)
     for entry in work.place.known():
         if entry.fact.call_id != call.call_id:
             continue
         if isinstance(entry.fact.event, PermissionEvaluated):
-            record.permission_ref = entry.event_id
+            at.permission_ref = entry.event_id
         elif isinstance(entry.fact.event, SandboxApplied):
-            record.sandbox_ref = entry.event_id
-    return record
+            at.sandbox_ref = entry.event_id
+    return at

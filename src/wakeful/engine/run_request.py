@@ -18,7 +18,7 @@ from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
 from wakeful.engine.agent import Agent
 from wakeful.engine.watchers import Watcher
 from wakeful.gate.locks import LockTable
-from wakeful.gate.turn_gate import Consult, ConsultUnfit
+from wakeful.gate.turn_gate import Consult
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
 from wakeful.settings.model_rules import ModelRules
 from wakeful.tools.hooks import Hook
@@ -58,6 +58,57 @@ class Engine:
         return keys_only(self.surroundings.secrets() | {self.store.secret.hex()})
 
 
+@dataclass(slots=True, frozen=True)
+class MessageOrigin:
+    """Where a message comes from, and whose word it is."""
+
+    surface: str = "run_once"
+    policy_context: PolicyContext = "library"
+    """Where it is said: what an agent without a policy of its own is held to."""
+    authority: Authority = "operator_instruction"
+    """Whose word the prompt is. Nothing public sets it: whoever takes messages in from outside does."""
+    derived_from: Authority | None = None
+    """The lowest authority in the chain of causes behind it; None: its own."""
+    model_from: Source = "agent_config"
+    """Who named the model."""
+
+
+@dataclass(slots=True, frozen=True)
+class WorkflowTerms:
+    """What a turn runs when it is no conversation, and what it may run and build when it is one."""
+
+    run: WorkflowRun | None = None
+    """What the turn is to run. It is kept with the message."""
+    agents: "tuple[Agent[Any, Any], ...]" = ()
+    """Others that the turn may run: those that a workflow's nodes name."""
+    editing: str | None = None
+    """The workflow that is open where this is said: an editor. Its turn may build workflows."""
+    registry: "WorkflowRegistry | None" = None
+    """With `editing`: where workflows are saved, and what they may be made of; None: what the agents here have."""
+
+
+@dataclass(slots=True, frozen=True)
+class HostTerms:
+    """What a host asks for that runs a loop, or a tree of turns, of its own."""
+
+    limits: Limits | None = None
+    """What is left of a budget that several turns share; it goes before any budget."""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """What the turn's memory holds when it begins."""
+    depth: int = 0
+    """Of the turn in its host's own tree."""
+    prompt_is_whole: bool = False
+    """The agent's instructions are the whole prompt: the runtime puts no words of its own before them."""
+    stop_rule: StopRule = "natural"
+    ask_caller: Callable[[], Awaitable[bool]] | None = None
+    """Asked between rounds whether to go on."""
+    consult: Consult | None = None
+    """Heard about every call, after the hooks."""
+    consult_unfit: Consult | None = None
+    announce_requests: bool = True
+    """Tell the hooks of the process what clients are asked; a caller that keeps requests elsewhere tells its own."""
+
+
 @dataclass(slots=True)
 class RunRequest:
     """What somebody asks for."""
@@ -73,45 +124,16 @@ class RunRequest:
     """Have the open turns of the thread stopped first."""
     history: Any = None
     budget: Budget | None = None
-    limits: Limits | None = None
-    """What is left of a budget that several turns share; it goes before any budget."""
-    notes: Mapping[str, Any] = field(default_factory=dict)
-    """What the turn's memory holds when it begins."""
-    depth: int = 0
-    """Of the turn in its host's own tree."""
-    prompt_is_whole: bool = False
-    """The agent's instructions are the whole prompt: the runtime puts no words of its own before them."""
-    model_from: Source = "agent_config"
-    """Who named the model."""
+    collections: tuple[str, ...] | None = None
+    """Which of the agent's collections are searched for the message; None: all of them."""
     stream: bool = True
     watcher: Watcher | None = None
-    surface: str = "run_once"
-    authority: Authority = "operator_instruction"
-    """Whose word the prompt is. Nothing public sets it: whoever takes messages in from outside does."""
-    agents: "tuple[Agent[Any, Any], ...]" = ()
-    """Others that the turn may run: those that a workflow's nodes name."""
-    editing: str | None = None
-    """The workflow that is open where this is said: an editor. Its turn may build workflows."""
-    policy_context: PolicyContext = "library"
-    """Where it is said: what an agent without a policy of its own is held to."""
-    registry: "WorkflowRegistry | None" = None
-    """With `editing`: where workflows are saved, and what they may be made of; None: what the agents here have."""
-    workflow: WorkflowRun | None = None
-    """What the turn is to run, when it is no conversation. It is kept with the message."""
-    derived_from: Authority | None = None
-    """The lowest authority in the chain of causes behind it; None: its own."""
-    stop_rule: StopRule = "natural"
-    ask_caller: Callable[[], Awaitable[bool]] | None = None
+    on_turn: Callable[[str, str], None] | None = None
+    """Told the turn's and the agent's id as soon as the turn is safe."""
     approver: Callable[[Approval], Any] | None = None
     """Asked about what a person has to decide; without one the turn rests on it."""
     hooks: tuple[Hook, ...] = ()
     """Of this run; the runtime's and the agent's are asked before them."""
-    consult: Consult | None = None
-    """Heard about every call, after the hooks."""
-    consult_unfit: ConsultUnfit | None = None
-    collections: tuple[str, ...] | None = None
-    """Which of the agent's collections are searched for the message; None: all of them."""
-    announce_requests: bool = True
-    """Tell the hooks of the process what clients are asked; a caller that keeps requests elsewhere tells its own."""
-    on_turn: Callable[[str, str], None] | None = None
-    """Told the turn's and the agent's id as soon as the turn is safe."""
+    origin: MessageOrigin = MessageOrigin()
+    workflows: WorkflowTerms = WorkflowTerms()
+    host: HostTerms = HostTerms()

@@ -20,24 +20,24 @@ LEFT_OUT = "settings_left_out"
 """The code of the warning."""
 
 
-class Settled(NamedTuple):
+class RequestSettings(NamedTuple):
     """The settings of one request."""
 
     sent: ModelSettings
     withheld: tuple[str, ...]
 
 
-def settings_for(model: Model, config: TurnConfig, models: Sequence[Model]) -> Settled:
+def settings_for(model: Model, config: TurnConfig, models: Sequence[Model]) -> RequestSettings:
     """What a model of the chain is handed of the settings, and what it is not."""
     settings = config.model_settings
     if not settings.model_fields_set:
-        return Settled(settings, ())
+        return RequestSettings(settings, ())
     extras = [name for name in EXTRAS if getattr(settings, name)]
     withheld = extras if extras and owner_of(model) != config.owner else []
     if all(hasattr(each, "vendors") for each in models):  # a model of the host's own says nothing about vendors
         taken = {name for each in models for name in getattr(each, "vendors", ())}
         withheld = [*withheld, *(name for name in VENDORS if settings.vendor(name) and name not in taken)]
-    return Settled(settings.without(*withheld) if withheld else settings, tuple(withheld))
+    return RequestSettings(settings.without(*withheld) if withheld else settings, tuple(withheld))
 
 
 class LeftOut:

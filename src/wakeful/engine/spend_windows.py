@@ -21,7 +21,7 @@ from wakeful.contracts.spending import (
     nanodollars,
     principal_scope,
 )
-from wakeful.decisions.levels import Asked
+from wakeful.decisions.levels import OpenRequest
 from wakeful.decisions.spend_windows import (
     OwnerWindows,
     applying,
@@ -33,6 +33,19 @@ from wakeful.decisions.spend_windows import (
 from wakeful.ports import Clock, Store
 
 _NOTHING = Decimal(0)
+
+
+def windows_of_turn(
+    store: Store,
+    clock: Clock,
+    agents: Sequence[tuple[str, Sequence[SpendWindow]]],
+    principal: str | None,
+    owner: OwnerWindows,
+) -> "TurnWindows | None":
+    """The spend windows that hold for a turn; None: none does. `agents` work in it, its own first."""
+    if owner.runtime or owner.of_principal(principal) or [name for name, windows in agents if windows]:
+        return TurnWindows(store, clock, agents, principal, owner)
+    return None
 
 
 class TurnWindows:
@@ -56,17 +69,12 @@ class TurnWindows:
         self._provisional = 0
         """Of the newest lost attempt: counted at what was held, until its price is known."""
 
-    @property
-    def any(self) -> bool:
-        """Does any window hold for this turn at all?"""
-        return bool(self._agents or self._owner.runtime or self._owner.of_principal(self._principal))
-
     def of(self, agent: str) -> tuple[WindowRef, ...]:
         """Those that a request counts in now: of the turn's agent, of whoever asks, of the principal, of all."""
         asking = [each for each in self._agents if each[0] in (self._turns_own, agent)]
         return applying(asking, self._principal, self._owner, self._clock.now())
 
-    async def look(self, asked: Sequence[Asked]) -> None:
+    async def look(self, asked: Sequence[OpenRequest]) -> None:
         """See what is spent and held now. Also in windows that have turned since one of these requests was made."""
         since = min([self._clock.now(), *(window.turns - 1 for each in asked for window in each.windows)])
         self._rows = {row.key: row for row in await self._store.spending(self._scopes, after=since)}
@@ -102,7 +110,7 @@ class TurnWindows:
             row = self._row(window)
             self._rows[row.key] = row._replace(held=row.held + nanodollars(usd), limit=nanodollars(window.usd))
 
-    def settle(self, asked: Asked | None, fact: Fact) -> None:
+    def settle(self, asked: OpenRequest | None, fact: Fact) -> None:
         """What is known of a request's price by this fact, before the fact is folded."""
         if asked is None or not asked.windows:
             return

@@ -8,7 +8,8 @@ later turns begins with the oldest turn of which something is shown word for wor
 what lies before is there by its length alone (`UNREAD`), so that places and counts in the facts hold.
 
 A thread without a summary is not read from its beginning either: every few turns its conversation is put into pages
-(`thread.checkpointed`), and the fold of later turns begins with those.
+at a turn's end (`thread.checkpointed`), and the fold of later turns begins with those. In older logs a turn did that at
+its beginning.
 """
 
 import json
@@ -31,11 +32,22 @@ from wakeful.contracts.events import (
     TurnStarted,
 )
 from wakeful.contracts.events.context import WindowStart
+from wakeful.contracts.history import upcast
 from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.level_conversation import LevelConversation
 from wakeful.decisions.state import TurnState, after
-from wakeful.decisions.thread_pages import CallIds, ConversationPage, PageMark, next_page, restored, sealed_with
-from wakeful.engine.turn_facts import call_ids_of, note_limit
+from wakeful.decisions.thread_pages import (
+    CallIds,
+    LimitNote,
+    NextTurn,
+    PageMark,
+    StoredPage,
+    marks_of,
+    read_page,
+    restored,
+    told_by,
+)
+from wakeful.engine.turn_facts import MOST_LIMITS, call_ids_of, note_limit
 from wakeful.ports import Store, TurnRow
 
 ReadT = TypeVar("ReadT")
@@ -57,11 +69,11 @@ class Thread:
     """What providers said lately about their limits."""
     facts: int = 0
     """How many facts were folded, beside what stands in pages."""
-    sealed: PageMark | None = None
-    """How far it stands in pages."""
+    sealed: tuple[PageMark, ...] = ()
+    """How far it stands in pages, up to each of them."""
 
 
-class Folded(NamedTuple):
+class FoldedTurn(NamedTuple):
     """A turn as the log knows it."""
 
     state: TurnState
@@ -100,9 +112,9 @@ def _items(data: bytes) -> tuple[UserItem | AssistantItem | ToolItem, ...]:
     return tuple(ITEM.validate_python(item) for item in json.loads(data))
 
 
-def turn_after_turn(recorded: Iterable[Recorded]) -> list[Recorded]:
-    """A thread's facts, each turn's together. The next message may be admitted while a turn still runs; in the
-    conversation it comes after that turn's end all the same. A turn that began before the window is no part of it."""
+def _turns(recorded: Iterable[Recorded]) -> dict[str, list[Recorded]]:
+    """A thread's facts by turn. The next message may be admitted while a turn still runs; in the conversation it comes
+    after that turn's end all the same. A turn that began before the window is no part of it."""
     turns: dict[str, list[Recorded]] = {}
     for entry in recorded:
         turn_id = entry.fact.turn_id
@@ -110,26 +122,53 @@ def turn_after_turn(recorded: Iterable[Recorded]) -> list[Recorded]:
             turns[turn_id].append(entry)
         elif turn_id is not None and isinstance(entry.fact.event, MessageAdmitted):
             turns[turn_id] = [entry]
-    return [entry for entries in turns.values() for entry in entries]
+    return turns
 
 
 def start_of_window(row: TurnRow, recorded: Sequence[Recorded]) -> int:
     """The first event that a turn which has not begun rests on, given what its predecessor rested on."""
+    firsts = _firsts(recorded)
+    starts: list[int] = []
+    for entry in recorded:
+        if entry.fact.turn_id == row.turn_id:
+            continue
+        turn_id = entry.fact.turn_id
+        if is_seal(entry):
+            began = firsts.get(turn_id, 0)
+            if began < row.first_seq:
+                is_queued = any(began < first < entry.seq for first in firsts.values())
+                starts.append(began if is_queued else entry.seq)
+        elif isinstance(entry.fact.event, ThreadCheckpointed):
+            starts.append(firsts.get(turn_id, 0))
+        elif (window := _window(entry)) is not None:
+            starts.append(firsts.get(window.from_turn, 0))
+    return max(filter(None, starts), default=recorded[0].seq if recorded else row.first_seq)
+
+
+def _firsts(recorded: Iterable[Recorded]) -> dict[str | None, int]:
+    """Where the turns begin that begin among these facts."""
     firsts: dict[str | None, int] = {}
     for entry in recorded:
         if isinstance(entry.fact.event, MessageAdmitted):
             firsts.setdefault(entry.fact.turn_id, entry.seq)
-    earlier = (entry for entry in recorded if entry.fact.turn_id != row.turn_id)
-    starts = [firsts[turn] for entry in earlier if (turn := _begins_reading(entry)) in firsts]
-    return max(starts, default=recorded[0].seq if recorded else row.first_seq)
+    return firsts
 
 
-def _begins_reading(entry: Recorded) -> str | None:
-    """The turn with which later turns begin to read, where a fact names one."""
-    if isinstance(entry.fact.event, ThreadCheckpointed):
-        return entry.fact.turn_id
-    window = _window(entry)
-    return window.from_turn if window is not None else None
+def newest_seal(row: TurnRow, recorded: Sequence[Recorded]) -> Recorded | None:
+    """Where the newest of the earlier turns put the conversation into pages at its end, with all that follows it."""
+    firsts = _firsts(recorded)
+    for place, entry in reversed(list(enumerate(recorded))):
+        turn_id = entry.fact.turn_id
+        # A window that begins within a turn, before its pages, may begin after turns that waited for it.
+        is_whole = turn_id in firsts or place == 0
+        if is_seal(entry) and is_whole and turn_id != row.turn_id and firsts.get(turn_id, 0) < row.first_seq:
+            return entry
+    return None
+
+
+def is_seal(entry: Recorded) -> bool:
+    """Does it name pages that a turn made at its end?"""
+    return isinstance(entry.fact.event, ThreadCheckpointed) and entry.fact.event.with_turn
 
 
 def predecessor(row: TurnRow, thread: Sequence[TurnRow]) -> TurnRow | None:
@@ -138,55 +177,78 @@ def predecessor(row: TurnRow, thread: Sequence[TurnRow]) -> TurnRow | None:
     return max(earlier, key=lambda turn: turn.first_seq, default=None)
 
 
-async def begun_thread(store: Store, recorded: Sequence[Recorded], *, lost: bool = False) -> Thread:
-    """What a thread's fold begins with: nothing, the pages that its first turn names, or so many items as lie before
-    the window. Raises TurnUnreadable when a page is gone; with `lost` its items are taken as unread."""
-    first = recorded[0].fact.turn_id if recorded else None
-    windows = (window for entry in recorded if (window := _window(entry)) is not None)
-    unread = next((window.items for window in windows if window.from_turn == first), 0)
-    for entry in recorded:
-        if entry.fact.turn_id != first:
-            break
-        event = entry.fact.event
-        if isinstance(event, ThreadCheckpointed):
-            try:
-                return await _from_pages(store, event.conversation_ref.digest)
-            except TurnUnreadable:
-                if not lost:
-                    raise
-            unread = event.items
-            break
+def empty_thread(unread: int = 0) -> Thread:
+    """A conversation of which nothing is known, but how many items lie before."""
     return Thread(TurnState(conversation=LevelConversation([UNREAD] * unread)))
 
 
-async def _from_pages(store: Store, newest: str) -> Thread:
-    pages: list[ConversationPage] = []
+class FoldStart(NamedTuple):
+    """What a thread's fold begins with."""
+
+    thread: Thread
+    facts: list[Recorded]
+    """What it takes in from there on, each turn's together."""
+
+
+async def beginning(store: Store, row: TurnRow, recorded: Sequence[Recorded], *, lost: bool = False) -> FoldStart:
+    """Nothing, the newest pages, or so many items as lie before the window. Raises TurnUnreadable when a page is gone;
+    with `lost` its items are taken as unread."""
+    turns = _turns(recorded)
+    sealed = newest_seal(row, recorded)
+    if sealed is not None:
+        assert isinstance(sealed.fact.event, ThreadCheckpointed)
+        names = list(turns)
+        later = names[names.index(sealed.fact.turn_id) + 1 :] if sealed.fact.turn_id in turns else names
+        thread = await _from_pages(store, row.agent_id, sealed.fact.event, lost=lost)
+        return FoldStart(thread, [entry for name in later for entry in turns[name]])
+    ordered = [entry for entries in turns.values() for entry in entries]
+    first = ordered[0].fact.turn_id if ordered else None
+    windows = (window for entry in ordered if (window := _window(entry)) is not None)
+    unread = next((window.items for window in windows if window.from_turn == first), 0)
+    for entry in ordered:
+        if entry.fact.turn_id != first:
+            break
+        event = entry.fact.event
+        if isinstance(event, ThreadCheckpointed) and not event.with_turn:
+            return FoldStart(await _from_pages(store, row.agent_id, event, lost=lost), ordered)
+    return FoldStart(empty_thread(unread), ordered)
+
+
+async def _from_pages(store: Store, agent_id: str, event: ThreadCheckpointed, *, lost: bool) -> Thread:
+    try:
+        pages = await load_pages(store, event.conversation_ref.digest)
+        told = told_by(pages[-1][1])
+        config = await load_config(store, told.config) if told.config is not None else None
+    except TurnUnreadable:
+        if not lost:
+            raise
+        return Thread(TurnState(conversation=LevelConversation([UNREAD] * event.items)))
+    state, call_ids = restored([page for _, page in pages])
+    if told.config is not None and config is not None:
+        state.configs = {told.config: config}
+    limits = [Recorded(agent_id, 0, Fact(upcast(each.kind, each.version, each.event), each.at)) for each in told.limits]
+    return Thread(state, call_ids, config, limits, sealed=marks_of(pages))
+
+
+async def load_pages(store: Store, newest: str) -> list[tuple[str, StoredPage]]:
+    """A row of pages, oldest first, each with its digest. Raises TurnUnreadable."""
+    pages: list[tuple[str, StoredPage]] = []
     digest: str | None = newest
     while digest is not None:
-        page = await loaded(store, digest, ConversationPage.model_validate_json)
-        pages.append(page)
+        page = await loaded(store, digest, read_page)
+        pages.append((digest, page))
         digest = page.before
-    state, call_ids = restored(pages[::-1])
-    return Thread(state, call_ids, sealed=sealed_with(newest, state, call_ids))
+    return pages[::-1]
 
 
-def page_bytes(thread: Thread) -> bytes:
-    """The next page of a thread, as it is kept."""
-    state = after(thread.state, {})
-    return next_page(state, thread.call_ids, thread.sealed).model_dump_json(exclude_none=True).encode()
-
-
-async def seal(store: Store, thread: Thread) -> ThreadCheckpointed:
-    """Put the conversation into pages, as far as it is not."""
-    ref = await store.put_blob(page_bytes(thread), "application/json")
-    mark_sealed(thread, ref.digest)
-    return ThreadCheckpointed(conversation_ref=ref, items=len(thread.state.conversation.items))
-
-
-def mark_sealed(thread: Thread, page: str) -> None:
-    """The conversation stands in pages, up to here."""
-    thread.sealed = sealed_with(page, thread.state, thread.call_ids)
-    thread.facts = 0
+def told_after(state: TurnState, limits: Sequence[Recorded]) -> NextTurn:
+    """What the next turn has to know beside the conversation."""
+    config = next((digest for digest, config in state.configs.items() if config == state.config), None)
+    facts = [entry.fact for entry in limits[-MOST_LIMITS:]]
+    told = (
+        LimitNote(fact.at, fact.event.kind, fact.event.version, fact.event.model_dump(mode="json")) for fact in facts
+    )
+    return NextTurn(config, tuple(told))
 
 
 def _window(entry: Recorded) -> WindowStart | None:
@@ -207,7 +269,7 @@ class ThreadFolder:
         lost: bool = False,
     ) -> None:
         self.thread = thread
-        self._store = store
+        self.store = store
         self._row = row
         self._before = before
         self._lost = lost
@@ -216,7 +278,7 @@ class ThreadFolder:
         self._started: TurnStarted | None = None
 
     async def take(self, ordered: Sequence[Recorded]) -> None:
-        """Take in facts in the order of `turn_after_turn`."""
+        """Take in facts turn by turn."""
         row, states, thread = self._row, self._states, self.thread
         call_ids = thread.call_ids
         for entry in ordered:
@@ -252,15 +314,15 @@ class ThreadFolder:
                 self._before(entry, state)
             evolve(state, fact)
 
-    def folded(self, last_seq: int) -> Folded:
+    def folded(self, last_seq: int) -> FoldedTurn:
         state = self._states.get(self._row.turn_id, self.thread.state)
-        return Folded(state, self._started, last_seq, self.thread)
+        return FoldedTurn(state, self._started, last_seq, self.thread)
 
     async def learn(self, digest: str) -> None:
         if digest in self.configs:
             return
         try:
-            self.configs[digest] = await load_config(self._store, digest)
+            self.configs[digest] = await load_config(self.store, digest)
         except TurnUnreadable:
             if not self._lost:
                 raise
@@ -268,7 +330,7 @@ class ThreadFolder:
 
     async def _whole(self, fact: Fact) -> Fact:
         try:
-            return await hydrated(self._store, fact)
+            return await hydrated(self.store, fact)
         except TurnUnreadable:
             if not self._lost:
                 raise
@@ -282,13 +344,13 @@ async def fold(
     before: Callable[[Recorded, TurnState], None] | None = None,
     *,
     lost: bool = False,
-) -> Folded:
+) -> FoldedTurn:
     """Fold a thread's events up to and including this turn's. `before` is shown each of them with the state before.
 
     Raises TurnUnreadable when something that the events refer to is gone. With `lost` it is done without: enough to
     show a turn or to end it, and never to run it.
     """
-    ordered = turn_after_turn(recorded)
-    folding = ThreadFolder(store, row, await begun_thread(store, ordered, lost=lost), before, lost=lost)
-    await folding.take(ordered)
+    thread, facts = await beginning(store, row, recorded, lost=lost)
+    folding = ThreadFolder(store, row, thread, before, lost=lost)
+    await folding.take(facts)
     return folding.folded(recorded[-1].seq if recorded else 0)

@@ -30,8 +30,9 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.tools import AbortReason, ErrorCategory
 from wakeful.contracts.tools import Effects, ToolError
 from wakeful.decisions.compaction_outcome import settled_fold, turns_before
-from wakeful.decisions.levels import Call, Level, Pending, SummaryRole, as_child, payload_schema
+from wakeful.decisions.levels import Call, Level, OutsideRequest, SummaryRole, as_child, payload_schema
 from wakeful.decisions.policy.provenance import what_it_does
+from wakeful.decisions.run_ahead import may_run_ahead
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, FINISH
 from wakeful.decisions.state import Stop
 from wakeful.decisions.turn import (
@@ -56,16 +57,16 @@ from wakeful.decisions.turn import (
 )
 from wakeful.decisions.turn_end import ending
 from wakeful.engine.calls import Calls
-from wakeful.engine.children import Delegating
+from wakeful.engine.children import RuntimeCalls
 from wakeful.engine.context_facts import resolved_again
 from wakeful.engine.model_requests import Attention, Requests
-from wakeful.engine.outside_answers import Waiting
+from wakeful.engine.outside_answers import OpenQuestions
 from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.workflow_nodes import WorkflowNodes
-from wakeful.gate.outcomes import CallRecord, failed
-from wakeful.gate.outside_requests import unanswered
+from wakeful.gate.call_at_gate import Admission, CallAtGate
+from wakeful.gate.outcomes import failed
+from wakeful.gate.outside_answers import unanswered
 from wakeful.gate.passage import Mediator
-from wakeful.gate.turn_gate import Admission, Dispatch
 from wakeful.tools.runtime_tools import AnsweredHere
 from wakeful.tools.workflows import BUILD_WORKFLOW
 from wakeful.views.approval_record import cancelled as withdrawn
@@ -89,6 +90,8 @@ _ANSWERED_TOO_LATE: dict[Because, str] = {
 _WITHDRAWN: dict[Because, str] = {"cancelled": "run_cancelled", "sibling": "sibling_failed"}
 """What is said of a question that nobody has to answer any more; of any other: `run_ended`."""
 
+_PLAIN_ADMISSION = 2
+"""The verdict and the beginning: no hook was heard, nothing holds the call."""
 MAX_CAUSE = 300
 """How much is said of why files are tainted."""
 
@@ -107,6 +110,21 @@ class Start(NamedTuple):
     """It is a call that runs."""
     alone: bool = False
     """Nothing may begin beside it."""
+    ahead: "CallAhead | None" = None
+    """A call that may begin before its facts are on disk."""
+
+
+class CallAhead(NamedTuple):
+    """A lone pure call on its way out of the gate."""
+
+    dispatch: CallAtGate
+    admission: Admission
+
+    @property
+    def verdict_at(self) -> int:
+        """Which fact of its admission is the verdict."""
+        assert self.admission.permission_at is not None
+        return self.admission.permission_at
 
 
 class Steps:
@@ -120,14 +138,16 @@ class Steps:
         """Of each level, made when it is first needed."""
         self.attention = Attention()
         self.calls = Calls(work, post)
-        self.delegating = Delegating(work, post)
+        self.delegating = RuntimeCalls(work, post)
         self.nodes = WorkflowNodes(work, post)
         self.folding = HistoryCompactor(work)
-        self.waiting = Waiting(work)
+        self.waiting = OpenQuestions(work)
         self._at_gate: dict[str, asyncio.Task[None]] = {}
         """Calls for which somebody (a hook, a lock) is waited for."""
         self._through: dict[str, Callable[[], Admission]] = {}
         """What the gate says now of calls that had to wait there, until that is on disk."""
+        self.slow: set[str] = set()
+        """Tools with a call that ran ahead and was not over soon: theirs go the usual way from then on."""
 
     def requests_of(self, level: Level) -> Requests:
         found = self._requests.get(level.id)
@@ -167,7 +187,7 @@ class Steps:
             case SkipCall():
                 return self._skipped(step)
             case ResolveNode():
-                call = work.state.calls[step.call_id]
+                call = work.state.tree.calls[step.call_id]
                 return self.nodes.resolve(call, self.requests_of(call.level).arguments)
             case Suspend():
                 about_to_ask = work.people.approver is not None and any(start.asks for start in starts)
@@ -181,7 +201,7 @@ class Steps:
             case IgnoreInterrupt():
                 return [work.fact(TurnInterruptIgnored(interrupt_id=step.interrupt_id, ignore_reason="already_ending"))]
             case EndLevel():
-                level = work.state.levels[step.level]
+                level = work.state.tree.levels[step.level]
                 child = as_child(level)
                 has_finished = child is not None and child.has_finished
                 if not step.error and not has_finished and not work.texts.is_here(level):
@@ -200,7 +220,7 @@ class Steps:
                 assert work.code.check_answer is not None
                 if not work.texts.is_here(work.state):
                     return []  # it is on its way
-                return [work.fact(work.code.check_answer(work.texts.of(work.state), work.state.answer_rejections))]
+                return [work.fact(work.code.check_answer(work.texts.of(work.state), work.state.answer.rejections))]
             case AskCaller():
                 requests = self.requests_of(work.state)
                 if not requests.busy:
@@ -233,20 +253,21 @@ class Steps:
 
     def _opened(self, call_id: str, _: int) -> None:
         self._through.pop(call_id, None)
-        call = self._work.state.calls.get(call_id)
+        call = self._work.state.tree.calls.get(call_id)
         if call is not None:
             self.waiting.opened(call)
 
     def close(self) -> None:
         """The turn rests, or this runner goes down: nobody waits here any more, and no lock stays behind."""
         self.waiting.close()
+        self._work.tasks.close()
         for at_gate in self._at_gate.values():
             at_gate.cancel()
         self._at_gate.clear()
         self.calls.release_locks()
         for mediator in self._mediators.values():
-            for call_id in mediator.claimants - self.calls.with_locks:
-                mediator.let_go(call_id)
+            for call_id in mediator.locks.claimants - self.calls.with_locks:
+                mediator.locks.let_go(call_id)
 
     def arguments_of(self, call: Call) -> dict[str, Any] | None:
         """A call's arguments; None when the model did not write a JSON object."""
@@ -256,7 +277,7 @@ class Steps:
 
     def _take_up(self, step: TakeUp, starts: list[Start], fact_index: int) -> list[Fact]:
         work = self._work
-        call = work.state.calls[step.call_id]
+        call = work.state.tree.calls[step.call_id]
         mediator = self.mediator_of(call.level)
         if call.call_id in self._at_gate:
             return []  # it stands there already; asking again would ask predicates and hooks twice
@@ -283,34 +304,50 @@ class Steps:
             return [*facts, self._limited(step.beyond)]
         dispatch = admission.dispatch
         alone = dispatch is not None and dispatch.declaration.serial
-        if alone and (call.level.running or any(start.runs for start in starts)):
+        if alone and (call.level.round.running or any(start.runs for start in starts)):
             # Its arguments make it stricter than its tool: it begins when nothing else runs, and is judged anew then.
             if waited is None:
-                mediator.let_go(call.call_id)
+                mediator.locks.let_go(call.call_id)
             return []
-        if dispatch is None and call.call_id in mediator.claimants:
-            mediator.let_go(call.call_id)  # it may have had its locks, and is not let through any more
+        if dispatch is None and call.call_id in mediator.locks.claimants:
+            mediator.locks.let_go(call.call_id)  # it may have had its locks, and is not let through any more
         facts = [work.fact(event, call.step, call.call_id, call.level) for event in admission.events]
         if dispatch is not None and self._is_answered_here(dispatch.declaration.name):
             return [*facts, *self._answer_here(call, dispatch, admission, starts, fact_index)]
         if dispatch is not None:
+            is_quick = waited is None and self._may_run_ahead(call, dispatch, admission)
+            ahead = CallAhead(dispatch, admission) if is_quick else None
             facts += self._about_to_write(call, dispatch)
             pure = dispatch.declaration.effect == "pure"
-            starts.append(Start(partial(self._let_run, dispatch, admission), not pure, fact_index, False, True, alone))
+            begin = partial(self._let_run, dispatch, admission)
+            starts.append(Start(begin, not pure, fact_index, False, True, alone, ahead))
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
             # An approver is asked about an action; a client that runs a call is outside, and the turn rests on it.
             asks = isinstance(admission.events[-1], ActionRequired)
             starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=asks))
         return facts
 
-    def _about_to_write(self, call: Call, dispatch: Dispatch) -> list[Fact]:
+    def _may_run_ahead(self, call: Call, dispatch: CallAtGate, admission: Admission) -> bool:
+        """Not where anybody looks at the log before or after the call, or sees what it does while it does it."""
+        work, tool = self._work, dispatch.tool
+        return (
+            may_run_ahead(work.state, call, dispatch.declaration)
+            and len(admission.events) == _PLAIN_ADMISSION
+            and dispatch.declaration.name not in self.slow
+            and work.after_call is None
+            and work.terms.windows is None
+            and (work.audience.watcher is None or not tool.sees_cancel)
+            and not tool.write_roots
+        )
+
+    def _about_to_write(self, call: Call, dispatch: CallAtGate) -> list[Fact]:
         """In a turn with untrusted input: whatever changes from now on may be of this call's making. So it is with a
         command where tainted files lie: it may read them, and write what it read elsewhere.
 
         On record before it begins, so that a crash leaves the files tainted; once it is over, it is told which ones.
         """
         work, declaration, roots = self._work, dispatch.declaration, dispatch.tool.write_roots
-        cause = work.state.exposure.untrusted
+        cause = work.state.thread.exposure.untrusted
         if not cause and what_it_does(declaration).untrusted_result:
             cause = declaration.name
         if not cause and declaration.permission_class == "execute":
@@ -334,7 +371,7 @@ class Steps:
         )
 
     def _answer_here(
-        self, call: Call, dispatch: Dispatch, admission: Admission, starts: list[Start], fact_index: int
+        self, call: Call, dispatch: CallAtGate, admission: Admission, starts: list[Start], fact_index: int
     ) -> list[Fact]:
         """What is asked of the runtime itself is done in the commit of its intent."""
         self._through.pop(call.call_id, None)
@@ -351,7 +388,7 @@ class Steps:
     def _batch_id(self, call: Call) -> str:
         return step_id(self._work.place.row.turn_id, call.step, call.level.id)
 
-    def _let_run(self, dispatch: Dispatch, admission: Admission, first_seq: int) -> None:
+    def _let_run(self, dispatch: CallAtGate, admission: Admission, first_seq: int) -> None:
         self._through.pop(dispatch.call_id, None)
         self.calls.run(dispatch, admission, first_seq)
 
@@ -359,7 +396,7 @@ class Steps:
         """Wait where the gate has to wait. What it then says is asked for when the call may be taken up, if ever."""
         judged = await later()
         if self._at_gate.pop(call.call_id, None) is None:
-            self.mediator_of(call.level).let_go(call.call_id)  # the turn went on without it meanwhile
+            self.mediator_of(call.level).locks.let_go(call.call_id)  # the turn went on without it meanwhile
             return
         self._through[call.call_id] = judged
         assert self._work.on_look is not None
@@ -376,13 +413,13 @@ class Steps:
 
     def _skipped(self, step: SkipCall) -> list[Fact]:
         work = self._work
-        call = work.state.calls[step.call_id]
+        call = work.state.tree.calls[step.call_id]
         at_gate = self._at_gate.pop(call.call_id, None)
         if at_gate is not None:
             at_gate.cancel()
         self._through.pop(call.call_id, None)
         mediator = self.mediator_of(call.level)
-        mediator.let_go(call.call_id)
+        mediator.locks.let_go(call.call_id)
         kind, message, category, _ = _SKIPPED[step.because]
         now = work.now()
         if call.pending is not None and isinstance(call.pending.asked, RuntimeToolRequested):
@@ -407,10 +444,10 @@ class Steps:
         stop = self._work.state.stop
         return stop.abort if because == "cancelled" and stop is not None else _SKIPPED[because][-1]
 
-    def _unanswered(self, call: Call, pending: Pending, because: Because) -> list[Fact]:
+    def _unanswered(self, call: Call, pending: OutsideRequest, because: Because) -> list[Fact]:
         """A client was asked to run the call, and the turn ends before an answer was taken in."""
         work, now = self._work, self._work.now()
-        record = CallRecord(call.call_id, call.part.name, call.started_at / 1_000_000 or now)
+        at = CallAtGate(call, call.started_at / 1_000_000 or now)
         events: list[AnyEvent] = []
         said = pending.said
         if said is None:
@@ -425,7 +462,7 @@ class Steps:
             )
             effects: Effects = "none" if call.effect == "pure" else "possible"
             outcome = failed(
-                *(record, error),
+                *(at, error),
                 now=now,
                 status="cancelled",
                 category=category,
@@ -433,7 +470,7 @@ class Steps:
                 abort_reason=self._abort_reason(because),
             )
         else:
-            outcome = unanswered(record, said, call.effect, now)
+            outcome = unanswered(at, said, call.effect, now)
         return [work.fact(event, call.step, call.call_id, call.level) for event in (*events, outcome)]
 
     def _stop_work(self, step: StopWork, starts: list[Start]) -> Fact:
@@ -465,8 +502,8 @@ class Steps:
     def call_off(self) -> None:
         """Tell calls and levels that another call of their round failed. Telling them twice changes nothing."""
         state = self._work.state
-        for name in state.to_call_off:
-            level = state.levels.get(name)
+        for name in state.tree.to_call_off:
+            level = state.tree.levels.get(name)
             if level is None:
                 self.calls.call_off(name)
             elif level.phase == "asking":
@@ -485,20 +522,20 @@ def _is_let_through(admission: Admission) -> bool:
     return admission.dispatch is not None or asks
 
 
-def _record(work: TurnWork, call: Call, now: float) -> CallRecord:
+def _record(work: TurnWork, call: Call, now: float) -> CallAtGate:
     """What is on record about a call that will not be run: a person may have been asked about it."""
-    record = CallRecord(call.call_id, call.part.name, now)
+    at = CallAtGate(call, now)
     if call.pending is None:
-        return record
+        return at
     if isinstance(call.pending.asked, ActionRequired):
-        record.approval_id = call.pending.action_id
+        at.approval_id = call.pending.action_id
         said = call.pending.said
-        record.approval_status = said.status if isinstance(said, ActionResolved) else "rejected"
+        at.approval_status = said.status if isinstance(said, ActionResolved) else "rejected"
     verdicts = (entry for entry in work.place.known() if isinstance(entry.fact.event, PermissionEvaluated))
     for entry in verdicts:
         if entry.fact.call_id == call.call_id:
-            record.permission_ref = entry.event_id
-    return record
+            at.permission_ref = entry.event_id
+    return at
 
 
 class HistoryCompactor:

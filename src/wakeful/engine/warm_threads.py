@@ -29,7 +29,16 @@ class WarmThread(NamedTuple):
     """Of that turn."""
     window_from: int
     """Where the next turn begins to read, should it have to."""
-    size: int
+    first_seq: int
+    """Of that turn: where a turn begins to read whose message came before `window_from`."""
+
+    def window_for(self, row: TurnRow) -> int:
+        return self.window_from if self.window_from < row.first_seq else self.first_seq
+
+    @property
+    def size(self) -> int:
+        said = self.thread.state.conversation
+        return said.measure.of(said.items).characters + len(said.items) * ITEM_CHARACTERS
 
 
 class WarmThreads:
@@ -38,30 +47,28 @@ class WarmThreads:
     def __init__(self, most: int = MOST_THREADS, most_characters: int = MOST_CHARACTERS) -> None:
         self._most = most
         self._most_characters = most_characters
-        self._threads: OrderedDict[Place, WarmThread] = OrderedDict()
+        self._threads: OrderedDict[Place, tuple[WarmThread, int]] = OrderedDict()
+        """Each with its size."""
         self._characters = 0
 
     def take(self, store: Store, row: TurnRow, before: TurnRow | None) -> WarmThread | None:
         """What is kept of the thread, for this turn alone; None where it is not what `before` left."""
-        found = self._threads.pop(_place(store, row), None)
-        if found is None:
+        found, size = self._threads.pop(_place(store, row), (None, 0))
+        self._characters -= size
+        if found is None or before is None:
             return None
-        self._characters -= found.size
-        is_it = before is not None and (before.turn_id, before.last_seq) == (found.turn_id, found.last_seq)
+        is_it = (before.turn_id, before.last_seq) == (found.turn_id, found.last_seq)
         return found if is_it else None
 
-    def keep(self, store: Store, row: TurnRow, thread: Thread, last_seq: int, window_from: int) -> None:
+    def keep(self, store: Store, row: TurnRow, kept: WarmThread) -> None:
         """Keep a thread whose turn has ended, and whose end is stored."""
-        items = thread.state.conversation.items
-        size = thread.state.conversation.measure.of(items).characters + len(items) * ITEM_CHARACTERS
-        place = _place(store, row)
-        if (before := self._threads.pop(place, None)) is not None:
-            self._characters -= before.size
-        self._threads[place] = WarmThread(thread, row.turn_id, last_seq, window_from, size)
-        self._characters += size
+        place, size = _place(store, row), kept.size
+        _, before = self._threads.pop(place, (None, 0))
+        self._threads[place] = kept, size
+        self._characters += size - before
         while self._threads and (len(self._threads) > self._most or self._characters > self._most_characters):
-            _, oldest = self._threads.popitem(last=False)
-            self._characters -= oldest.size
+            _, (_, oldest) = self._threads.popitem(last=False)
+            self._characters -= oldest
 
 
 def _place(store: Store, row: TurnRow) -> Place:

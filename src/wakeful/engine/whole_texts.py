@@ -44,7 +44,7 @@ class WholeTexts:
         """The level's newest reply; ask `is_here` before."""
         parts = _parts(level)
         if all(part.ref is None for part in parts):
-            return level.final_text
+            return level.answer.final_text
         return "".join(self._texts[part.ref.digest] if part.ref is not None else part.text for part in parts)
 
     def text(self, ref: BlobRef) -> str:

@@ -15,8 +15,9 @@ from wakeful.contracts.tools import ToolError
 from wakeful.decisions.levels import Call
 from wakeful.decisions.workflows.node_inputs import UnresolvedInput, arguments_of, fitted
 from wakeful.engine.turn_work import TurnWork
+from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.large_content import INLINE_BYTES
-from wakeful.gate.outcomes import CallRecord, failed
+from wakeful.gate.outcomes import failed
 
 
 class WorkflowNodes:
@@ -66,10 +67,14 @@ class WorkflowNodes:
         try:
             arguments = arguments_of(run.graph.node(call.call_id), run.graph, run.inputs, values)
         except UnresolvedInput as unresolved:
-            record = CallRecord(call.call_id, call.part.name, self._work.now())
             error = ToolError(kind=unresolved.error.kind, message=unresolved.error.message)
             event = failed(
-                record, error, now=self._work.now(), status="failed", category="execution_failed", effects="none"
+                CallAtGate(call, self._work.now()),
+                error,
+                now=self._work.now(),
+                status="failed",
+                category="execution_failed",
+                effects="none",
             )
             return self._fact(call, event)
         declared = config.tool(call.part.name)

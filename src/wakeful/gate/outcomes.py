@@ -1,7 +1,6 @@
 """The two ways a call can end, as events: with a result, or with a failure that says what may have happened."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from pydantic_core import to_jsonable_python
 
@@ -9,11 +8,12 @@ from wakeful.contracts.content import BlobRef, File, Image, Text
 from wakeful.contracts.conversation import ToolItem
 from wakeful.contracts.envelope import before
 from wakeful.contracts.events import ErrorCategory, OutputSpilled, OutputTruncated, ToolFailed, ToolResult
-from wakeful.contracts.events.tools import AbortReason, HookOutcome
+from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.tools import PREVIEW_CHARS, Effects, FailedStatus, ToolError, ToolResultMetadata
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.receipts import MAX_HINT_CHARS, MAX_MESSAGE_CHARS, bounded, flatten, receipt
 from wakeful.decisions.secret_values import SecretValues
+from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.tools.results import ShownResult, ToolOutput, clean
 from wakeful.views.mapping import METADATA_STATUS, MetadataStatus
 
@@ -24,54 +24,38 @@ spells them out."""
 _tool_result, _tool_item, _metadata = unchecked(ToolResult), unchecked(ToolItem), unchecked(ToolResultMetadata)
 
 
-@dataclass(slots=True)
-class CallRecord:
-    """What every outcome of one call repeats."""
+def _metadata_of(at: CallAtGate, status: MetadataStatus, now: float, artifact: str | None = None) -> ToolResultMetadata:
+    """The canonical record of the call. What is not given is not written down either."""
+    more: dict[str, Any] = {}
+    if at.approval_id is not None:
+        more = {"approval_status": at.approval_status, "approval_id": at.approval_id}
+    if at.injected_args:
+        more["injected_args"] = at.injected_args
+    if artifact is not None:
+        more["offloaded_artifact_id"] = artifact
+    return _metadata(
+        status=status,
+        started_at=at.taken_up_at,
+        completed_at=now,
+        execution_time_ms=at.execution_ms,
+        **more,
+    )
 
-    call_id: str
-    tool_name: str
-    taken_up_at: float
-    """Unix seconds: when the runtime took the call up."""
-    permission_ref: str | None = None
-    execution_ms: float = 0.0
-    """Inside the tool alone; 0 for a call that was not executed."""
-    approval_status: Literal["not_required", "approved", "rejected", "timed_out"] = "not_required"
-    approval_id: str | None = None
-    injected_args: dict[str, Any] | None = None
-    sandbox_ref: str | None = None
-    hook_outcomes: tuple[HookOutcome, ...] = ()
 
-    def metadata(self, status: MetadataStatus, now: float, artifact: str | None = None) -> ToolResultMetadata:
-        """The canonical record of the call. What is not given is not written down either."""
-        more: dict[str, Any] = {}
-        if self.approval_id is not None:
-            more = {"approval_status": self.approval_status, "approval_id": self.approval_id}
-        if self.injected_args:
-            more["injected_args"] = self.injected_args
-        if artifact is not None:
-            more["offloaded_artifact_id"] = artifact
-        return _metadata(
-            status=status,
-            started_at=self.taken_up_at,
-            completed_at=now,
-            execution_time_ms=self.execution_ms,
-            **more,
-        )
-
-    def references(self) -> dict[str, Any]:
-        """The facts that let the call through, for its outcome to repeat."""
-        more: dict[str, Any] = {"permission_ref": self.permission_ref}
-        if self.approval_id is not None:
-            more["approval_ref"] = self.approval_id
-        if self.sandbox_ref is not None:
-            more["sandbox_ref"] = self.sandbox_ref
-        if self.hook_outcomes:
-            more["hook_outcomes"] = self.hook_outcomes
-        return more
+def _references(at: CallAtGate) -> dict[str, Any]:
+    """The facts that let the call through, for its outcome to repeat."""
+    more: dict[str, Any] = {"permission_ref": at.permission_ref}
+    if at.approval_id is not None:
+        more["approval_ref"] = at.approval_id
+    if at.sandbox_ref is not None:
+        more["sandbox_ref"] = at.sandbox_ref
+    if at.hook_outcomes:
+        more["hook_outcomes"] = at.hook_outcomes
+    return more
 
 
 def succeeded(
-    record: CallRecord,
+    at: CallAtGate,
     *,
     now: float,
     parts: tuple[Text | Image | File, ...],
@@ -93,13 +77,13 @@ def succeeded(
     if pictures:
         more["images"] = tuple(pictures)
     return _tool_result(
-        tool_name=record.tool_name,
-        item=_tool_item(call_id=record.call_id, name=record.tool_name, parts=parts),
+        tool_name=at.tool_name,
+        item=_tool_item(call_id=at.call_id, name=at.tool_name, parts=parts),
         preview=next((part.text for part in parts if part.type == "text"), "")[:PREVIEW_CHARS],
         size_bytes=size_bytes,
-        duration_ms=record.execution_ms,
-        metadata=record.metadata("success", now, whole.digest if whole is not None else None),
-        **record.references(),
+        duration_ms=at.execution_ms,
+        metadata=_metadata_of(at, "success", now, whole.digest if whole is not None else None),
+        **_references(at),
         **more,
     )
 
@@ -138,7 +122,7 @@ def spills(
 
 
 def failed(
-    record: CallRecord,
+    at: CallAtGate,
     error: ToolError,
     *,
     now: float,
@@ -151,24 +135,24 @@ def failed(
 ) -> ToolFailed:
     """The call did not return; what the model reads is the same receipt for every tool."""
     error = _storable(error)
-    words = receipt(error, record.tool_name)
+    words = receipt(error, at.tool_name)
     return ToolFailed(
         status=status,
-        tool_name=record.tool_name,
-        item=ToolItem(call_id=record.call_id, name=record.tool_name, parts=(Text(words),), is_error=True),
+        tool_name=at.tool_name,
+        item=ToolItem(call_id=at.call_id, name=at.tool_name, parts=(Text(words),), is_error=True),
         error_category=category,
         message=error.message,
         retryable=error.retryable,
         recovery_advice=error.recovery_hint,
         abort_reason=abort_reason,
         effects=effects,
-        duration_ms=record.execution_ms,
+        duration_ms=at.execution_ms,
         error=flatten(error),
         tool_error=error,
-        metadata=record.metadata(METADATA_STATUS[status], now),
+        metadata=_metadata_of(at, METADATA_STATUS[status], now),
         asked_retry=asked_retry,
         traceback=traceback,
-        **record.references(),
+        **_references(at),
     )
 
 

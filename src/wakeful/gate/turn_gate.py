@@ -1,125 +1,42 @@
-"""What passes through the gate, and what the gate of one turn is made of."""
+"""What the gate of one turn is made of besides its tools, and what a running call needs from the turn."""
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol, TypeAlias
 
 from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
-from wakeful.contracts.events import AnyEvent, PermissionEvaluated
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.errors import ToolAsks
+from wakeful.contracts.events import AnyEvent, UnknownResolved
 from wakeful.contracts.events.gate import RunKind
-from wakeful.contracts.events.tools import Said
-from wakeful.contracts.tools import Confinement, Principal, ToolDeclaration, ToolError
+from wakeful.contracts.tools import Principal
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.levels import Call
 from wakeful.decisions.secret_values import NO_SECRETS, SecretValues
+from wakeful.gate.call_at_gate import CallAtGate, Consultation
 from wakeful.gate.large_content import Fetch, Keep
 from wakeful.gate.locks import LockTable
-from wakeful.gate.outcomes import CallRecord
-from wakeful.tools.function import Tool
+from wakeful.tools.context import RunContext
 from wakeful.tools.proposal import ProposedCall
 
-ALLOWED = PermissionEvaluated(
-    decision="allow", decision_reason="the tool is offered in this turn and no rule forbids it"
-)
 LOCK_SECONDS = 60.0
 """How long a call waits for its locks."""
+MAX_REASON_CHARS = 1_000
 
 
 async def _no_store(*given: Any) -> Any:
     raise RuntimeError("this gate was made without a store")
 
 
-@dataclass(slots=True)
-class Proposal:
-    """A call that has its declaration and its arguments: what the gate judges."""
-
-    call: Call
-    tool: Tool[Any]
-    declaration: ToolDeclaration
-    """What holds for this call; it may be stricter than what the tool declares."""
-    declared: ToolDeclaration
-    """What the turn's configuration says of the tool: what an approval is bound to."""
-    arguments: dict[str, Any]
-    record: CallRecord
-    batch_id: str
-    scheduling: Literal["parallel", "serial"]
-    directory: str | None = None
-    confinement: Confinement | None = None
-    is_rewritten: bool = False
-    """The arguments are not what the model wrote: a person or a hook changed them."""
-
-
-@dataclass(slots=True)
-class Dispatch:
-    """A call that passed the gate."""
-
-    call_id: str
-    tool: Tool[Any]
-    declaration: ToolDeclaration
-    arguments: dict[str, Any]
-    idempotency_key: str
-    attempt: int
-    step: int
-    record: CallRecord
-    lock_owner: str | None = None
-    """Under which name it holds its locks."""
-    agent: str = ""
-    """Whose call it is: at a level of another agent's, that one's."""
-    taints_since: int | None = None
-    """When it began to write files, in a turn with untrusted input; it is on record with its intent."""
-
-
-@dataclass(slots=True)
-class Admission:
-    """What is to be written, and what may begin once it is."""
-
-    events: list[AnyEvent]
-    dispatch: Dispatch | None = None
-    later: "Callable[[], Awaitable[Callable[[], Admission]]] | None" = None
-    """Nothing is decided yet: somebody has to be waited for first. What comes then judges the call as things stand."""
-    permission_at: int | None = None
-    """Which of the events is the verdict."""
-    sandbox_at: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Consultation:
-    """What predicates, hooks and mediators said, together."""
-
-    said: tuple[Said, ...] = ()
-    events: tuple[AnyEvent, ...] = ()
-    """`hook.*` facts, in order."""
-    arguments: dict[str, Any] | None = None
-    """What a hook wrote in the place of the arguments."""
-    result: Any = None
-    """What stands in the tool's place; only a mediator may say so."""
-
-    def and_then(self, other: "Consultation") -> "Consultation":
-        return replace(
-            self,
-            said=(*self.said, *other.said),
-            events=(*self.events, *other.events),
-            arguments=other.arguments if other.arguments is not None else self.arguments,
-            result=other.result if other.result is not None else self.result,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Unfit:
-    """A call that did not come as far as a proposal: its tool is not there, or its arguments are not fit."""
-
-    call: Call
-    declaration: ToolDeclaration | None
-    arguments: dict[str, Any]
-    error: ToolError
-
-
-Consult: TypeAlias = Callable[[Proposal], Awaitable[Consultation]]
-ConsultOnAsk: TypeAlias = Callable[[Proposal, Verdict], Awaitable[Consultation]]
-ConsultUnfit: TypeAlias = Callable[[Unfit], Awaitable[Consultation]]
-Policy: TypeAlias = Callable[[Proposal, tuple[Verdict, ...]], Verdict]
+Consult: TypeAlias = Callable[[CallAtGate], Awaitable[Consultation]]
+"""Somebody who has a say on a call."""
+Policy: TypeAlias = Callable[[CallAtGate, tuple[Verdict, ...]], Verdict]
 """The pure verdict on a call, given what predicates and hooks said about it."""
+AfterCall: TypeAlias = Callable[[CallAtGate, list[AnyEvent]], Awaitable[list[AnyEvent]]]
+"""Heard about an outcome before it is told."""
 
 
 @dataclass(slots=True)
@@ -127,11 +44,13 @@ class GateParts:
     """What the gate of one turn is made of, besides its tools. The empty one lets through whatever is offered."""
 
     policy: Policy | None = None
+    shortcut: "Callable[[CallAtGate, GateParts], bool] | None" = None
+    """Does it go without saying that nothing is against a call? None: every call is judged by the whole gate."""
     consult: tuple[Consult, ...] = ()
     """Who has a say on a call before it runs; nobody waits for anybody when there is nobody."""
-    consult_on_ask: ConsultOnAsk | None = None
+    consult_on_ask: Consult | None = None
     """Heard when a person is to be asked."""
-    consult_unfit: ConsultUnfit | None = None
+    consult_unfit: Consult | None = None
     """Heard about calls that are refused anyway: what is refused may be told in other words, or get a result."""
     locks: LockTable | None = None
     lock_seconds: float = LOCK_SECONDS
@@ -158,20 +77,67 @@ class GateParts:
     result_bytes: Callable[[], int | None] = field(default=lambda: None)
     """The turn's limit for what a model is shown of one result; None: what holds for any."""
 
+    def safe_words(self, text: str) -> str:
+        """Words of foreign code for the log and the model: without the runtime's own keys, and not too many."""
+        return self.keys().hide_keys(text)[:MAX_REASON_CHARS]
+
     def agent_of(self, call: Call) -> str:
         """Whose call it is: the turn's agent's, or that of another one that works for it."""
         return call.level.config.agent_name if call.level.config is not None else self.agent
 
-    def proposed(self, proposal: Proposal) -> ProposedCall:
+    def proposed(self, at: CallAtGate) -> ProposedCall:
         """The call as predicates and hooks see it."""
         return ProposedCall(
-            tool=proposal.declared.name,
-            arguments=proposal.arguments,
-            call_id=proposal.call.call_id,
+            tool=at.declared.name,
+            arguments=at.arguments,
+            call_id=at.call_id,
             turn_id=self.turn_id,
-            agent=self.agent_of(proposal.call),
+            agent=self.agent_of(at.call),
             thread=self.thread,
             context=self.context,
             principal=self.principal,
-            working_directory=proposal.directory,
+            working_directory=at.directory,
         )
+
+
+class CallSurroundings(Protocol):
+    """What a running call needs from the turn around it."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+        ...
+
+    def context(self, at: CallAtGate, deadline: datetime | None) -> RunContext[Any]: ...
+
+    async def keep(self, data: bytes, media_type: str) -> BlobRef: ...
+
+    @property
+    def keys(self) -> SecretValues:
+        """The runtime's own keys, which no outcome may hold."""
+        ...
+
+    @property
+    def result_bytes(self) -> int | None:
+        """The most text of one result that a model is shown; None: as much as of any."""
+        ...
+
+    def retries_left(self, tool_name: str, allowed: int) -> int: ...
+
+    def late(self, event: UnknownResolved, step: int) -> None:
+        """A late answer, after the call's own outcome was delivered."""
+        ...
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]: ...
+
+    def acknowledged(self, at: CallAtGate) -> None:
+        """The call has seen that it is to stop. From any thread."""
+        ...
+
+    def asks(self, at: CallAtGate, wants: ToolAsks) -> AnyEvent:
+        """The record of a question that a running tool has."""
+        ...
+
+    @property
+    def after_call(self) -> AfterCall | None:
+        """Whoever is heard about an outcome before it is told; None: nobody."""
+        ...

@@ -12,15 +12,23 @@ from typing import TypeAlias
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.events import ContextResolved
 from wakeful.contracts.policies import Rule
+from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.levels import Level
 from wakeful.decisions.policy.owner_text import OwnerText
-from wakeful.decisions.policy.provenance import is_instruction
-from wakeful.decisions.policy.verdict import CallUnderJudgement, CompiledPolicy, compile_policy, compiled_once, judge
+from wakeful.decisions.policy.provenance import Exposure, is_instruction
+from wakeful.decisions.policy.verdict import (
+    CallUnderJudgement,
+    CompiledPolicy,
+    allows_every_call,
+    compile_policy,
+    compiled_once,
+    judge,
+)
 from wakeful.decisions.prompt import cut
 from wakeful.decisions.state import TurnState
 from wakeful.gate.approval_binding import bind, held_by
-from wakeful.gate.turn_gate import Proposal
+from wakeful.gate.call_at_gate import CallAtGate
 
 WorkedOut: TypeAlias = tuple[TurnConfig, tuple[int, int], CompiledPolicy]
 """A policy ready to judge by, and what it rests on."""
@@ -29,6 +37,14 @@ WorkedOut: TypeAlias = tuple[TurnConfig, tuple[int, int], CompiledPolicy]
 _STRICTNESS = ("allow", "ask", "deny")
 _OWNERS = frozenset({"agent_instructions", "agent_guidance", "workspace_guidance"})
 """Blocks of a prompt that hold the owner's words."""
+
+
+Circumstances: TypeAlias = tuple[
+    TurnConfig, TurnConfig | None, ToolDeclaration, ToolDeclaration, int, int, str, Exposure
+]
+"""All that the verdict on a tool rests on where it does not depend on the single call: the configurations of turn and
+level, the tool as it is declared and what holds for this call, how many rules people have added and revoked in this
+turn (there is no other change of them), whom the turn derives from, and what it has seen."""
 
 
 class OwnerOf:
@@ -41,7 +57,7 @@ class OwnerOf:
         self._instructions = instructions
 
     def _texts(self) -> tuple[OwnerText, ...]:
-        return self._state.owner_said, self._instructions(), self._state.owner_files
+        return self._state.thread.owner_said, self._instructions(), self._state.thread.owner_files
 
     def holds_text(self, value: str) -> bool:
         return any(text.holds_text(value) for text in self._texts())
@@ -87,30 +103,53 @@ class TurnPolicy:
         self._others: dict[str | None, tuple[TurnConfig, TurnConfig]] = {}
         """Of levels at which another agent works: its configuration, and the same under the turn's policy."""
 
-    def __call__(self, proposal: Proposal, said: tuple[Verdict, ...]) -> Verdict:
+    def __call__(self, at: CallAtGate, said: tuple[Verdict, ...]) -> Verdict:
         """The verdict, given what predicates and hooks said. Does not raise."""
-        level, config = proposal.call.level, self._config()
+        level, config = at.call.level, self._config()
         if level.config is None or level.config.agent_name == config.agent_name:
-            return self._judged(proposal, said, self._policy(proposal))
+            return self._judged(at, said, self._policy(at))
         # Another agent works for this turn: its own policy holds, and the turn's, whichever is stricter.
         known = self._others.get(level.id)
         if known is None or known[0] is not level.config:
             known = self._others[level.id] = level.config, level.config.changed(policy=config.policy)
         changes = self._changes()
-        verdicts = [self._judged(proposal, said, self._worked_out(None, each, changes)[2]) for each in known]
+        verdicts = [self._judged(at, said, self._worked_out(None, each, changes)[2]) for each in known]
         return max(verdicts, key=lambda verdict: _STRICTNESS.index(verdict.decision))
 
-    def _judged(self, proposal: Proposal, said: tuple[Verdict, ...], policy: CompiledPolicy) -> Verdict:
+    def circumstances(self, at: CallAtGate) -> Circumstances:
+        """What `allows_every_call` rests on. With equal ones it says the same."""
+        state = self._state()
+        return (
+            self._config(),
+            at.call.level.config,
+            at.declared,
+            at.declaration,
+            len(state.rules.standing),
+            len(state.rules.revoked),
+            state.terms.derived_from,
+            state.thread.exposure,
+        )
+
+    def allows_every_call(self, at: CallAtGate) -> bool:
+        """Is nothing against any call of this tool, whatever its arguments? Where another agent works, nobody knows."""
+        level, config, state = at.call.level, self._config(), self._state()
+        if level.config is not None and level.config.agent_name != config.agent_name:
+            return False
+        traits = at.declaration if at.declaration is not at.declared else None
+        derived_from, exposure = state.terms.derived_from, state.thread.exposure
+        return allows_every_call(at.tool_name, traits, derived_from, exposure, self._policy(at))
+
+    def _judged(self, at: CallAtGate, said: tuple[Verdict, ...], policy: CompiledPolicy) -> Verdict:
         state = self._state()
         call = CallUnderJudgement(
-            name=proposal.declared.name,
-            arguments=proposal.arguments,
-            now=state.now / 1_000_000,
-            derived_from=state.derived_from,
-            exposure=state.exposure,
-            owner=OwnerOf(state, self._instructions(proposal.call.level)),
-            traits=proposal.declaration if proposal.declaration is not proposal.declared else None,
-            call_hash=self._call_hash(proposal, policy),
+            name=at.declared.name,
+            arguments=at.arguments,
+            now=state.time.now / 1_000_000,
+            derived_from=state.terms.derived_from,
+            exposure=state.thread.exposure,
+            owner=OwnerOf(state, self._instructions(at.call.level)),
+            traits=at.declaration if at.declaration is not at.declared else None,
+            call_hash=self._call_hash(at, policy),
             hooks=said,
         )
         return judge(call, policy)
@@ -125,17 +164,19 @@ class TurnPolicy:
             known = self._told.get(id(config))
             if known is None or known[0] is not config:
                 state = self._state()
-                words = owner_instructions(config, state.context, is_instructed=is_instruction(state.derived_from))
+                words = owner_instructions(
+                    config, state.terms.context, is_instructed=is_instruction(state.terms.derived_from)
+                )
                 known = self._told[id(config)] = config, words
             return known[1]
 
         return told
 
-    def _policy(self, proposal: Proposal) -> CompiledPolicy:
+    def _policy(self, at: CallAtGate) -> CompiledPolicy:
         """Worked out once, and again when a person added or revoked a rule or the code changed."""
         config, changes = self._config(), self._changes()
-        below = proposal.call.level.config
-        if below is not None and config.tool(proposal.declared.name) is None:
+        below = at.call.level.config
+        if below is not None and config.tool(at.declared.name) is None:
             self._below = self._worked_out(self._below, below, changes)
             return self._below[2]
         self._compiled = self._worked_out(self._compiled, config, changes)
@@ -143,7 +184,7 @@ class TurnPolicy:
 
     def _changes(self) -> tuple[int, int]:
         state = self._state()
-        return len(state.standing_rules), len(state.revoked_rules)
+        return len(state.rules.standing), len(state.rules.revoked)
 
     def _worked_out(
         self,
@@ -154,15 +195,15 @@ class TurnPolicy:
         if known is not None and known[0] is config and known[1] == changes:
             return known
         state, policy = self._state(), config.policy
-        added = tuple(Rule.model_validate(rule) for rule in state.standing_rules)
-        if added or state.revoked_rules:
-            held = tuple(rule for rule in (*policy.rules, *added) if rule.id not in state.revoked_rules)
+        added = tuple(Rule.model_validate(rule) for rule in state.rules.standing)
+        if added or state.rules.revoked:
+            held = tuple(rule for rule in (*policy.rules, *added) if rule.id not in state.rules.revoked)
             return config, changes, compile_policy(policy.model_copy(update={"rules": held}), config.tools)
         return config, changes, compiled_once(policy, config.tools)
 
-    def _call_hash(self, proposal: Proposal, policy: CompiledPolicy) -> str | None:
+    def _call_hash(self, at: CallAtGate, policy: CompiledPolicy) -> str | None:
         # Only a rule about one exact call needs it, and it costs more than the rest of the verdict.
         if not policy.by_hash:
             return None
-        held = held_by(proposal.confinement)
-        return bind(self._secret, proposal.declared, proposal.arguments, proposal.directory, held)
+        held = held_by(at.confinement)
+        return bind(self._secret, at.declared, at.arguments, at.directory, held)

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from wakeful.decisions.guards import IdenticalFailureTracker as IdenticalFailureTracker
     from wakeful.decisions.guards import SpinDetector as SpinDetector
     from wakeful.decisions.policy.actions import ActionPolicyResolver as ActionPolicyResolver
-    from wakeful.hosts.abilities.executor import AbilityExecutor as AbilityExecutor
     from wakeful.hosts.abilities.registry import Abilities as Abilities
     from wakeful.hosts.abilities.registry import Ability as Ability
+    from wakeful.hosts.abilities.registry import AbilityExecutor as AbilityExecutor
     from wakeful.hosts.abilities.registry import AbilityRefused as AbilityRefused
     from wakeful.hosts.actions.decisions import ActionOutcome as ActionOutcome
     from wakeful.hosts.actions.decisions import PendingActions as PendingActions
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from wakeful.hosts.compaction.transcript_compaction import Compaction as Compaction
     from wakeful.hosts.compaction.transcript_compaction import compact as compact
     from wakeful.hosts.compaction.transcript_cut import TranscriptCompactionPolicy as TranscriptCompactionPolicy
+    from wakeful.hosts.declarations.runtime_policy import runtime_local_declarations as runtime_local_declarations
+    from wakeful.hosts.declarations.runtime_policy import runtime_tool_policy as runtime_tool_policy
     from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration as RuntimeToolDeclaration
     from wakeful.hosts.dispatch.dispatch_request import DispatchRequest as DispatchRequest
     from wakeful.hosts.dispatch.dispatch_request import DispatchResult as DispatchResult
@@ -58,18 +60,17 @@ if TYPE_CHECKING:
     from wakeful.hosts.entrances import register_ability as register_ability
     from wakeful.hosts.entrances import run_runtime_package as run_runtime_package
     from wakeful.hosts.host import Host as Host
+    from wakeful.hosts.loop.budgets import IterationBudget as IterationBudget
     from wakeful.hosts.loop.conversation_loop import ConversationLoop as ConversationLoop
+    from wakeful.hosts.loop.conversation_loop import mediate_turn as mediate_turn
     from wakeful.hosts.loop.conversation_request import ConversationRequest as ConversationRequest
     from wakeful.hosts.loop.conversation_result import ConversationResult as ConversationResult
     from wakeful.hosts.loop.execution import ToolExecutionCore as ToolExecutionCore
-    from wakeful.hosts.loop.iteration_budget import IterationBudget as IterationBudget
     from wakeful.hosts.loop.locks import MemoryConversationLock as MemoryConversationLock
-    from wakeful.hosts.loop.tool_calls import ToolCall as ToolCall
+    from wakeful.hosts.loop.tool_sources import Tiers as Tiers
     from wakeful.hosts.loop.tool_sources import ToolSourceRegistry as ToolSourceRegistry
-    from wakeful.hosts.loop.tool_tiers import Tiers as Tiers
-    from wakeful.hosts.loop.tool_tiers import tiered as tiered
+    from wakeful.hosts.loop.tool_sources import tiered as tiered
     from wakeful.hosts.loop.truncation import ToolResultTruncator as ToolResultTruncator
-    from wakeful.hosts.loop.turn_mediation import mediate_turn as mediate_turn
     from wakeful.hosts.loop.visibility import ToolPolicyFilter as ToolPolicyFilter
     from wakeful.hosts.loop.visibility import ToolVisibility as ToolPolicy  # noqa: F401
     from wakeful.hosts.packages.package_run import PackageRunRequest as PackageRunRequest
@@ -78,14 +79,13 @@ if TYPE_CHECKING:
     from wakeful.hosts.ports import CompletionPolicy as CompletionPolicy
     from wakeful.hosts.ports import ConversationLock as ConversationLock
     from wakeful.hosts.ports import PendingActionStore as PendingActionStore
+    from wakeful.hosts.ports import ToolCall as ToolCall
     from wakeful.hosts.ports import ToolExecutor as ToolExecutor
     from wakeful.hosts.ports import TranscriptPersister as TranscriptPersister
     from wakeful.hosts.ports import TurnRunner as TurnRunner
-    from wakeful.hosts.principals import resolve_principal as resolve_principal
-    from wakeful.hosts.principals import runtime_local_declarations as runtime_local_declarations
-    from wakeful.hosts.principals import runtime_tool_policy as runtime_tool_policy
     from wakeful.hosts.run_access import RunAccess as RunAccess
     from wakeful.hosts.run_access import RunRefused as RunRefused
+    from wakeful.hosts.run_access import resolve_principal as resolve_principal
     from wakeful.hosts.unified_loop import LoopContext as LoopContext
     from wakeful.hosts.unified_loop import run_unified_agent_loop as run_unified_agent_loop
     from wakeful.ports.client_requests import RequestEnding as RequestEnding
@@ -98,7 +98,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "Abilities": "wakeful.hosts.abilities.registry",
     "Ability": "wakeful.hosts.abilities.registry",
-    "AbilityExecutor": "wakeful.hosts.abilities.executor",
+    "AbilityExecutor": "wakeful.hosts.abilities.registry",
     "AbilityRefused": "wakeful.hosts.abilities.registry",
     "ActionOutcome": "wakeful.hosts.actions.decisions",
     "ActionPolicy": "wakeful.contracts.policies",
@@ -123,7 +123,7 @@ _WHERE = {
     "HookRegistry": "wakeful.service.hooks",
     "Host": "wakeful.hosts.host",
     "IdenticalFailureTracker": "wakeful.decisions.guards",
-    "IterationBudget": "wakeful.hosts.loop.iteration_budget",
+    "IterationBudget": "wakeful.hosts.loop.budgets",
     "LoopContext": "wakeful.hosts.unified_loop",
     "MemoryConversationLock": "wakeful.hosts.loop.locks",
     "Message": "wakeful.contracts.transcript",
@@ -144,9 +144,9 @@ _WHERE = {
     "RuntimeToolResult": "wakeful.contracts.runtime_tools",
     "RequestEnding": "wakeful.ports.client_requests",
     "SpinDetector": "wakeful.decisions.guards",
-    "Tiers": "wakeful.hosts.loop.tool_tiers",
+    "Tiers": "wakeful.hosts.loop.tool_sources",
     "ToolAccessPolicy": "wakeful.contracts.policies",
-    "ToolCall": "wakeful.hosts.loop.tool_calls",
+    "ToolCall": "wakeful.hosts.ports",
     "ToolExecutionCore": "wakeful.hosts.loop.execution",
     "ToolExecutor": "wakeful.hosts.ports",
     "ToolPolicy": "wakeful.hosts.loop.visibility",
@@ -161,22 +161,22 @@ _WHERE = {
     "hooks": "wakeful.service.hooks",
     "import_runtime_bundles": "wakeful.hosts.entrances",
     "join_markdown": "wakeful.hosts.compaction.markdown_sections",
-    "mediate_turn": "wakeful.hosts.loop.turn_mediation",
+    "mediate_turn": "wakeful.hosts.loop.conversation_loop",
     "normalise": "wakeful.contracts.transcript",
     "normalise_all": "wakeful.contracts.transcript",
     "open_engine": "wakeful.hosts.entrances",
     "open_host": "wakeful.hosts.entrances",
     "point_to_section": "wakeful.hosts.compaction.markdown_sections",
     "register_ability": "wakeful.hosts.entrances",
-    "resolve_principal": "wakeful.hosts.principals",
+    "resolve_principal": "wakeful.hosts.run_access",
     "run_runtime_package": "wakeful.hosts.entrances",
     "run_unified_agent_loop": "wakeful.hosts.unified_loop",
-    "runtime_local_declarations": "wakeful.hosts.principals",
-    "runtime_tool_policy": "wakeful.hosts.principals",
+    "runtime_local_declarations": "wakeful.hosts.declarations.runtime_policy",
+    "runtime_tool_policy": "wakeful.hosts.declarations.runtime_policy",
     "split_markdown": "wakeful.hosts.compaction.markdown_sections",
     "split_markdown_overflow": "wakeful.hosts.compaction.markdown_sections",
     "summarise_section": "wakeful.hosts.compaction.markdown_sections",
-    "tiered": "wakeful.hosts.loop.tool_tiers",
+    "tiered": "wakeful.hosts.loop.tool_sources",
 }
 _OWN_NAME = {"ToolPolicy": "ToolVisibility"}
 """Where the published name is not the one in the code, which has another thing of that name."""

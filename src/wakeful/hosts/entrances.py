@@ -20,8 +20,7 @@ from wakeful.hosts.abilities.packages import RUN
 from wakeful.hosts.abilities.registry import Ability
 from wakeful.hosts.dispatch.dispatcher import Control
 from wakeful.hosts.host import Host, abilities
-from wakeful.hosts.principals import resolve_principal
-from wakeful.hosts.run_access import RunAccess
+from wakeful.hosts.run_access import RunAccess, resolve_principal
 from wakeful.ports import Store
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks

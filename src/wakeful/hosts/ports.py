@@ -13,11 +13,31 @@ from wakeful.hosts.actions.pending_action import PendingAction
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.loop.conversation_request import ConversationRequest
 from wakeful.hosts.loop.conversation_result import ConversationResult
-from wakeful.hosts.loop.tool_calls import ToolCall
 from wakeful.ports.client_requests import PlainOrAsync
 
 TurnRunner: TypeAlias = Callable[[list[dict[str, Any]], dict[str, Any]], PlainOrAsync[Mapping[str, Any]]]
 """(messages, context) -> one turn: the transcript as envelopes and the run's context, answered with an object."""
+
+
+class ToolCallMetadata(Value):
+    """Where a call comes from."""
+
+    source: str
+    """Who provides the tool."""
+    provider_tool_name: str
+    """The name the model used: the canonical one or an alias of it."""
+    tool_call_id: str
+
+
+class ToolCall(Value):
+    """One call, ready to be executed."""
+
+    tool_name: str
+    """The canonical name."""
+    parameters: JsonDict = {}
+    metadata: ToolCallMetadata
+    id: str | None = None
+    """The id the provider gave it, when it gave one."""
 
 
 class ToolExecutor(Protocol):

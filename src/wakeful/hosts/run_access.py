@@ -1,17 +1,19 @@
-"""Who may see and steer runs that were handed to an executor or a host, and how much of them they see.
+"""Who asks, who may see and steer runs that were handed to an executor or a host, and how much of them they see.
 
-Who calls is what the host attests. A manager is whom the host names so in a ceiling, and so is who reads secrets:
-without a ceiling nobody is either.
+Who calls is what the host attests. Only a principal that a ceiling names may manage runs or read secrets. Without a
+ceiling, nobody may.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from wakeful.contracts.errors import ForTheCaller
-from wakeful.contracts.principals import ExecutionPrincipal
+from wakeful.contracts.errors import ForTheCaller, InvalidValue
+from wakeful.contracts.principals import INVALID, ExecutionPrincipal
 from wakeful.decisions.redaction import redact
 from wakeful.hosts.dispatch.dispatch_request import RunOwner
+from wakeful.service.hooks import HookRegistry
+from wakeful.service.hooks import hooks as default_hooks
 
 MANAGE = "manage_runs"
 """The capability of a manager."""
@@ -62,6 +64,26 @@ class RunAccess:
             return payload
         safe: dict[str, Any] = redact(payload)
         return safe
+
+
+async def resolve_principal(
+    request_context: Mapping[str, Any],
+    *,
+    hooks: HookRegistry = default_hooks,
+    auth_sources: Collection[str] = (),
+) -> ExecutionPrincipal | None:
+    """The principal the host names, or None. Raises InvalidValue for an answer that is none."""
+    found = await hooks.resolve("execution_principal", dict(request_context))
+    if found is None:
+        return None
+    if not isinstance(found, ExecutionPrincipal | dict):
+        raise InvalidValue(
+            INVALID,
+            "",
+            f"the hook 'execution_principal' answered a {type(found).__name__}",
+            "answer a principal or None",
+        )
+    return ExecutionPrincipal.normalise(found, auth_sources=auth_sources)
 
 
 def owner_of(caller: ExecutionPrincipal | None) -> RunOwner | None:

@@ -17,7 +17,7 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.decisions.ledger import left_of
 from wakeful.engine.agent import Agent
 from wakeful.engine.given_history import items_from
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, HostTerms, MessageOrigin, RunRequest
 from wakeful.engine.state_loader import fold
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
@@ -65,8 +65,8 @@ class LoopContext:
             return
         recorded = await self.engine.store.read(row.agent_id, thread_id=row.thread_id)
         state = (await fold(self.engine.store, row, recorded)).state
-        self.memory.update(state.scratch)
-        left = left_of(state.ledger, self.left, state.active_ms() / 1000)
+        self.memory.update(state.scratchpad.visible)
+        left = left_of(state.ledger, self.left, state.time.active_ms() / 1000)
         self._left = self.left.model_copy(update=left.model_dump())
 
 
@@ -106,11 +106,13 @@ async def run_unified_agent_loop(
         Agent(NAME, f"{provider}:{model}", system_prompt, tools, max_steps=max_iterations),
         last.parts,
         history=before or None,
-        limits=left.model_copy(update={"max_steps": max_iterations if max_iterations is not None else left.max_steps}),
-        depth=depth,
-        notes=ctx.memory,
-        prompt_is_whole=True,
-        model_from="user",
+        origin=MessageOrigin(model_from="user"),
+        host=HostTerms(
+            limits=left.model_copy(update={"max_steps": left.max_steps if max_iterations is None else max_iterations}),
+            depth=depth,
+            notes=ctx.memory,
+            prompt_is_whole=True,
+        ),
     )
     async with aclosing(_sent(ctx, request, cancel or asyncio.Event())) as messages:
         async for message in messages:

@@ -11,7 +11,7 @@ from wakeful.ports.model import (
     Pricing,
     Reattachable,
     RefusedAttachment,
-    Refusing,
+    RefusingModel,
     Secretive,
     Selective,
 )
@@ -73,7 +73,7 @@ __all__ = [
     "OPEN_STATES",
     "Pricing",
     "Reattachable",
-    "Refusing",
+    "RefusingModel",
     "Row",
     "Rows",
     "RuleRow",

@@ -52,7 +52,7 @@ class ModelRequest:
 
 
 class Model(Protocol):
-    """A model of a provider. What some have beyond it: `Reattachable`, `Refusing`, `Secretive`."""
+    """A model of a provider. What some have beyond it: `Reattachable`, `RefusingModel`, `Secretive`."""
 
     @property
     def ref(self) -> str:
@@ -100,7 +100,7 @@ class Reattachable(Protocol):
         ...
 
 
-class Refusing(Protocol):
+class RefusingModel(Protocol):
     """A model that can say beforehand that a request cannot be made: then it is none, and not counted as one."""
 
     def refusal(self, settings: ModelSettings) -> ModelFailure | None:

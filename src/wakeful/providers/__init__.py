@@ -11,6 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wakeful.contracts.models import ModelGlimpse as ModelGlimpse
+    from wakeful.contracts.models import Reply as Reply
+    from wakeful.ports import Model as Model
+    from wakeful.ports import ModelRequest as ModelRequest
     from wakeful.providers.anthropic.client import AnthropicMessages as AnthropicMessages
     from wakeful.providers.openai_chat.client import OpenAIChat as OpenAIChat
     from wakeful.providers.openai_responses.client import OpenAIResponses as OpenAIResponses
@@ -20,10 +24,14 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "AnthropicMessages": "wakeful.providers.anthropic.client",
+    "Model": "wakeful.ports",
+    "ModelGlimpse": "wakeful.contracts.models",
     "ModelProfile": "wakeful.providers.profiles",
+    "ModelRequest": "wakeful.ports",
     "OpenAIChat": "wakeful.providers.openai_chat.client",
     "OpenAIResponses": "wakeful.providers.openai_responses.client",
     "Price": "wakeful.providers.prices",
+    "Reply": "wakeful.contracts.models",
     "Timeouts": "wakeful.providers.wire.http",
 }
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from wakeful.engine.agent_tool import AgentTool as AgentTool
     from wakeful.engine.prepare.models import choices_of as choices_of
     from wakeful.engine.run_request import Engine as Engine
+    from wakeful.engine.run_request import MessageOrigin as MessageOrigin
     from wakeful.engine.run_request import RunRequest as RunRequest
+    from wakeful.engine.run_request import WorkflowTerms as WorkflowTerms
     from wakeful.engine.watchers import Glimpse as Glimpse
     from wakeful.engine.watchers import ModelGlimpsed as ModelGlimpsed
     from wakeful.engine.watchers import OutputGlimpsed as OutputGlimpsed
@@ -44,13 +46,18 @@ if TYPE_CHECKING:
     from wakeful.tools.context import RunContext as RunContext
     from wakeful.tools.function import Tool as Tool
     from wakeful.tools.function import tool as tool
+    from wakeful.tools.hooks import Ask as Ask
+    from wakeful.tools.hooks import Hook as Hook
     from wakeful.tools.local.profiles import PROFILES as PROFILES
     from wakeful.tools.source import ToolSource as ToolSource
 
 _WHERE = {
     "Agent": "wakeful.engine.agent",
     "AgentTool": "wakeful.engine.agent_tool",
+    "Ask": "wakeful.tools.hooks",
     "Glimpse": "wakeful.engine.watchers",
+    "Hook": "wakeful.tools.hooks",
+    "MessageOrigin": "wakeful.engine.run_request",
     "ModelChoice": "wakeful.engine.agent_checks",
     "ModelGlimpsed": "wakeful.engine.watchers",
     "OutputGlimpsed": "wakeful.engine.watchers",
@@ -66,6 +73,7 @@ _WHERE = {
     "TurnRow": "wakeful.ports",
     "UnknownRow": "wakeful.ports",
     "WorkflowRegistry": "wakeful.engine.workflow_registry",
+    "WorkflowTerms": "wakeful.engine.run_request",
     "any_named": "wakeful.decisions.policy.patterns",
     "as_lines": "wakeful.decisions.workflows.layout",
     "as_mermaid": "wakeful.decisions.workflows.layout",

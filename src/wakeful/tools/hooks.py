@@ -107,7 +107,8 @@ class NoVerdict(ValueError):
 
 
 NOTHING = HookVerdict()
-Ask: TypeAlias = Callable[[HookInput], "HookVerdict | Mapping[str, Any] | Awaitable[Any] | None"]
+HookAnswer: TypeAlias = "HookVerdict | Mapping[str, Any] | None"
+Ask: TypeAlias = Callable[[HookInput], "HookAnswer | Awaitable[HookAnswer]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class Hook:
             named = getattr(self.ask, "__qualname__", None) or type(self.ask).__name__
             object.__setattr__(self, "name", str(named))
 
-    def __call__(self, call: HookInput) -> Any:
+    def __call__(self, call: HookInput) -> "HookAnswer | Awaitable[HookAnswer]":
         """The function itself: a decorated hook can be tested like any other function."""
         return self.ask(call)
 

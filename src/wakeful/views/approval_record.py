@@ -4,7 +4,7 @@ from typing import Protocol
 
 from wakeful.contracts.approvals import RUNTIME, Approval, ApprovalState
 from wakeful.contracts.events import ActionRequired, ActionResolved, RuntimeToolRequested, RuntimeToolResolved
-from wakeful.decisions.levels import Call, Pending
+from wakeful.decisions.levels import Call, OutsideRequest
 from wakeful.decisions.secret_shapes import hide_shapes_in
 
 
@@ -24,7 +24,7 @@ class ApprovalTurn(Protocol):
     def thread_id(self) -> str: ...
 
 
-def approval_of(turn: ApprovalTurn, call: Call, pending: Pending) -> Approval:
+def approval_of(turn: ApprovalTurn, call: Call, pending: OutsideRequest) -> Approval:
     """A waiting call's record."""
     asked, said = pending.asked, pending.said
     assert isinstance(asked, ActionRequired)
@@ -73,7 +73,7 @@ def approval(
     )
 
 
-def expired(pending: Pending) -> ActionResolved | RuntimeToolResolved:
+def expired(pending: OutsideRequest) -> ActionResolved | RuntimeToolResolved:
     """Nobody said anything in time."""
     asked = pending.asked
     if isinstance(asked, RuntimeToolRequested):
@@ -95,7 +95,7 @@ def expired(pending: Pending) -> ActionResolved | RuntimeToolResolved:
     )
 
 
-def cancelled(pending: Pending, reason: str = "run_cancelled") -> ActionResolved | RuntimeToolResolved:
+def cancelled(pending: OutsideRequest, reason: str = "run_cancelled") -> ActionResolved | RuntimeToolResolved:
     """The run is over: nobody wants the answer any more."""
     asked = pending.asked
     if isinstance(asked, RuntimeToolRequested):

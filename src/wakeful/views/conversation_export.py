@@ -5,7 +5,7 @@ returned is the caller's own data and stays, but for the secrets that the run ga
 are those of the turn's own conversation; the audit and the events are of everything, children included.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from wakeful.contracts import transcript
@@ -95,7 +95,7 @@ def export(facts: Iterable[Recorded], config: TurnConfig | None, secrets: RunSec
     for recorded in facts:
         fact = recorded.fact
         event = fact.event
-        events.append(_event(recorded))
+        events.append(event_of(recorded))
         match event:
             case MessageAdmitted() | TurnInterjected():
                 messages.append(_user(event.item, secrets))
@@ -169,25 +169,12 @@ def _answered(
     secrets: RunSecrets,
 ) -> _Answered:
     declaration = config.tool(part.name) if config is not None else None
-    envelope = call_envelope(given, declaration)
     result = secrets.hide_in(normalised_result(outcome))
-    asked = transcript.tool_call(
-        part.name,
-        envelope["parameters"],
-        turn=step,
-        tool_call_id=part.call_id,
-        metadata={"parameters_sha256": envelope["parameters_sha256"], "parameters_redacted": True},
-    )
+    envelope = call_envelope(given, declaration)
+    asked = redacted_call(transcript.tool_call(part.name, {}, turn=step, tool_call_id=part.call_id), envelope)
     content = secrets.hide(outcome.item.text if isinstance(outcome, ToolResult) else outcome.message)
     told = transcript.tool_result(part.name, result, tool_call_id=part.call_id, content=content)
-    execution = ToolExecution(
-        tool_name=part.name,
-        tool_call_id=part.call_id,
-        parameters=envelope["parameters"],
-        parameters_sha256=envelope["parameters_sha256"],
-        result=result,
-        turn_count=step,
-    )
+    execution = execution_of(part.name, part.call_id, envelope, result, step)
     audit = audit_entry(
         turn_count=step,
         tool_name=part.name,
@@ -197,6 +184,34 @@ def _answered(
         declaration=declaration,
     )
     return _Answered((asked, told), execution, audit)
+
+
+def execution_of(
+    tool_name: str,
+    tool_call_id: str,
+    envelope: Mapping[str, Any],
+    result: dict[str, Any],
+    step: int,
+    diagnostics: dict[str, Any] | None = None,
+) -> ToolExecution:
+    """A call (its `call_envelope`) with its normalised result, for the caller."""
+    return ToolExecution(
+        tool_name=tool_name,
+        tool_call_id=tool_call_id,
+        result=result,
+        runtime=result.get("runtime"),
+        turn_count=step,
+        diagnostics=diagnostics,
+        **envelope,
+    )
+
+
+def redacted_call(message: Message, envelope: Mapping[str, Any]) -> Message:
+    """The message of a tool call, with the redacted form of its parameters (`call_envelope`) in their place."""
+    about = {name: value for name, value in envelope.items() if name != "parameters"}
+    kept = {name: value for name, value in message.metadata.items() if name not in about}
+    payload = {**message.payload, "parameters": envelope["parameters"]}
+    return message.model_copy(update={"payload": payload, "metadata": {**about, **kept}})
 
 
 def normalised_result(outcome: ToolResult | ToolFailed) -> dict[str, Any]:
@@ -229,17 +244,21 @@ def _timeless(result: dict[str, Any]) -> dict[str, Any]:
 _TIMES = frozenset({"started_at", "completed_at", "execution_time_ms"})
 
 
-def _event(recorded: Recorded) -> ResultEvent:
+def event_of(recorded: Recorded, **told: Any) -> ResultEvent:
+    """A fact as a lifecycle event, with its place in the log; `told` is what a surface calls it and says about it."""
     fact = recorded.fact
     event = fact.event
+    named = {
+        "type": event.original_kind if isinstance(event, Unrecognised) else event.kind,
+        "run_id": fact.turn_id,
+        "session_id": recorded.agent_id,
+    }
     return ResultEvent(
-        type=event.original_kind if isinstance(event, Unrecognised) else event.kind,
         event_id=recorded.event_id,
         event_seq=recorded.seq,
         created_at=iso(fact.at),
         schema_version=SCHEMA_VERSION,
-        run_id=fact.turn_id,
-        session_id=recorded.agent_id,
+        **{**named, **told},
     )
 
 

@@ -208,7 +208,7 @@ class ContextReading:
 
     def _request(self, entry: Recorded, event: ModelRequested, state: TurnState) -> None:
         fact = entry.fact
-        level = state if fact.level is None else state.levels.get(fact.level)
+        level = state if fact.level is None else state.tree.levels.get(fact.level)
         if level is None:
             return
         items: list[UserItem | AssistantItem | ToolItem] = [*level.conversation.items, *level.next_request.notes]
@@ -225,7 +225,7 @@ class ContextReading:
                 model_ref=event.model_ref,
                 items=event.items,
                 tokens_estimated=context_tokens(level),
-                rests_on=state.compaction_id if fact.level is None else None,
+                rests_on=state.thread.compaction_id if fact.level is None else None,
                 shown=_shown(items) if wanted else (),
             )
         )

@@ -17,7 +17,7 @@ from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.tool_catalog import CatalogEntry, CatalogOwner
 from wakeful.contracts.tools import Confinement, RuntimeOwner
 from wakeful.decisions.policy.permissions import default_policy
-from wakeful.engine.run_request import RunRequest
+from wakeful.engine.run_request import MessageOrigin, RunRequest
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.queries.tool_inventory import tool_inventory
 from wakeful.store.memory import Memory, MemoryStore
@@ -68,7 +68,7 @@ async def _reads(value: bool, folder: Path) -> Any:
     """What acts needs a person where a turn comes from outside; what reads does not."""
     it = Declared(effect="pure", changes_state=not value)
     policy = GatePolicy(tools=OPEN.tools, rules=())
-    request = RunRequest(agent([it], ("it",), policy=policy), "go", authority="external_evidence")
+    request = RunRequest(agent([it], ("it",), policy=policy), "go", origin=MessageOrigin(authority="external_evidence"))
     return (await entry(it)).is_read_only, (await run_turn(new_engine(MemoryStore()), request)).status
 
 

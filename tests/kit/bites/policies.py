@@ -16,7 +16,7 @@ from wakeful.contracts.events import PermissionEvaluated, ToolFailed
 from wakeful.contracts.policies import GatePolicy, ProvenancePolicy, Rule, ToolPolicy
 from wakeful.contracts.tools import Confinement
 from wakeful.decisions.policy.permissions import default_policy
-from wakeful.engine.run_request import RunRequest
+from wakeful.engine.run_request import MessageOrigin, RunRequest
 from wakeful.service.commands.turns import run_turn
 from wakeful.store.memory import MemoryStore
 
@@ -52,7 +52,9 @@ async def _listed(value: tuple[str, ...], folder: Path) -> Any:
 async def _evidence(value: Any, folder: Path) -> Any:
     world = World()
     policy = GatePolicy(tools=LIBRARY, provenance=ProvenancePolicy(external_evidence=value))
-    request = RunRequest(agent([world.tool()], (REFUND,), policy=policy), "go", authority="external_evidence")
+    request = RunRequest(
+        agent([world.tool()], (REFUND,), policy=policy), "go", origin=MessageOrigin(authority="external_evidence")
+    )
     return (await run_turn(new_engine(MemoryStore()), request)).status, world.names
 
 

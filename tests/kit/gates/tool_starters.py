@@ -11,12 +11,14 @@ from pathlib import Path
 
 HOW_MANY = {"start": (2, 3), "invoke": (2, 3)}
 """Arguments of the methods that begin a tool: on the tool, or on its class with the tool first."""
-WORDS = re.compile(r"\.(start|invoke|execute)\b|[\"'](start|invoke)[\"']|Dispatch|RunningCall|tools\.call_runner")
+WORDS = re.compile(
+    r"\.(start|invoke|execute)\b|[\"'](start|invoke|tool)[\"']|\.tool\b.*=|Admission\(|RunningCall|tools\.call_runner"
+)
 """A module without any of these has nothing to look at."""
 BY_NAME = ("getattr", "attrgetter", "methodcaller")
 NUMBERS = ("tier.start",)
 """What is called the same and is a number. What is compared or put into a text is no method, and needs no name here."""
-THE_DOOR = {"gate/running_call.py": ["dispatch.tool.start"], "tools/function.py": ["self.start"]}
+THE_DOOR = {"gate/running_call.py": ["at.tool.start"], "tools/function.py": ["self.start"]}
 """The running of a call that passed the gate; and `Tool.invoke`, which nothing of the runtime calls."""
 
 
@@ -31,7 +33,12 @@ def check_one_door(root: Path) -> None:
 
     assert found(_starts_of_tools) == THE_DOOR
     made = {module: set(names) for module, names in found(_makers_of_calls).items()}
-    assert made == {"gate/passage.py": {"Dispatch"}, "engine/calls.py": {"RunningCall"}}
+    assert made == {
+        "gate/preparation.py": {"tool"},
+        "gate/passage.py": {"Admission"},
+        "gate/answered_calls.py": {"Admission"},
+        "engine/calls.py": {"RunningCall"},
+    }
     assert {module.partition("/")[0] for module in found(_starts_of_functions)} == {"tools"}
     executors = [module for module in found(_starts_of_executors) if not module.startswith("store/")]
     assert executors == ["hosts/loop/execution.py"]
@@ -65,11 +72,19 @@ def _is_open(call: ast.Call) -> bool:
 
 
 def _makers_of_calls(tree: ast.AST) -> Iterator[str]:
-    """Where a call that passed the gate, or one that runs, is made."""
+    """Where a call gets the tool it can be run with, where one is let through, and where one that runs is made."""
     for node in ast.walk(tree):
+        is_set = isinstance(node, ast.Attribute) and node.attr == "tool" and isinstance(node.ctx, ast.Store)
+        if is_set and ast.unparse(node) != "self.tool":  # a class's own field
+            yield "tool"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
             name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-            if name in ("Dispatch", "RunningCall"):
+            lets_through = len(node.args) > 1 or any(each.arg == "dispatch" for each in node.keywords)
+            if name in ("setattr", "__setattr__") and any(
+                isinstance(each, ast.Constant) and each.value == "tool" for each in node.args
+            ):
+                yield "tool"
+            if name == "RunningCall" or (name == "Admission" and (lets_through or _is_open(node))):
                 yield name
 
 

@@ -14,7 +14,7 @@ from wakeful.engine.state_loader import load_config
 from wakeful.engine.workflow_registry import WorkflowRegistry, workflow_registry
 from wakeful.hosts.chat.client_bridge import ClientBridge, ClientToolCall
 from wakeful.hosts.chat.messages import answer_message
-from wakeful.hosts.chat.returns import return_to_turn
+from wakeful.hosts.chat.turns import return_to_turn
 from wakeful.ports import Model, ModelRequest, Store
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.views.wire_messages import WireMessage

@@ -46,17 +46,25 @@ def essence(state: TurnState) -> dict[str, Any]:
         "phase": state.phase,
         "items": [item.model_dump(mode="json") for item in state.conversation.items],
         "notes": [note.text for note in state.next_request.notes],
-        "counters": (state.step, state.answered, state.running, state.front, state.in_flight, state.untaken),
+        "counters": (
+            state.step,
+            state.model_usage.answers,
+            state.round.running,
+            state.round.front,
+            state.tree.in_flight,
+            state.round.untaken,
+        ),
         "ledger": state.ledger,
         "calls": [
-            (call.call_id, call.taken_up, call.dispatches, call.effect, call.answer is not None) for call in state.batch
+            (call.call_id, call.taken_up, call.dispatches, call.effect, call.answer is not None)
+            for call in state.round.batch
         ],
         "unknown": dict(state.unknown),
         "retries": dict(state.retries_asked),
-        "rejections": state.answer_rejections,
+        "rejections": state.answer.rejections,
         "stop": (state.stop.status, state.stop.reason, state.stop.applied) if state.stop is not None else None,
-        "texts": (state.final_text, state.last_text),
-        "usage": state.usage.model_dump(),
+        "texts": (state.answer.final_text, state.answer.last_text),
+        "usage": state.model_usage.tokens.model_dump(),
         "end": (state.terminal.status, state.terminal.stop_reason, len(state.terminal.unknown))
         if state.terminal is not None
         else None,

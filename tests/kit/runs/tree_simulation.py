@@ -36,12 +36,14 @@ from wakeful.decisions.retries import dispose
 from wakeful.decisions.secret_values import NO_SECRETS
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import decide
-from wakeful.engine.prepare.tools import _gate_policy
+from wakeful.engine.prepare.tools import gate_policy
 from wakeful.engine.recovery import recovered
 from wakeful.engine.steps import Start, Steps
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import ModelTerms, TurnCode, TurnPlace, TurnWork
-from wakeful.gate.outcomes import CallRecord, failed
+from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.gate.outcomes import failed
+from wakeful.gate.quick_verdict import QuickVerdict
 from wakeful.gate.result_shape import at_once
 from wakeful.gate.turn_gate import GateParts
 from wakeful.gate.turn_policy import TurnPolicy
@@ -91,7 +93,7 @@ class Simulation:
             agent_name="tree",
             model_ref=agent.model.ref,  # type: ignore[union-attr]
             tools=tuple(each.declaration for each in tools.values()),
-            policy=_gate_policy(agent, []),
+            policy=gate_policy(agent),
             subtasks=True,
             allow_parallel_subagents=True,
             max_parallel_subagents=agent.max_parallel_subagents,
@@ -133,7 +135,8 @@ class Simulation:
             code=TurnCode([self.agent.model], self.tools),  # type: ignore[list-item]
         )
         work = self.work
-        work.gate = GateParts(TurnPolicy(lambda: work.state, lambda: self.config, b""), turn_id=TURN)
+        policy = TurnPolicy(lambda: work.state, lambda: self.config, b"")
+        work.gate = GateParts(policy, QuickVerdict(policy), turn_id=TURN)
         self.steps = Steps(work, self._no_outcome)
 
     @staticmethod
@@ -215,17 +218,17 @@ class Simulation:
     # --- the world ----------------------------------------------------------------------------------------------------
 
     def _under_way(self) -> list[Level | Call]:
-        levels: list[Level] = [self.state, *self.state.levels.values()]
+        levels: list[Level] = [self.state, *self.state.tree.levels.values()]
         asking: list[Level | Call] = [level for level in levels if level.phase == "asking"]
-        running = [call for level in levels for call in level.open_calls() if call.running and not call.children]
+        running = [call for level in levels for call in level.round.open_calls() if call.running and not call.children]
         return [*asking, *running]
 
     def _end_of(self, what: Level | Call) -> list[Fact]:
         stopped = self.state.stop is not None and self.state.stop.applied
         if isinstance(what, Level):
-            step = what.asked.step if what.asked is not None else None
+            step = what.round.request.step if what.round.request is not None else None
             return [self.work.fact(event, step, None, what) for event in self._answer(what, stopped=stopped)]
-        record = CallRecord(what.call_id, what.part.name, self.work.now())
+        record = CallAtGate(what, self.work.now())
         event: AnyEvent
         if stopped or what.part.name == "fails":
             error = ToolError(kind="cancelled" if stopped else "failed", message="no")
@@ -247,13 +250,17 @@ class Simulation:
         return INPUT
 
     def _answer(self, level: Level, *, stopped: bool) -> list[AnyEvent]:
-        asked = level.asked
+        asked = level.round.request
         assert asked is not None
         if stopped:
             return [self._lost(asked, ModelFailure("stopped", kind="cancelled", stage="body"))]
         name = child.started.task.text if (child := as_child(level)) is not None else "0"
         plan: dict[str, Any] = {"text": "1. Do it."}
-        says = plan if isinstance(level.role, PlannerRole | SummaryRole) else said(self.nodes, name, level.answered)
+        says = (
+            plan
+            if isinstance(level.role, PlannerRole | SummaryRole)
+            else said(self.nodes, name, level.model_usage.answers)
+        )
         if "fail" in says:
             why = says["fail"][0]
             failure = ModelFailure(why["message"], kind=why["kind"], stage="headers", status=why["status"])

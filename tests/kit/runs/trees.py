@@ -219,7 +219,7 @@ def check_tree(facts: Sequence[Recorded], state: TurnState, limits: Limits) -> N
     started = Counter(event.level_id for event in events if isinstance(event, SubagentStarted))
     ended = Counter(event.level_id for event in events if isinstance(event, SubagentCompleted | SubagentFailed))
     assert started == ended and set(started.values()) <= {1}
-    assert not state.levels and not state.in_flight and not state.waiting
+    assert not state.tree.levels and not state.tree.in_flight and not state.tree.waiting
     _check_sums(facts, state)
     _check_limits(facts, state, limits)
 

@@ -12,7 +12,7 @@ from wakeful.contracts.envelope import Fact, Recorded, published
 from wakeful.contracts.events import MessageAdmitted
 from wakeful.contracts.messages import (
     MessageKind,
-    MessageOrigin,
+    Origin,
     TriggerKind,
     library_message,
     trigger_of,
@@ -22,7 +22,7 @@ from wakeful.contracts.schema import validate_event
 
 KINDS: tuple[MessageKind, ...] = get_args(MessageKind)
 AUTHORITIES: tuple[Authority, ...] = get_args(Authority)
-ORIGINS: TypeAdapter[Any] = TypeAdapter(MessageOrigin)
+ORIGINS: TypeAdapter[Any] = TypeAdapter(Origin)
 
 
 def shown(**fields: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from wakeful.contracts.principals import (
     ConversationOwner,
     ExecutionPrincipal,
 )
-from wakeful.hosts.principals import resolve_principal
+from wakeful.hosts.run_access import resolve_principal
 from wakeful.service.hooks import HookRegistry
 
 USER: dict[str, Any] = {"effective_agent_id": "helper", "auth_source": "user", "request_context": "chat"}

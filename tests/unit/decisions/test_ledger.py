@@ -8,12 +8,12 @@ import pytest
 from wakeful.contracts.budgets import BudgetLeft, Limits
 from wakeful.contracts.events import ModelFailed, ModelRequested
 from wakeful.contracts.models import TokenUsage
-from wakeful.decisions.ledger import Passed, Reservation, TurnLedger, left_of
-from wakeful.decisions.levels import Asked
+from wakeful.decisions.ledger import PassedLimit, Reservation, TurnLedger, left_of
+from wakeful.decisions.levels import OpenRequest
 
 
-def asked(ledger: TurnLedger, **reserved: Any) -> Asked:
-    request = Asked(1, 0, 1, "m", 0)
+def asked(ledger: TurnLedger, **reserved: Any) -> OpenRequest:
+    request = OpenRequest(1, 0, 1, "m", 0)
     held = {"reserved_input": 100, "reserved_output": 40, **reserved}
     ledger.hold(request, ModelRequested(model_ref="m", items=1, **held))
     return request
@@ -98,15 +98,15 @@ def test_a_lost_request_without_a_price_counts_against_the_ceiling() -> None:
 @pytest.mark.parametrize(
     ("limits", "passed"),
     [
-        (Limits(input_tokens=199), Passed("tokens", 199, 200, "input_tokens")),
-        (Limits(output_tokens=79), Passed("tokens", 79, 80, "output_tokens")),
-        (Limits(tokens=279), Passed("tokens", 279, 280, "tokens")),
-        (Limits(usd="5.99"), Passed("cost", 5.99, 6.0)),
+        (Limits(input_tokens=199), PassedLimit("tokens", 199, 200, "input_tokens")),
+        (Limits(output_tokens=79), PassedLimit("tokens", 79, 80, "output_tokens")),
+        (Limits(tokens=279), PassedLimit("tokens", 279, 280, "tokens")),
+        (Limits(usd="5.99"), PassedLimit("cost", 5.99, 6.0)),
         (Limits(input_tokens=200, output_tokens=80, tokens=280, usd="6"), None),
         (Limits(), None),
     ],
 )
-def test_one_more_is_refused_when_with_what_is_held_it_would_pass(limits: Limits, passed: Passed | None) -> None:
+def test_one_more_is_refused_when_with_what_is_held_it_would_pass(limits: Limits, passed: PassedLimit | None) -> None:
     ledger = TurnLedger()
     asked(ledger, reserved_usd="3")
     needs = Reservation(100, 40, Decimal(3))

@@ -35,8 +35,9 @@ from wakeful.contracts.tools import ToolError
 from wakeful.decisions.compaction import context_tokens
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.state import TurnState
-from wakeful.engine.prepare.tools import _gate_policy
-from wakeful.gate.outcomes import CallRecord, failed
+from wakeful.engine.prepare.tools import gate_policy
+from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.gate.outcomes import failed
 
 TREES = int(os.environ.get("WAKEFUL_TREES", "1")) * 200
 ENDINGS: tuple[Ending, ...] = ("text", "text", "unavailable", "no_key", "never")
@@ -45,33 +46,35 @@ FREE = Limits(depth=3, width=4, max_steps=6, result_bytes=50_000, subtasks=50)
 
 def may_step(level: Level) -> bool:
     if level.phase == "acting":
-        return level.untaken > 0 or level.calls_off or level.stop_error is not None
+        return level.round.untaken > 0 or level.round.calls_off or level.stop_error is not None
     return level.phase in ("ready", "lost", "closing", "answered")
 
 
 def drifts(state: TurnState) -> list[str]:
     """Where what is counted is not what is there."""
-    levels: list[Level] = [state, *state.levels.values()]
-    calls = [call for level in levels for call in level.batch]
-    rested = state.rested_from if state.phase == "suspended" else state.phase
+    levels: list[Level] = [state, *state.tree.levels.values()]
+    calls = [call for level in levels for call in level.round.batch]
+    rested = state.rest.phase_before if state.phase == "suspended" else state.phase
     asking = sum(level.phase == "asking" for level in levels[1:]) + (rested == "asking")
     running = [call for call in calls if call.running]
-    held = [level.asked for level in levels if level.asked is not None]
+    held = [level.round.request for level in levels if level.round.request is not None]
     found = {
-        "in_flight": (state.in_flight, asking + sum(not call.children for call in running)),
-        "waiting": (sorted(state.waiting), sorted(call.call_id for call in calls if call.is_waiting)),
-        "calls": (sorted(state.calls), sorted(call.call_id for call in calls)),
-        "able": (set(state.able), {level.id for level in levels if may_step(level)}),
-        "same levels": (all(state.able[each] is state.level(each) for each in state.able), True),
+        "in_flight": (state.tree.in_flight, asking + sum(not call.children for call in running)),
+        "waiting": (sorted(state.tree.waiting), sorted(call.call_id for call in calls if call.is_waiting)),
+        "calls": (sorted(state.tree.calls), sorted(call.call_id for call in calls)),
+        "able": (set(state.tree.able), {level.id for level in levels if may_step(level)}),
+        "same levels": (all(state.tree.able[each] is state.level(each) for each in state.tree.able), True),
         "held_input": (state.ledger.held_input, sum(asked.held_input for asked in held)),
         "held_output": (state.ledger.held_output, sum(asked.held_output for asked in held)),
         "held_usd": (state.ledger.held_usd, sum(asked.held_usd for asked in held)),
         "held_unpriced": (state.ledger.held_unpriced, sum(asked.held_unpriced for asked in held)),
     }
     for level in levels:
-        there = [call for call in level.batch if call.answer is None and not call.taken_up and not call.open_before]
-        found[f"untaken of {level.id}"] = (level.untaken, len(there))
-        found[f"running of {level.id}"] = (level.running, sum(call.running for call in level.batch))
+        there = [
+            call for call in level.round.batch if call.answer is None and not call.taken_up and not call.open_before
+        ]
+        found[f"untaken of {level.id}"] = (level.round.untaken, len(there))
+        found[f"running of {level.id}"] = (level.round.running, sum(call.running for call in level.round.batch))
     return [
         f"{name}: {counted} is counted, {there} is there"
         for name, (counted, there) in found.items()
@@ -90,7 +93,7 @@ class Steered(Simulation):
         super().__init__(root, limits, luck, planned=planned)
         agent = self.agent.changed(hitl_tools=["look", "pay"] if asks else [])
         self.config = self.config.changed(
-            policy=_gate_policy(agent, []),
+            policy=gate_policy(agent),
             context_window=window,
             compaction=CompactionPolicy(threshold=0.5),
         )
@@ -128,7 +131,7 @@ class Steered(Simulation):
             elif self.luck.random() < 0.1:
                 self._spoken()
             else:
-                waiting = list(self.state.waiting.values())
+                waiting = list(self.state.tree.waiting.values())
                 under_way = self._under_way()
                 assert waiting or under_way, f"nothing is under way and nothing is decided: {self.state.phase}"
                 if waiting and (not under_way or self.luck.random() < 0.2):
@@ -147,7 +150,7 @@ class Steered(Simulation):
         kind = self.luck.randrange(3)
         if kind == 0:
             self._outside(TurnPauseRequested(requested_by="ada"))
-        elif kind == 1 and self.state.paused:
+        elif kind == 1 and self.state.rest.is_paused:
             self._outside(TurnPauseLifted(requested_by="ada"))
         else:
             words = UserItem(parts=(Text("be quick"),))
@@ -155,7 +158,7 @@ class Steered(Simulation):
 
     def _supplied(self) -> None:
         """Somebody takes the turn up again, with what it rests on."""
-        suspended = self.state.suspended_for
+        suspended = self.state.rest.suspended_for
         assert isinstance(suspended, TurnSuspended)
         if self.luck.random() < 0.3:
             words = UserItem(parts=(Text("are you there"),))
@@ -167,7 +170,7 @@ class Steered(Simulation):
         self.cut_off(len(self.facts))
 
     def _allowed(self) -> None:
-        call = self.luck.choice(list(self.state.waiting.values()))
+        call = self.luck.choice(list(self.state.tree.waiting.values()))
         assert call.pending is not None
         yes = self.luck.random() < 0.7
         event = ActionResolved(
@@ -232,7 +235,7 @@ async def test_the_trees_above_fold_their_conversations() -> None:
 async def test_a_counter_that_drifts_is_seen(counter: str) -> None:
     played = Steered(Node([[("look",)]]), FREE, Random(1), asks=False, window=None, planned=False)
     assert not drifts(played.state)
-    setattr(played.state, counter, 1)
+    setattr(played.state.tree if counter == "in_flight" else played.state.round, counter, 1)
     assert drifts(played.state)
 
 
@@ -261,9 +264,9 @@ async def test_an_outcome_that_becomes_known_while_a_summary_is_written_is_repla
         (what,) = played._under_way()
         if isinstance(what, Call) and not unknown:
             unknown = what.call_id
-            record, error = CallRecord(unknown, "look", played.work.now()), ToolError(kind="unknown", message="gone")
+            at, error = CallAtGate(what, played.work.now()), ToolError(kind="unknown", message="gone")
             event = failed(
-                *(record, error),
+                *(at, error),
                 now=played.work.now(),
                 status="interrupted",
                 category="execution_failed",
@@ -289,7 +292,7 @@ async def test_a_turn_of_a_single_round_ends_with_it_whether_a_word_comes_before
         )
         single = started.fact.event.model_copy(update={"stop_rule": "single"})
         played.facts[place] = started._replace(fact=replace(started.fact, event=single))
-        played.state.stop_rule = "single"
+        played.state.terms.stop_rule = "single"
         played._decided()
         word = TurnInterjected(message_id="m2", item=UserItem(parts=(Text("wait"),)), said_by="ada")
         if early:
@@ -309,9 +312,9 @@ def _two_children_of_which_one_waits(width: int) -> Steered:
     children = [Node([[("look",)]]), Node([[("look",), ("look",)]])]
     limits = FREE.model_copy(update={"width": width})
     played = Steered(Node([[("many", children)]]), limits, Random(2), asks=True, window=None, planned=False)
-    while not played.state.waiting:
+    while not played.state.tree.waiting:
         played._decided()
-        if not played.state.waiting:
+        if not played.state.tree.waiting:
             played._write(played._end_of(played._under_way()[0]))
     played._allowed()
     played._write(played._end_of(played._under_way()[0]))

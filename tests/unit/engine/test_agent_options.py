@@ -76,7 +76,7 @@ def test_what_type_checkers_and_help_are_told_are_the_options() -> None:
 def test_an_agent_holds_every_option_and_its_class_the_declarations() -> None:
     agent = Agent("a", "a:b")
     assert set(OPTIONS) < set(vars(agent))
-    assert Agent.budget is OPTIONS["budget"]
+    assert getattr(Agent, "budget") is OPTIONS["budget"]  # noqa: B009
     assert {**checked_options("a", {}), "profile": "chat"} == {name: getattr(agent, name) for name in OPTIONS}
 
 

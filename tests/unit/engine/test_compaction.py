@@ -288,7 +288,7 @@ async def test_what_is_kept_is_the_same_before_and_after_a_summary_or_the_summar
     assert row is not None
     for how in (None, *map(dropping, (approval.id, unknown.call_id, *cited, kept_file)), inventing):
         state = (await fold(store, row, facts[:end])).state
-        (writer,) = (level for level in state.levels.values() if isinstance(level.role, SummaryRole))
+        (writer,) = (level for level in state.tree.levels.values() if isinstance(level.role, SummaryRole))
         level, step = writer.parent, EndLevel(str(writer.id))
         assert level is not None
         before = list(level.conversation.items)
@@ -298,7 +298,9 @@ async def test_what_is_kept_is_the_same_before_and_after_a_summary_or_the_summar
             continue
         assert isinstance(event, CompactionFailed) and event.error_category == "conservation_violated"
         evolve(state, replace(facts[end].fact, event=event))
-        assert level.conversation.items == before and state.levels.get(str(writer.id)) is None, "the original stays"
+        assert level.conversation.items == before and state.tree.levels.get(str(writer.id)) is None, (
+            "the original stays"
+        )
     done = await run(agent, "go", store=store, key="k", approver=_approve)
     assert done.output == "all done" and await identical(store, done.turn_id)
 

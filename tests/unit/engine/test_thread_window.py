@@ -10,7 +10,7 @@ import pytest
 from kit.runs.long_runs import Asked, events_of, look, looking
 from wakeful import Agent, run, tool
 from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.events import CompactionCompleted, TurnStarted
+from wakeful.contracts.events import CompactionCompleted, ThreadCheckpointed, TurnStarted
 from wakeful.decisions.state import TurnState
 from wakeful.engine.state_loader import UNREAD, fold
 from wakeful.ports import ModelRequest, Store, TurnRow
@@ -25,7 +25,7 @@ def fetch(x: str) -> str:
 
 
 class Counting(WrappedStore):
-    """Notes how many facts each reading of a thread gave."""
+    """Notes how many facts each reading of a thread or a turn gave."""
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
@@ -33,7 +33,7 @@ class Counting(WrappedStore):
 
     async def read(self, agent_id: str, **options: Any) -> list[Recorded]:
         found = await super().read(agent_id, **options)
-        if options.get("thread_id") is not None:
+        if options.keys() & {"thread_id", "turn_id"}:
             self.read_facts.append(len(found))
         return found
 
@@ -44,6 +44,11 @@ def clerk(asked: Asked, answer: Any = None, **options: Any) -> Agent[Any, str]:
 
 async def talked(store: Store, agent: Agent[Any, str], numbers: Sequence[int], words: int = 200) -> list[Any]:
     return [await run(agent, f"message {n} " + "word " * words, store=store, thread="t") for n in numbers]
+
+
+def seals(result: Any) -> list[int]:
+    """Where the turn put the conversation into pages."""
+    return [entry.seq for entry in result.facts() if isinstance(entry.fact.event, ThreadCheckpointed)]
 
 
 async def both_folds(store: Store, row: TurnRow) -> tuple[TurnState, TurnState]:
@@ -62,11 +67,11 @@ def conversation(state: TurnState) -> dict[str, Any]:
         "references": {call: refs for call, refs in state.conversation.references.items() if call in kept},
         "conserved": state.conversation.conserved,
         "advised": state.conversation.advised,
-        "exposure": (state.exposure.untrusted, state.exposure.private),
-        "compaction": state.compaction_id,
-        "begins": state.begins,
-        "skills": state.skills,
-        "index": state.turn_index,
+        "exposure": (state.thread.exposure.untrusted, state.thread.exposure.private),
+        "compaction": state.thread.compaction_id,
+        "begins": state.thread.begins,
+        "skills": state.thread.skills,
+        "index": state.terms.turn_index,
     }
 
 
@@ -87,7 +92,9 @@ async def test_the_next_turn_begins_at_the_newest_summary(store: Store) -> None:
         earlier = [each for each in folded if each < place]
         if earlier:
             (completed,) = events_of(results[earlier[-1]], CompactionCompleted)
-            assert row.window_from == firsts[completed.window.from_turn], "derived from that fact alone"
+            sealed = [seal for each in results[:place] for seal in seals(each)]
+            wanted = max(firsts[completed.window.from_turn], *sealed)
+            assert row.window_from == wanted, "derived from that fact alone, or from newer pages"
             assert results.index(next(r for r in results if r.turn_id == completed.window.from_turn)) <= earlier[-1]
         here, whole = await both_folds(store, row)
         assert conversation(here) == conversation(whole)
@@ -97,12 +104,16 @@ async def test_the_next_turn_begins_at_the_newest_summary(store: Store) -> None:
 
 
 async def test_reading_a_thread_costs_its_window_and_not_its_length(store: Store) -> None:
-    counting = Counting(store)
-    results = await talked(counting, clerk(Asked()), range(40))
+    counting, agent = Counting(store), clerk(Asked())
+    results, read = [], []
+    for number in range(40):
+        counting.read_facts.clear()
+        results += await talked(counting, agent, [number])
+        read.append(sum(counting.read_facts))
     assert any(events_of(result, CompactionCompleted) for result in results)
     whole = len(await store.read(results[0].agent_id, thread_id="t"))
-    assert max(counting.read_facts) < whole / 2, "no turn read everything"
-    assert max(counting.read_facts[-6:]) <= max(counting.read_facts[10:20]) * 1.5, "and late ones no more than earlier"
+    assert max(read) < whole / 2, "no turn read everything"
+    assert max(read[20:]) <= max(read[:20]) * 1.5, "and late ones no more than earlier"
 
 
 async def test_a_turn_that_was_cut_inside_itself_is_read_from_its_own_beginning(store: Store) -> None:
@@ -130,11 +141,14 @@ async def test_what_the_folded_part_has_seen_still_counts(store: Store) -> None:
     first = (await store.turns_of_thread(results[0].agent_id, "t"))[0]
     assert row is not None and row.window_from > first.last_seq, "the turn that fetched is not read any more"
     here, whole = await both_folds(store, row)
-    assert here.exposure.untrusted == whole.exposure.untrusted == "fetch"
-    # The inversion: without what the summary's fact carries, nobody would know.
-    everything = await store.read(row.agent_id, thread_id="t")
-    forgotten = [_without_exposure(entry) for entry in everything if entry.seq >= row.window_from]
-    assert (await fold(store, row, forgotten)).state.exposure.untrusted == ""
+    assert here.thread.exposure.untrusted == whole.thread.exposure.untrusted == "fetch"
+    # The inversion: without what the summary's fact carries, nobody would know. Newer pages say it, too.
+    (*_, completed) = [event for result in results for event in events_of(result, CompactionCompleted)]
+    begins = await store.turn(completed.window.from_turn)
+    assert begins is not None
+    everything = await store.read(row.agent_id, after=begins.first_seq - 1, thread_id="t")
+    forgotten = [_without_exposure(each) for each in everything if not isinstance(each.fact.event, ThreadCheckpointed)]
+    assert (await fold(store, row, forgotten)).state.thread.exposure.untrusted == ""
 
 
 async def test_skills_that_the_folded_part_used_are_still_told_of(store: Store, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, ToolRetry, run, tool
 from wakeful.bootstrap import opened_store
 from wakeful.contracts.events import ToolFailed
-from wakeful.gate.running_call import MAX_CHARS
+from wakeful.gate.call_failures import MAX_CHARS
 from wakeful.service.queries.explanation import why_call
 from wakeful.testing import scripted
 

@@ -105,15 +105,15 @@ def next_begins_with(state: TurnState) -> dict[str, Any]:
     return {
         "items": state.conversation.items,
         "heard": state.conversation.heard,
-        "begins": state.begins,
+        "begins": state.thread.begins,
         "references": state.conversation.references,
         "conserved": state.conversation.conserved,
         "advised": state.conversation.advised,
-        "exposure": state.exposure,
-        "said": state.owner_said,
-        "files": state.owner_files,
-        "skills": state.skills,
-        "compaction": (state.conversation.compactions, state.compaction_id),
+        "exposure": state.thread.exposure,
+        "said": state.thread.owner_said,
+        "files": state.thread.owner_files,
+        "skills": state.thread.skills,
+        "compaction": (state.conversation.compactions, state.thread.compaction_id),
     }
 
 
@@ -157,7 +157,7 @@ async def test_a_thread_in_use_reads_what_is_new_and_a_cold_one_a_bounded_part(s
     agent = Agent("clerk", scripted(["yes"]))
     for _ in range(90):
         await run(agent, "hello", store=counting, thread="t")
-    assert max(counting.read_facts[1:]) <= 2, "the message of the turn, and what came with it"
+    assert counting.read_facts[1:] == [], "the message is known to whoever took it"
     facts = len(await store.read("clerk", thread_id="t"))
     assert facts > 2 * CHECKPOINT_FACTS
     counting.read_facts.clear()
@@ -179,10 +179,10 @@ async def test_a_thread_that_somebody_else_went_on_with_is_read_again(store: Sto
     assert kept is not None
     stale = Thread(kept.thread.state)
     assert (await run(agent, "two", store=store, thread="t")).output == "3"
-    warm_threads.keep(store, row, stale, kept.last_seq, kept.window_from)
+    warm_threads.keep(store, row, kept._replace(thread=stale))
     assert (await run(agent, "three", store=store, thread="t")).output == "5"
     # The inversion: whoever does not compare the last event goes on with a conversation that lacks a turn.
-    warm_threads.keep(store, row, stale, kept.last_seq, kept.window_from)
+    warm_threads.keep(store, row, kept._replace(thread=stale))
     found = warm_threads.take(store, row, row)
     assert found is not None and found.turn_id == first.turn_id
 
@@ -249,5 +249,5 @@ async def test_as_many_threads_are_kept_as_there_is_room_for(store: Store) -> No
     for few in (WarmThreads(most=2), WarmThreads(most_characters=5_000)):
         for row, found in zip(rows, taken, strict=True):
             assert found is not None
-            few.keep(store, row, found.thread, found.last_seq, found.window_from)
+            few.keep(store, row, found)
         assert [few.take(store, row, row) is not None for row in rows] == [False, True, True]

@@ -8,10 +8,11 @@ from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.events import ActionRequired, ActionResolved, PermissionEvaluated
 from wakeful.contracts.events.tools import Said
 from wakeful.decisions.differences import compared
-from wakeful.decisions.levels import Call, Level, Pending
+from wakeful.decisions.levels import Call, Level, OutsideRequest
+from wakeful.gate.call_at_gate import Admission
 from wakeful.gate.locks import LockTable
 from wakeful.gate.passage import Mediator
-from wakeful.gate.turn_gate import Admission, GateParts
+from wakeful.gate.turn_gate import GateParts
 from wakeful.gate.verdicts import PREDICATE
 
 
@@ -40,7 +41,7 @@ def approved() -> Call:
     said = ActionResolved(
         action_id=asked.action_id, tool_name="book", status="approved", decision="approve", resolver="ada"
     )
-    call.pending = Pending(asked.action_id, asked.expires_at, asked, said=said)
+    call.pending = OutsideRequest(asked.action_id, asked.expires_at, asked, said=said)
     return call
 
 

@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
+from kit.gates.calls_at_gate import call_at_gate
 from wakeful.contracts.envelope import MAX_PAYLOAD_BYTES
 from wakeful.contracts.tools import ToolError
-from wakeful.gate.outcomes import CallRecord, failed, unknown_error
+from wakeful.gate.outcomes import failed, unknown_error
 
 
 def made(error: ToolError) -> Any:
     return failed(
-        CallRecord("call_1", "act", 1.0),
+        call_at_gate("act", 1.0),
         error,
         now=2.0,
         status="failed",

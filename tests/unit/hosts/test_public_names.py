@@ -59,8 +59,6 @@ ANYTHING = {
     "HookRegistry.observe",
     "HookRegistry.resolve",
     "HookRegistry.value",
-    "PackageRunResult.normalise",
-    "ToolPolicyFilter.read",
     "dispatch_ability",
 }
 """What takes or gives a value of any type: JSON of an ability, what a hook says, what is checked. It only shrinks."""

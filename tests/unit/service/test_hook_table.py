@@ -12,8 +12,9 @@ from kit.hosts.task_host import MANAGER, TaskHost
 from wakeful import Agent, run
 from wakeful.hosts.abilities.registry import Abilities, Ability
 from wakeful.hosts.declarations.reader import normalize_for_conversation_request
+from wakeful.hosts.declarations.runtime_policy import runtime_tool_policy
 from wakeful.hosts.dispatch.dispatch_request import DispatchRequest, ExecutorTarget
-from wakeful.hosts.principals import resolve_principal, runtime_tool_policy
+from wakeful.hosts.run_access import resolve_principal
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.client_tools.lifecycle import RuntimeToolLifecycle
 from wakeful.service.hooks import NAMES, HookRegistry, hooks

@@ -17,8 +17,9 @@ from wakeful.contracts.events import ActionRequired, ToolFailed, ToolResult, Too
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.redaction import stable_hash
+from wakeful.gate.call_at_gate import CallAtGate, Consultation
 from wakeful.gate.passage import Mediator
-from wakeful.gate.turn_gate import Consultation, GateParts, Proposal
+from wakeful.gate.turn_gate import GateParts
 from wakeful.ports import ModelRequest
 from wakeful.providers.anthropic.encode import AnthropicEncoder as Anthropic
 from wakeful.providers.openai_chat.encode import ChatEncoder as Chat
@@ -207,8 +208,8 @@ async def test_they_are_taken_out_before_a_predicate_a_hook_or_the_tool_sees_the
         seen.append({"order": order})
         return "seen"
 
-    async def hook(proposal: Proposal) -> Consultation:
-        seen.append(proposal.arguments)
+    async def hook(at: CallAtGate) -> Consultation:
+        seen.append(at.arguments)
         return Consultation()
 
     config = TurnConfig(
@@ -223,7 +224,7 @@ async def test_they_are_taken_out_before_a_predicate_a_hook_or_the_tool_sees_the
     admission = (await admission.later())()
     assert admission.dispatch is not None and admission.dispatch.arguments == {"order": "A"}
     assert seen == [{"order": "A"}] * 2, "the predicate, then the hook"
-    assert admission.dispatch.record.injected_args == INJECTED
+    assert admission.dispatch.injected_args == INJECTED
 
 
 # --- what is on record ---------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from wakeful import Agent, tool
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.events import AnswerRejected, ToolFailed, ToolResult
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
-from wakeful.engine.run_request import RunRequest
+from wakeful.engine.run_request import RunRequest, WorkflowTerms
 from wakeful.engine.workflow_registry import editor_tools, workflow_registry
 from wakeful.ports import ModelRequest, Store
 from wakeful.providers.scripted import ScriptedModel
@@ -51,7 +51,7 @@ def designer(*drafts: str, seen: list[ModelRequest] | None = None) -> Agent[Any,
 
 
 async def asked(store: Store, agent: Agent[Any, str], editing: str | None = "wf_open") -> RunResult[str]:
-    result = await run_turn(new_engine(store), RunRequest(agent, "Build it.", editing=editing))
+    result = await run_turn(new_engine(store), RunRequest(agent, "Build it.", workflows=WorkflowTerms(editing=editing)))
     row = await store.turn(result.turn_id)
     assert row is not None
     replayed = await replay_turn(store, row)

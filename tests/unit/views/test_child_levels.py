@@ -11,7 +11,8 @@ from wakeful.contracts.events import PlanningStarted, TurnInterjected
 from wakeful.contracts.models import TextDelta
 from wakeful.hosts.loop.budgets import RunBudgets
 from wakeful.hosts.loop.loop_events import HostIds
-from wakeful.hosts.loop.view import LoopView, Sources
+from wakeful.hosts.loop.run_calls import Sources
+from wakeful.hosts.loop.view import LoopView
 from wakeful.views.conversation_export import export
 from wakeful.views.latency import turn_latency
 from wakeful.views.run_stream import RunStream, run_stream

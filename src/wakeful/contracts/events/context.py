@@ -139,7 +139,7 @@ class SkillActivated(Event):
 
 
 class ThreadCheckpointed(Event):
-    """The conversation as it was before this turn stands in pages, word for word. Later turns begin to read here."""
+    """The conversation stands in pages, word for word. Later turns begin to read here."""
 
     kind: ClassVar[str] = "thread.checkpointed"
 
@@ -147,6 +147,8 @@ class ThreadCheckpointed(Event):
     """The newest page; it names the one before it."""
     items: int
     """How many items the pages hold."""
+    with_turn: bool = False
+    """As the turn leaves it at its end. Otherwise as it was before the turn."""
 
 
 class CompactionStarted(Event):

@@ -12,8 +12,8 @@ from wakeful.contracts.messages import (
     AdmissionContext,
     DeliverySurface,
     MessageKind,
-    MessageOrigin,
     OperatorOrigin,
+    Origin,
     Priority,
     TriggerKind,
     Trust,
@@ -125,7 +125,7 @@ class MessageAdmitted(Event):
     message_kind: MessageKind = "operator_prompt"
     trigger_kind: TriggerKind | None = None
     """Not stored, because it follows from `message_kind`; readers get it always."""
-    origin: MessageOrigin = OperatorOrigin()
+    origin: Origin = OperatorOrigin()
     authority_class: Authority = "operator_instruction"
     trust: Trust | None = None
     """Not stored, because it follows from `authority_class`; readers get it always."""

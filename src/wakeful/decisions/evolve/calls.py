@@ -21,7 +21,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.decisions.evolve.conversations import advise, refers
 from wakeful.decisions.evolve.rounds import round_complete, watch_repeats
-from wakeful.decisions.levels import Call, Level, Pending, as_child, unsatisfied
+from wakeful.decisions.levels import Call, Level, OutsideRequest, as_child, unsatisfied
 from wakeful.decisions.policy.provenance import Exposure, exposed, merged, what_it_does
 from wakeful.decisions.runtime_answers import FINISH
 from wakeful.decisions.state import TurnState
@@ -29,43 +29,43 @@ from wakeful.decisions.workflows.calls import let_follow
 
 
 def asked_outside(state: TurnState, level: Level, fact: Fact, event: ActionRequired | RuntimeToolRequested) -> None:
-    call = state.calls[fact.call_id or ""]
+    call = state.tree.calls[fact.call_id or ""]
     take_up(call)
     if call.dispatches:  # the tool itself has a question, and has done nothing: it begins anew with the answer
         call.dispatches = 0
-        level.running -= 1
-        state.in_flight -= 1
+        level.round.running -= 1
+        state.tree.in_flight -= 1
     call.rewritten = call.replaced
     if isinstance(event, ActionRequired):
-        call.pending = Pending(event.action_id, event.expires_at, event, fact.at)
+        call.pending = OutsideRequest(event.action_id, event.expires_at, event, fact.at)
     else:
         # A client that is asked may do it: the request is the call's intent.
-        call.pending = Pending(event.request_id, event.timeout_at, event, fact.at)
+        call.pending = OutsideRequest(event.request_id, event.timeout_at, event, fact.at)
         state.ledger.tool_called(call.part.name)
-    state.waiting[call.call_id] = call
+    state.tree.waiting[call.call_id] = call
 
 
 def said_outside(state: TurnState, fact: Fact, event: ActionResolved | RuntimeToolResolved) -> None:
     """The call goes before the gate once more; what was said goes with it."""
-    call = state.calls.get(fact.call_id or "")
+    call = state.tree.calls.get(fact.call_id or "")
     if call is None or call.pending is None or not call.is_waiting:
         return
     action_id = event.action_id if isinstance(event, ActionResolved) else event.request_id
     if action_id == call.pending.action_id:
         call.pending.said = event
-        state.waiting.pop(call.call_id, None)
+        state.tree.waiting.pop(call.call_id, None)
         if isinstance(event, RuntimeToolResolved):
             expose(state, call)  # with the client's answer, not before: calls beside it were made without it
         if isinstance(event, ActionResolved):
             if event.rule is not None:
-                state.standing_rules.append(event.rule)
+                state.rules.standing.append(event.rule)
             if event.resolver != RUNTIME:
-                state.owner_said.add(event.reason, fact.turn_id or "")
-                state.owner_said.add(event.answer if isinstance(event.answer, str) else "", fact.turn_id or "")
+                state.thread.owner_said.add(event.reason, fact.turn_id or "")
+                state.thread.owner_said.add(event.answer if isinstance(event.answer, str) else "", fact.turn_id or "")
         if call.taken_up:
             call.taken_up = False
-            call.level.untaken += 1
-        state.touched(call.level)
+            call.level.round.untaken += 1
+        state.tree.touched(call.level)
 
 
 READ_FILE = "wakeful/read_file"
@@ -75,7 +75,7 @@ LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
 
 def consulted(state: TurnState, fact: Fact, event: PermissionEvaluated) -> None:
     """Code outside the log may write other arguments, or declare the run complete."""
-    call = state.calls.get(fact.call_id or "")
+    call = state.tree.calls.get(fact.call_id or "")
     for said in event.said:
         if said.arguments is not None and call is not None:
             call.rewritten = said.arguments
@@ -87,11 +87,11 @@ def take_up(call: Call) -> None:
     if not call.taken_up:
         call.taken_up = True
         if not call.open_before:
-            call.level.untaken -= 1
+            call.level.round.untaken -= 1
 
 
 def call_started(state: TurnState, level: Level, fact: Fact, event: ToolStarted) -> None:
-    call = state.calls[fact.call_id or ""]
+    call = state.tree.calls[fact.call_id or ""]
     take_up(call)
     call.effect = event.effect
     call.blocks = event.interrupt_behavior == "block"
@@ -104,7 +104,7 @@ def call_started(state: TurnState, level: Level, fact: Fact, event: ToolStarted)
 
 
 def call_dispatched(state: TurnState, level: Level, fact: Fact, event: ToolDispatched) -> None:
-    call = state.calls[fact.call_id or ""]
+    call = state.tree.calls[fact.call_id or ""]
     if call.dispatches == 0:  # let through by a person: this is its intent
         take_up(call)
         _begin(state, call)
@@ -114,8 +114,8 @@ def call_dispatched(state: TurnState, level: Level, fact: Fact, event: ToolDispa
 
 def _begin(state: TurnState, call: Call) -> None:
     """The effect may have begun."""
-    call.level.running += 1
-    state.in_flight += 1
+    call.level.round.running += 1
+    state.tree.in_flight += 1
     state.ledger.tool_called(call.part.name)
     expose(state, call)
 
@@ -124,20 +124,20 @@ def expose(state: TurnState, call: Call) -> None:
     """A call that is let through adds what its tool does to what the conversation has seen."""
     declaration = call.level.config.tool(call.part.name) if call.level.config is not None else None
     if declaration is not None:
-        state.exposure = exposed(state.exposure, declaration.name, what_it_does(declaration))
+        state.thread.exposure = exposed(state.thread.exposure, declaration.name, what_it_does(declaration))
 
 
 def call_succeeded(state: TurnState, level: Level, fact: Fact, event: ToolResult) -> None:
     if event.artifact_refs or event.details:
         refers(level, fact, event)
     if event.untrusted:
-        state.exposure = merged(state.exposure, Exposure(untrusted=event.untrusted))
+        state.thread.exposure = merged(state.thread.exposure, Exposure(untrusted=event.untrusted))
     elif event.tool_name == READ_FILE:
-        state.owner_files.add(LINE_NUMBER.sub("", event.item.text), fact.turn_id or "")
+        state.thread.owner_files.add(LINE_NUMBER.sub("", event.item.text), fact.turn_id or "")
     child = as_child(level) if event.tool_name == FINISH else None
     if child is not None and child.started.output_schema is not None:
         child.has_finished, child.payload = True, (event.details or {}).get("payload")
-    elif event.result_ref is not None and (answered := state.calls.get(fact.call_id or "")) is not None:
+    elif event.result_ref is not None and (answered := state.tree.calls.get(fact.call_id or "")) is not None:
         answered.whole = event.result_ref
     call_answered(state, level, fact, event.item)
 
@@ -146,12 +146,12 @@ def call_failed(state: TurnState, level: Level, fact: Fact, event: ToolFailed) -
     if event.asked_retry:
         state.retries_asked[event.tool_name] = state.retries_asked.get(event.tool_name, 0) + 1
     if event.untrusted:
-        state.exposure = merged(state.exposure, Exposure(untrusted=event.untrusted))
+        state.thread.exposure = merged(state.thread.exposure, Exposure(untrusted=event.untrusted))
     if event.effects == "unknown":
         state.unknown[fact.call_id or ""] = event.tool_name
     if event.tool_name == FINISH and event.status == "invalid":
         _payload_refused(state, level, event)
-    call = state.calls.get(fact.call_id or "")
+    call = state.tree.calls.get(fact.call_id or "")
     if call is not None and call.answer is None:
         call.failure = event.tool_error.kind, event.message
         _call_off_others(state, level, call, event)
@@ -168,29 +168,29 @@ def _payload_refused(state: TurnState, level: Level, event: ToolFailed) -> None:
 
 
 def call_answered(state: TurnState, level: Level, fact: Fact, answer: ToolItem) -> None:
-    call = state.calls.get(fact.call_id or "")
+    tree, this = state.tree, level.round
+    call = tree.calls.get(fact.call_id or "")
     if call is None or call.answer is not None:
         return
     if call.dispatches:
-        level.running -= 1
+        this.running -= 1
         if not call.children:
-            state.in_flight -= 1
+            tree.in_flight -= 1
     if not call.taken_up:
         take_up(call)
-    state.waiting.pop(call.call_id, None)
-    state.to_call_off.pop(call.call_id, None)
+    tree.waiting.pop(call.call_id, None)
+    tree.to_call_off.pop(call.call_id, None)
     call.answer = answer
     if level.config is not None and level.config.workflow is not None:
         let_follow(call)
-    batch = level.batch
-    front = level.front
+    batch, front = this.batch, this.front
     while front < len(batch) and (ready := batch[front].answer) is not None:
         level.conversation.items.append(ready)
         advise(level)
         if state.limits.stall_repeats is not None or state.limits.failure_repeats is not None:
             watch_repeats(state.limits, level, batch[front])
         front += 1
-    level.front = front
+    this.front = front
     if front == len(batch):
         round_complete(state, level)
 
@@ -206,7 +206,7 @@ def _call_off_others(state: TurnState, level: Level, call: Call, event: ToolFail
     waited_only = declared.on_failure == "cancel_dependent"
     if waited_only and config.workflow is not None:
         return  # what depends on a node is passed over there anyway, and nothing else does
-    for other in level.batch:
+    for other in level.round.batch:
         if other is call or other.answer is not None:
             continue
         if waited_only and (other.position < call.position or other.running):
@@ -215,24 +215,24 @@ def _call_off_others(state: TurnState, level: Level, call: Call, event: ToolFail
 
 
 def call_off(state: TurnState, call: Call) -> None:
-    call.called_off = call.level.calls_off = True
+    call.called_off = call.level.round.calls_off = True
     if call.running and not call.blocks and not call.children:
-        state.to_call_off[call.call_id] = None
+        state.tree.to_call_off[call.call_id] = None
     for job in call.children:
-        child = state.levels.get(job.started.level_id) if job.end is None else None
+        child = state.tree.levels.get(job.started.level_id) if job.end is None else None
         if child is None:
             continue
         if (role := as_child(child)) is not None:
             role.called_off = True
-        state.to_call_off[job.started.level_id] = None
-        for below in child.open_calls():
+        state.tree.to_call_off[job.started.level_id] = None
+        for below in child.round.open_calls():
             call_off(state, below)
-        state.touched(child)
+        state.tree.touched(child)
 
 
 def scratch_written(state: TurnState, level: Level, fact: Fact, event: ScratchWritten) -> None:
-    level.scratch[event.key] = level.written[event.key] = event.value
-    if (writer := state.calls.get(fact.call_id or "")) is not None:
+    level.scratchpad.visible[event.key] = level.scratchpad.written[event.key] = event.value
+    if (writer := state.tree.calls.get(fact.call_id or "")) is not None:
         writer.wrote[event.key] = event.value
 
 
@@ -244,6 +244,6 @@ def outcome_known(state: TurnState, event: UnknownResolved) -> None:
     else:
         outcome = f"it failed: {event.result}" if event.source == "late_answer" else "it did not happen"
     words = f"The outcome of call {event.call_id} ({event.tool_name}) is known now: {outcome}"
-    call = state.calls.get(event.call_id)
+    call = state.tree.calls.get(event.call_id)
     level = call.level if call is not None else state
     level.next_request.notes.append(UserItem(parts=(Text(words),), origin="runtime"))

@@ -47,7 +47,7 @@ def fold_started(state: TurnState, level: Level, event: CompactionStarted) -> No
     told = transcript(folded, level.config.context_window)
     writer = Level(
         id=event.level_id,
-        role=SummaryRole(event.compaction_id, event.cut, event.trigger, state.now),
+        role=SummaryRole(event.compaction_id, event.cut, event.trigger, state.time.now),
         parent=level,
         depth=level.depth,
         config=summary_config(level.config),
@@ -59,7 +59,7 @@ def fold_started(state: TurnState, level: Level, event: CompactionStarted) -> No
 
 def writer_of(state: TurnState, compaction_id: str) -> Level | None:
     """The level that writes that summary."""
-    for level in state.levels.values():
+    for level in state.tree.levels.values():
         if isinstance(level.role, SummaryRole) and level.role.compaction_id == compaction_id:
             return level
     return None
@@ -89,7 +89,7 @@ def fold_ended(state: TurnState, level: Level, event: CompactionCompleted | Comp
     talk.compactions += 1
     level.next_request.known_tokens = level.next_request.known_at = 0
     if level is state:
-        state.compaction_id = event.compaction_id
+        state.thread.compaction_id = event.compaction_id
         _move_window(state, event)
 
 
@@ -99,16 +99,18 @@ def _move_window(state: TurnState, event: CompactionCompleted) -> None:
     So a later turn that never reads it comes to the same state as one that read everything.
     """
     cut, window = event.cut, event.window
-    first = next((place for place in reversed(range(len(state.begins))) if state.begins[place].place <= cut), 0)
-    kept = state.begins[first:]
-    state.begins = [begun._replace(place=place_after(begun.place, cut, event.pinned) or 1) for begun in kept]
+    first = next(
+        (place for place in reversed(range(len(state.thread.begins))) if state.thread.begins[place].place <= cut), 0
+    )
+    kept = state.thread.begins[first:]
+    state.thread.begins = [begun._replace(place=place_after(begun.place, cut, event.pinned) or 1) for begun in kept]
     if window is not None:
         state.conversation.advised = dict(window.advised)
-        state.skills = {**{skill.entrypoint_path: skill for skill in window.skills}, **state.skills}
-        told = {begun.turn_id for begun in state.begins}
-        state.owner_said.keep(told)
-        state.owner_files.keep(told)
-        seen = state.exposure
-        state.exposure = replace(
+        state.thread.skills = {**{skill.entrypoint_path: skill for skill in window.skills}, **state.thread.skills}
+        told = {begun.turn_id for begun in state.thread.begins}
+        state.thread.owner_said.keep(told)
+        state.thread.owner_files.keep(told)
+        seen = state.thread.exposure
+        state.thread.exposure = replace(
             seen, untrusted=window.untrusted or seen.untrusted, private=window.private or seen.private
         )

@@ -129,12 +129,12 @@ from wakeful.decisions.workflows.calls import begin_workflow, node_resolved
 
 def evolve(state: TurnState, fact: Fact) -> None:
     """Take in one fact."""
-    event = fact.event
-    if fact.at > state.now:
-        if state.idle:
-            state.stretch_from += fact.at - state.now
-        state.now = fact.at
-    level = state if fact.level is None else state.levels.get(fact.level)
+    event, time, tree = fact.event, state.time, state.tree
+    if fact.at > time.now:
+        if time.idle:
+            time.stretch_from += fact.at - time.now
+        time.now = fact.at
+    level = state if fact.level is None else tree.levels.get(fact.level)
     if level is None:
         return  # about a level that has ended: nothing is decided from it any more
     match event:
@@ -167,18 +167,18 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case RoutingCandidatesResolved() | RoutingSingleCandidate() | QuotaLow():
             pass  # says why; the decision follows
         case RoutingDecided():
-            state.chain = (event.selected_model_ref, *event.fallback_chain)
+            state.terms.chain = (event.selected_model_ref, *event.fallback_chain)
         case RoutingNotPossible():
             if state.stop is None:
                 state.stop = Stop("failed", "routing_not_possible", event.decision_reason, applied=True)
         case ModelFailed():
             attempt_lost(state, level, fact, event)
         case ModelResponseAccepted():
-            if level.asked is not None:
-                level.asked.response_id = event.response_id
+            if level.round.request is not None:
+                level.round.request.response_id = event.response_id
         case ModelResponseReattached():
-            if level.asked is not None:
-                level.asked.reattached = True
+            if level.round.request is not None:
+                level.round.request.reattached = True
         case ToolDispatched():
             call_dispatched(state, level, fact, event)
         case MessageAdmitted():
@@ -203,9 +203,9 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case PlanningCompleted() | PlanningFailed():
             planning_ended(state, event)
         case WorkflowStarted():
-            state.calls.update({call.call_id: call for call in begin_workflow(state)})
+            state.tree.calls.update({call.call_id: call for call in begin_workflow(state)})
         case WorkflowNodeResolved():
-            node_resolved(state.calls[fact.call_id or ""], event)
+            node_resolved(state.tree.calls[fact.call_id or ""], event)
         case CompactionStarted():
             fold_started(state, level, event)
         case CompactionCompleted() | CompactionFailed():
@@ -213,11 +213,11 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case TurnInterjected():
             interjected(state, fact, event)
         case TurnPauseRequested():
-            state.paused = True
+            state.rest.is_paused = True
         case TurnTimeSkipped():
             time_skipped(state, fact, event)
         case TurnPauseLifted():
-            state.paused = False
+            state.rest.is_paused = False
         case TurnInterruptRequested():
             interrupted(state, fact, event)
         case TurnInterruptIgnored():
@@ -229,12 +229,12 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case LimitChanged():
             limited(state, fact, event)
         case AnswerAccepted():
-            level.answer_checked = True
-            level.answer_value = event
+            level.answer.is_checked = True
+            level.answer.accepted = event
         case AnswerRejected():
             answer_rejected(state, level, event)
         case ContinuationDecided():
-            level.go_on = event.go_on
+            level.round.go_on = event.go_on
             if event.go_on:
                 level.phase = "ready"
         case TurnSuspended():
@@ -250,7 +250,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case ActionResolved() | RuntimeToolResolved():
             said_outside(state, fact, event)
         case ApprovalRuleRevoked():
-            state.revoked_rules.add(event.rule_id)
+            state.rules.revoked.add(event.rule_id)
         case (
             SessionStarted()
             | LoopFact()
@@ -276,7 +276,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             pass
         case _:
             assert_never(event)
-    state.touched(level)
-    state.idle = bool(state.waiting) and not state.in_flight and not state.able
+    tree.touched(level)
+    time.idle = bool(tree.waiting) and not tree.in_flight and not tree.able
     if not event.outsider:
-        state.worked_until = fact.at
+        time.worked_until = fact.at

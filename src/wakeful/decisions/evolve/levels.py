@@ -11,15 +11,15 @@ from wakeful.contracts.events import (
 )
 from wakeful.decisions.delegation import TASK_KEY, child_config
 from wakeful.decisions.level_conversation import LevelConversation
-from wakeful.decisions.levels import ChildEnd, ChildRole, Level, PlannerRole, as_child
+from wakeful.decisions.levels import ChildEnd, ChildRole, Level, PlannerRole, Scratchpad, as_child
 from wakeful.decisions.planning import planner_config
 from wakeful.decisions.state import Stop, TurnState
 
 
 def child_started(state: TurnState, level: Level, fact: Fact, event: SubagentStarted) -> None:
-    call = state.calls[fact.call_id or ""]
+    call = state.tree.calls[fact.call_id or ""]
     if not call.children:
-        state.in_flight -= 1  # from here on others work for it
+        state.tree.in_flight -= 1  # from here on others work for it
     call.children.append(ChildEnd(event, fact.at))
     state.ledger.subtasks += 1
     assert level.config is not None
@@ -32,7 +32,7 @@ def child_started(state: TurnState, level: Level, fact: Fact, event: SubagentSta
         config=own or child_config(level.config, event, state.limits),
         conversation=LevelConversation([event.task]),
         phase="ready",
-        scratch=dict(level.snapshot),
+        scratchpad=Scratchpad(dict(level.scratchpad.at_round)),
     )
     opened(state, child)
 
@@ -44,11 +44,11 @@ def child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentCompl
     call = child.call
     job = next(job for job in call.children if job.started.level_id == level.id)
     job.end, job.ended_at = event, fact.at
-    job.noted = level.written
+    job.noted = level.scratchpad.written
     if isinstance(event, SubagentCompleted):
-        noted = event.output if event.output is not None else level.final_text
+        noted = event.output if event.output is not None else level.answer.final_text
         if event.output_ref is not None:
-            noted = {"beginning": level.final_text, "whole": event.output_ref.digest}
+            noted = {"beginning": level.answer.final_text, "whole": event.output_ref.digest}
         job.noted[TASK_KEY + level.id] = noted
     elif event.details.get("fatal") and state.stop is None:
         state.stop = Stop("failed", "provider_error", event.message, requested_at=fact.at)
@@ -56,25 +56,25 @@ def child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentCompl
 
 def opened(state: TurnState, level: Level) -> None:
     assert level.id is not None
-    state.levels_opened += 1
-    level.rank = state.levels_opened
-    state.levels[level.id] = state.able[level.id] = level
+    state.tree.opened += 1
+    level.rank = state.tree.opened
+    state.tree.levels[level.id] = state.tree.able[level.id] = level
 
 
 def close(state: TurnState, level: Level) -> None:
     assert level.id is not None
     level.phase = "ended"
-    for call in level.batch:
-        state.calls.pop(call.call_id, None)
-    state.levels.pop(level.id, None)
-    state.able.pop(level.id, None)
-    state.to_call_off.pop(level.id, None)
+    for call in level.round.batch:
+        state.tree.calls.pop(call.call_id, None)
+    state.tree.levels.pop(level.id, None)
+    state.tree.able.pop(level.id, None)
+    state.tree.to_call_off.pop(level.id, None)
 
 
 def planning_started(state: TurnState, event: PlanningStarted) -> None:
     assert state.config is not None
     state.phase = "apart"
-    state.planned = True
+    state.planning.is_over = True
     planner = Level(
         id=event.level_id,
         role=PlannerRole(),
@@ -88,17 +88,17 @@ def planning_started(state: TurnState, event: PlanningStarted) -> None:
             conserved=state.conversation.conserved,
         ),
         phase="ready",
-        scratch=dict(state.scratch),
+        scratchpad=Scratchpad(dict(state.scratchpad.visible)),
     )
     opened(state, planner)
 
 
 def planning_ended(state: TurnState, event: PlanningCompleted | PlanningFailed) -> None:
-    planner = state.levels.get(event.level_id)
+    planner = state.tree.levels.get(event.level_id)
     if planner is not None:
         close(state, planner)
     if isinstance(event, PlanningCompleted):
-        state.plan = event.plan
+        state.planning.plan = event.plan
     if state.phase == "apart":
         state.phase = "ready"
-    state.touched(state)
+    state.tree.touched(state)

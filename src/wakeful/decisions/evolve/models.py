@@ -11,7 +11,7 @@ from wakeful.decisions.compaction import measured
 from wakeful.decisions.evolve.calls import call_off
 from wakeful.decisions.evolve.conversations import advise
 from wakeful.decisions.evolve.rounds import round_complete
-from wakeful.decisions.levels import Asked, Call, ChildRole, Level
+from wakeful.decisions.levels import Call, ChildRole, Level, OpenRequest
 from wakeful.decisions.retries import MAX_ATTEMPTS
 from wakeful.decisions.state import TurnState
 
@@ -42,55 +42,56 @@ def asked_model(state: TurnState, level: Level, fact: Fact, event: ModelRequeste
         items.append(LAST_CALL)
         ahead.told_last = True
     if level.phase != "asking":
-        state.in_flight += 1
+        state.tree.in_flight += 1
     level.phase = "asking"
-    level.asked = Asked(step, event.candidate, event.attempt, event.model_ref, fact.at, event.backoff_ms)
-    state.ledger.hold(level.asked, event)
-    level.go_on = None
+    request = OpenRequest(step, event.candidate, event.attempt, event.model_ref, fact.at, event.backoff_ms)
+    level.round.request, level.round.go_on = request, None
+    state.ledger.hold(request, event)
 
 
 def _round_of(level: Level, step: int) -> None:
     if step != level.step:
         level.step = step
-        level.attempts.clear()
+        level.round.attempts.clear()
+        level.round.crashes = 0
 
 
 def model_answered(state: TurnState, level: Level, event: ModelCompleted) -> None:
-    level.answered += 1
-    state.tree_answered += 1
-    usage = level.last_usage = event.token_usage
+    own, total = level.model_usage, state.model_usage
+    own.answers += 1
+    state.bill.answers += 1
+    usage = own.newest = event.token_usage
     if usage is not None:
-        level.usage = level.usage + usage
-        level.usage_reported = True
-        if level is not state:
-            state.usage = state.usage + usage
-            state.usage_reported = True
-    state.ledger.answered(level.asked, usage)
+        own.tokens, own.is_reported = own.tokens + usage, True
+        if own is not total:
+            total.tokens, total.is_reported = total.tokens + usage, True
+    state.ledger.answered(level.round.request, usage)
 
 
 def cost_recorded(state: TurnState, level: Level, event: CostRecorded) -> None:
     amount = Decimal(event.amount)
-    state.cost += amount
-    state.priced += not event.lost
-    state.ledger.cost(level.asked, amount, lost=event.lost)
+    state.bill.cost += amount
+    state.bill.priced += not event.lost
+    state.ledger.cost(level.round.request, amount, lost=event.lost)
 
 
 def attempt_lost(state: TurnState, level: Level, fact: Fact, event: ModelFailed) -> None:
-    asked = level.asked
+    asked = level.round.request
     if level.phase in ("ready", "lost"):
         # Turned down before anything was sent: there was no request, and none is counted.
         _round_of(level, fact.step or 0)
-        level.asked = asked = Asked(level.step, event.candidate, event.attempt, event.model_ref, fact.at)
+        level.round.request = asked = OpenRequest(level.step, event.candidate, event.attempt, event.model_ref, fact.at)
     elif level.phase == "asking":
-        state.in_flight -= 1
+        state.tree.in_flight -= 1
     if asked is None:
         return
     state.ledger.lost(asked, event)
     asked.failure = event
     level.phase = "lost"
     if event.stage == "crash":
+        level.round.crashes += 1
         return  # our own death is none of the provider's attempts
-    level.attempts.append(_attempt_record(event, asked.backoff_ms))
+    level.round.attempts.append(_attempt_record(event, asked.backoff_ms))
 
 
 def _attempt_record(event: ModelFailed, backoff_ms: int = 0) -> ProviderAttemptRecord:
@@ -119,40 +120,39 @@ def _attempt_record(event: ModelFailed, backoff_ms: int = 0) -> ProviderAttemptR
 
 
 def reply_recorded(state: TurnState, level: Level, fact: Fact, event: AssistantRecorded) -> None:
-    item = event.item
+    item, tree, this = event.item, state.tree, level.round
     level.conversation.items.append(item)
     if level.phase == "asking":
-        state.in_flight -= 1
-    state.ledger.recorded(level.asked)
-    level.asked = None
-    level.attempts.clear()
-    text = item.text
+        tree.in_flight -= 1
+    state.ledger.recorded(this.request)
+    this.request = None
+    this.attempts.clear()
+    answer, text = level.answer, item.text
     if text:
-        level.last_text = text
-    level.final_text = text
+        answer.last_text = text
+    answer.final_text = text
+    answer.is_checked = False
     window = level.config.context_window if level.config is not None else None
     if window is not None or state.limits.history_tokens is not None:
-        measured(level, level.last_usage)  # nobody asks how long it is where nothing is held to it
+        measured(level, level.model_usage.newest)  # nobody asks how long it is where nothing is held to it
     advise(level)
-    level.continuation = event.continuation
-    for call in level.batch:
-        state.calls.pop(call.call_id, None)
-    level.batch = [
+    this.continuation = event.continuation
+    for call in this.batch:
+        tree.calls.pop(call.call_id, None)
+    batch = this.batch = [
         Call(part, fact.step or 0, position, asked.malformed, level)
         for position, (part, asked) in enumerate(zip(item.calls, event.calls, strict=True))
     ]
-    for call in level.batch:
-        state.calls[call.call_id] = call
-    level.front = 0
-    level.running = 0
-    level.untaken = len(level.batch)
-    level.calls_off = False
-    level.answer_checked = False
+    for call in batch:
+        tree.calls[call.call_id] = call
+    this.front = this.running = 0
+    this.untaken = len(batch)
+    this.calls_off = False
     if isinstance(level.role, ChildRole) and level.role.called_off:
-        for call in level.batch:
+        for call in batch:
             call_off(state, call)
-    if level.batch:
+    if batch:
         level.phase = "acting"
-        level.snapshot = dict(level.scratch)
+        level.scratchpad.at_round = dict(level.scratchpad.visible)
     else:
         round_complete(state, level)

@@ -12,26 +12,27 @@ from wakeful.decisions.workflows.calls import workflow_words
 
 def round_complete(state: TurnState, level: Level) -> None:
     """Every call of the round is answered: what waited for that goes into the conversation."""
-    goes_on = bool(level.batch or level.continuation)
-    if level.continuation:
-        level.conversation.items.extend(level.continuation)
-        level.continuation = ()
-    for call in level.batch:
+    this, repeats = level.round, level.repeats
+    goes_on = bool(this.batch or this.continuation)
+    if this.continuation:
+        level.conversation.items.extend(this.continuation)
+        this.continuation = ()
+    for call in this.batch:
         if call.wrote or call.children:  # visible when all of the round have settled; the later call wins
             noted = call.noted
-            level.scratch.update(noted)
-            level.written.update(noted)
-    if level.nudge:
-        level.conversation.items.append(UserItem(parts=(Text(level.nudge),), origin="runtime"))
-        level.nudge = ""
+            level.scratchpad.visible.update(noted)
+            level.scratchpad.written.update(noted)
+    if repeats.nudge:
+        level.conversation.items.append(UserItem(parts=(Text(repeats.nudge),), origin="runtime"))
+        repeats.nudge = ""
     if level is not state:
         _child_round_complete(level, goes_on)
     elif level.config is not None and level.config.workflow is not None:
         level.phase = "answered"
-        level.final_text = level.last_text = workflow_words(level)
+        level.answer.final_text = level.answer.last_text = workflow_words(level)
     elif is_last_round(state):
         level.phase = "answered"
-    elif state.stop_rule == "caller":
+    elif state.terms.stop_rule == "caller":
         level.phase = "closing"
     else:
         goes_on = goes_on or any(note.origin == "person" for note in level.next_request.notes)
@@ -40,10 +41,10 @@ def round_complete(state: TurnState, level: Level) -> None:
 
 def is_last_round(state: TurnState) -> bool:
     """The turn ends with this round, whatever is said to it. Of a workflow's run no model is asked at all."""
-    if state.stop_rule == "single" or (state.config is not None and state.config.workflow is not None):
+    if state.terms.stop_rule == "single" or (state.config is not None and state.config.workflow is not None):
         return True
     completed = state.completed_by
-    return completed is not None and any(call.call_id == completed for call in state.batch)
+    return completed is not None and any(call.call_id == completed for call in state.round.batch)
 
 
 def _child_round_complete(level: Level, goes_on: bool) -> None:
@@ -68,9 +69,10 @@ def watch_repeats(limits: Limits, level: Level, call: Call) -> None:
         arguments = {"": part.arguments_ref.digest if part.arguments_ref is not None else ""}
     kind, words = call.failure
     seen = CallSeen(part.name, arguments, {}, kind, words)
+    repeats = level.repeats
     if limits.stall_repeats is not None:
-        level.spinning = (level.spinning or SpinDetector(limits.stall_repeats)).saw(seen)
+        repeats.spinning = (repeats.spinning or SpinDetector(limits.stall_repeats)).saw(seen)
     if limits.failure_repeats is not None:
-        level.failing = (level.failing or IdenticalFailureTracker(limits.failure_repeats)).saw(seen)
-        if (repeated := level.failing.repeated) is not None:
-            level.nudge = repeated.message
+        repeats.failing = (repeats.failing or IdenticalFailureTracker(limits.failure_repeats)).saw(seen)
+        if (repeated := repeats.failing.repeated) is not None:
+            repeats.nudge = repeated.message

@@ -32,16 +32,16 @@ def admitted(state: TurnState, fact: Fact, event: MessageAdmitted) -> None:
     turn_id = fact.turn_id or ""
     talk = state.conversation
     place = len(talk.items)
-    if not state.begins or state.begins[-1].turn_id != turn_id:
-        state.begins.append(TurnBeginning(turn_id, place, place))
+    if not state.thread.begins or state.thread.begins[-1].turn_id != turn_id:
+        state.thread.begins.append(TurnBeginning(turn_id, place, place))
     talk.heard.append(MessagePlace(place, event.message_id, event.authority_class, turn_id))
     talk.items.append(event.item)
     of_message = lowest((event.authority_class, event.derived_from or event.authority_class))
-    state.derived_from = lowest((state.derived_from, of_message))
-    state.exposure = merged(state.exposure, begun(of_message))
+    state.terms.derived_from = lowest((state.terms.derived_from, of_message))
+    state.thread.exposure = merged(state.thread.exposure, begun(of_message))
     if is_instruction(of_message):
-        state.owner_said.add(event.item.text, turn_id)
-    state.scratch.update(event.notes)
+        state.thread.owner_said.add(event.item.text, turn_id)
+    state.scratchpad.visible.update(event.notes)
     state.depth = event.depth
 
 
@@ -55,69 +55,69 @@ def history_imported(state: TurnState, event: HistoryImported) -> None:
 def knowledge_retrieved(state: TurnState, fact: Fact, event: KnowledgeRetrieved) -> None:
     state.conversation.items.append(event.item)
     if event.untrusted:
-        state.exposure = merged(state.exposure, Exposure(untrusted=", ".join(event.collections)))
+        state.thread.exposure = merged(state.thread.exposure, Exposure(untrusted=", ".join(event.collections)))
     else:
-        state.owner_files.add(event.item.text, fact.turn_id or "")
+        state.thread.owner_files.add(event.item.text, fact.turn_id or "")
 
 
 def context_resolved(state: TurnState, event: ContextResolved) -> None:
     """What the requests rest on. Files that the owner has not accepted are untrusted input."""
-    state.context = event
+    state.terms.context = event
     if event.untrusted_refs:
         first = event.untrusted_refs[0]
         cause = f"{first}, which the owner has not accepted: wakeful trust {first}"
-        state.exposure = merged(state.exposure, Exposure(untrusted=cause))
+        state.thread.exposure = merged(state.thread.exposure, Exposure(untrusted=cause))
 
 
 def skill_activated(state: TurnState, event: SkillActivated) -> None:
     skill = ActiveSkill(
         name=event.skill, entrypoint_path=event.entrypoint_path, state="restored", load_reason=event.load_reason
     )
-    state.opened.setdefault(event.entrypoint_path, skill)
+    state.skills_used.setdefault(event.entrypoint_path, skill)
 
 
 def turn_started(state: TurnState, fact: Fact, event: TurnStarted) -> None:
     state.phase = "ready"
     state.config = state.configs.get(event.config_ref.digest)
     state.limits = event.limits
-    state.stop_rule = event.stop_rule
-    state.structured = event.structured
-    state.turn_index = event.turn_index
-    state.started_at = state.stretch_from = fact.at
+    state.terms.stop_rule = event.stop_rule
+    state.terms.structured = event.structured
+    state.terms.turn_index = event.turn_index
+    state.time.started_at = state.time.stretch_from = fact.at
 
 
 def turn_suspended(state: TurnState, fact: Fact, event: TurnSuspended) -> None:
     if state.phase != "suspended":
-        state.rested_from = state.phase
+        state.rest.phase_before = state.phase
     state.phase = "suspended"
-    state.suspended_for = event
-    state.active_us += max(0, fact.at - state.stretch_from)
-    state.stretch_from = fact.at
+    state.rest.suspended_for = event
+    state.time.active_us += max(0, fact.at - state.time.stretch_from)
+    state.time.stretch_from = fact.at
 
 
 def turn_resumed(state: TurnState, fact: Fact) -> None:
     """A new stretch of work: what lay between the last fact and this one was downtime."""
-    state.full_window = None
+    state.rest.full_window = None
     if state.phase == "suspended":
-        state.suspended_for = None
-        state.phase = state.rested_from
-    elif not state.idle:
-        state.active_us += max(0, state.worked_until - state.stretch_from)
-    state.stretch_from = fact.at
+        state.rest.suspended_for = None
+        state.phase = state.rest.phase_before
+    elif not state.time.idle:
+        state.time.active_us += max(0, state.time.worked_until - state.time.stretch_from)
+    state.time.stretch_from = fact.at
     for call in state.all_open_calls():
         if not call.dispatches and not call.is_waiting and call.taken_up:
             call.taken_up = False  # nothing of it has begun: through the gate again
-            call.level.untaken += 1
-            state.touched(call.level)
+            call.level.round.untaken += 1
+            state.tree.touched(call.level)
 
 
 def time_skipped(state: TurnState, fact: Fact, event: TurnTimeSkipped) -> None:
     """Nobody worked in that time. While somebody outside is waited for, no time counts anyway."""
-    if not state.idle:
-        state.stretch_from += event.skipped_us
-    elif fact.at < state.now:
-        state.stretch_from += fact.at - state.now
-    state.now = fact.at  # a clock that was set back goes on from there
+    if not state.time.idle:
+        state.time.stretch_from += event.skipped_us
+    elif fact.at < state.time.now:
+        state.time.stretch_from += fact.at - state.time.now
+    state.time.now = fact.at  # a clock that was set back goes on from there
 
 
 def turn_ended(state: TurnState, event: TurnCompleted | TurnFailed) -> None:
@@ -148,19 +148,21 @@ def limited(state: TurnState, fact: Fact, event: LimitChanged) -> None:
     if stop is not None and stop.interrupt_id is not None and event.limit_name == "wall_clock":
         stop.is_overdue, stop.applied = True, False
     if event.window is not None and not event.window.is_hopeless:
-        state.full_window = event.window
-    elif event.what == KEPT_FOR_ANSWER and fact.level is not None and fact.level in state.levels:
+        state.rest.full_window = event.window
+    elif event.what == KEPT_FOR_ANSWER and fact.level is not None and fact.level in state.tree.levels:
         # The level ends, and its parent goes on with the rest.
         details = {"reason": "cost", "limit": event.limit, "observed": event.observed}
-        state.levels[fact.level].stop_error = LevelError("budget_exceeded", _limit_words(event), details)
+        state.tree.levels[fact.level].stop_error = LevelError("budget_exceeded", _limit_words(event), details)
     elif stop is None:
         if event.limit_name == "context_budget":
-            state.final_text = state.last_text = event.what  # a stop like this is a result, and says so in words
+            state.answer.final_text = state.answer.last_text = (
+                event.what
+            )  # a stop like this is a result, and says so in words
         state.stop = Stop(
             "incomplete",
             event.limit_name,
             _limit_words(event),
-            applied=event.limit_name != "wall_clock" and not state.levels,
+            applied=event.limit_name != "wall_clock" and not state.tree.levels,
             requested_at=fact.at,
         )
 
@@ -177,20 +179,20 @@ def interjected(state: TurnState, fact: Fact, event: TurnInterjected) -> None:
     if state.phase == "ended":
         return
     state.next_request.notes.append(event.item)
-    state.owner_said.add(event.item.text, fact.turn_id or "")
+    state.thread.owner_said.add(event.item.text, fact.turn_id or "")
     if is_last_round(state):
         return  # whichever of the two came first; the thread's next turn reads it
     if state.phase == "answered":
         state.phase = "ready"
-        state.answer_checked = False
-    elif state.phase == "suspended" and state.rested_from == "answered":
-        state.rested_from = "ready"
-        state.answer_checked = False
+        state.answer.is_checked = False
+    elif state.phase == "suspended" and state.rest.phase_before == "answered":
+        state.rest.phase_before = "ready"
+        state.answer.is_checked = False
 
 
 def answer_rejected(state: TurnState, level: Level, event: AnswerRejected) -> None:
-    level.answer_rejections += 1
-    level.answer_checked = False
+    level.answer.rejections += 1
+    level.answer.is_checked = False
     if event.final:
         state.stop = Stop(
             "failed", "invalid_output", "; ".join(event.errors) or "the answer does not fit", applied=True

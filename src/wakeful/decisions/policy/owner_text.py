@@ -18,9 +18,10 @@ newest `MOST_CHARS` characters count. The runs are made when they are first aske
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import islice
+from typing import NamedTuple
 
 MOST_CHARS = 300_000
 LONGEST_RUN = 3
@@ -36,25 +37,37 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 _NUMBER = re.compile(r"(?<![\w.,/:-])[-+]?(?:0|[1-9][\d,]*)(?:\.\d+)?(?!\w|[.,/:-]\d)")
 
 
+class UnreadTexts(NamedTuple):
+    """Texts that are read when somebody looks a value up."""
+
+    texts: int
+    chars: int
+    read: Callable[[], Sequence[tuple[str, str]]]
+    """Each with its turn."""
+
+
 class OwnerText:
     """What the owner said, text by text."""
 
-    __slots__ = ("_chars", "_counts", "_taken", "_texts", "added")
+    __slots__ = ("_chars", "_counts", "_taken", "_texts", "_unread", "added")
 
-    def __init__(self) -> None:
+    def __init__(self, unread: Sequence[UnreadTexts] = ()) -> None:
+        self._unread = unread
+        """What comes before the texts."""
         self._texts: deque[tuple[str, str]] = deque()
-        self._chars = 0
-        self.added = 0
+        self._chars = sum(each.chars for each in unread)
+        self.added = sum(each.texts for each in unread)
         """How many texts ever came in."""
         self._taken = 0
         """How many of the texts, from the oldest, are among the counts."""
         self._counts: dict[int, int] = {}
+        self._forget()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OwnerText) and self._texts == other._texts
+        return isinstance(other, OwnerText) and self._all() == other._all()
 
     def __repr__(self) -> str:
-        return f"<{len(self._texts)} texts of the owner, {self._chars:,} characters>"
+        return f"<{len(self._all())} texts of the owner, {self._chars:,} characters>"
 
     def add(self, text: str, turn_id: str = "") -> None:
         """Take a text in; what is too old by then is forgotten."""
@@ -64,8 +77,23 @@ class OwnerText:
         self._texts.append((turn_id, text))
         self.added += 1
         self._chars += len(text)
+        self._forget()
+
+    @property
+    def chars(self) -> int:
+        """Of all texts that are not forgotten."""
+        return self._chars
+
+    def _all(self) -> "deque[tuple[str, str]]":
+        if self._unread:
+            unread, self._unread = self._unread, ()
+            self._texts.extendleft(text for each in reversed(unread) for text in reversed(each.read()))
+        return self._texts
+
+    def _forget(self) -> None:
+        """Forget what is too old."""
         while self._chars > MOST_CHARS:
-            _, oldest = self._texts.popleft()
+            _, oldest = self._all().popleft()
             self._chars -= len(oldest)
             if self._taken:
                 self._taken -= 1
@@ -73,7 +101,7 @@ class OwnerText:
 
     def keep(self, turn_ids: Collection[str]) -> None:
         """Forget what was said in other turns than these."""
-        kept = [each for each in self._texts if each[0] in turn_ids]
+        kept = [each for each in self._all() if each[0] in turn_ids]
         if len(kept) == len(self._texts):
             return
         self._texts, self._chars = deque(kept), sum(len(text) for _, text in kept)
@@ -81,6 +109,8 @@ class OwnerText:
 
     def since(self, added: int) -> tuple[tuple[str, str], ...]:
         """The texts, with the turn of each, that came after so many; without those that were forgotten again."""
+        if self.added - added > len(self._texts):
+            self._all()
         new = min(self.added - added, len(self._texts))
         return tuple(islice(self._texts, len(self._texts) - new, None))
 
@@ -103,6 +133,7 @@ class OwnerText:
         return number is not None and hash(("number", number)) in self._counts
 
     def _count(self) -> None:
+        self._all()
         for place in range(self._taken, len(self._texts)):
             for run in _runs(self._texts[place][1]):
                 self._counts[run] = self._counts.get(run, 0) + 1

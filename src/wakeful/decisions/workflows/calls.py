@@ -28,12 +28,12 @@ def begin_workflow(state: Level) -> list[Call]:
         call.after = tuple(calls[before] for before in planned.after)
         call.open_before, call.unresolved = len(call.after), bool(call.after)
         calls[planned.call_id] = call
-    state.batch = list(calls.values())
-    state.conversation.items.append(AssistantItem(parts=tuple(call.part for call in state.batch)))
-    state.step, state.front, state.running = STEP, 0, 0
-    state.untaken = sum(not call.open_before for call in state.batch)
-    state.phase = "acting" if state.batch else "answered"
-    return state.batch
+    state.round.batch = list(calls.values())
+    state.conversation.items.append(AssistantItem(parts=tuple(call.part for call in state.round.batch)))
+    state.step, state.round.front, state.round.running = STEP, 0, 0
+    state.round.untaken = sum(not call.open_before for call in state.round.batch)
+    state.phase = "acting" if state.round.batch else "answered"
+    return state.round.batch
 
 
 def node_resolved(call: Call, event: WorkflowNodeResolved) -> None:
@@ -44,16 +44,16 @@ def node_resolved(call: Call, event: WorkflowNodeResolved) -> None:
 
 def let_follow(ended: Call) -> None:
     """A call has an answer: those that waited for the last of theirs may go on."""
-    for call in ended.level.batch:
+    for call in ended.level.round.batch:
         if any(before is ended for before in call.after):
             call.open_before -= 1
             if not call.open_before and not call.taken_up:
-                call.level.untaken += 1
+                call.level.round.untaken += 1
 
 
 def workflow_words(level: Level) -> str:
     """How it went, in a line."""
     graph: WorkflowGraph | None = level.config.workflow.graph if level.config and level.config.workflow else None
-    succeeded = sum(call.answer is not None and not call.answer.is_error for call in level.batch)
+    succeeded = sum(call.answer is not None and not call.answer.is_error for call in level.round.batch)
     name = graph.name if graph is not None else "workflow"
-    return f"{name}: {succeeded} of {len(level.batch)} nodes succeeded"
+    return f"{name}: {succeeded} of {len(level.round.batch)} nodes succeeded"

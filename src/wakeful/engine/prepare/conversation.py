@@ -1,35 +1,52 @@
 """The conversation that a turn goes on with: from memory while its thread is in use, else from a part of the log.
 
-Every few hundred facts a turn that begins puts the thread's conversation into pages (`thread.checkpointed`), so that no
-later turn has to read what came before.
+A turn that ends after enough facts puts the thread's conversation into pages (`thread.checkpointed`), so that no later
+turn has to read what came before.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
-from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.events import ThreadCheckpointed
-from wakeful.decisions.state import TurnState
+from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.events import AssistantRecorded, HistoryImported, MessageAdmitted, ThreadCheckpointed
+from wakeful.contracts.events.turns import Terminal
+from wakeful.decisions.state import TurnState, after
+from wakeful.decisions.thread_pages import PageMark, next_page
 from wakeful.engine.state_loader import (
-    Folded,
+    FoldedTurn,
     ThreadFolder,
-    begun_thread,
-    mark_sealed,
+    beginning,
+    empty_thread,
+    is_seal,
     predecessor,
-    seal,
     start_of_window,
-    turn_after_turn,
+    told_after,
 )
-from wakeful.engine.turn_work import TurnPlace
+from wakeful.engine.turn_facts import MOST_LIMITS, call_ids_of, note_limit
+from wakeful.engine.turn_work import TurnPlace, TurnWork
 from wakeful.engine.warm_threads import WarmThread, warm_threads
 from wakeful.ports import Claim, Store, TurnRow
 
-CHECKPOINT_FACTS = 256
-"""A turn that begins after so many facts outside of pages makes a page of them."""
+CHECKPOINT_FACTS = 64
+"""A turn that ends with more facts outside of pages makes a page of them."""
 CONFIGS = 8
 """How many configurations a thread keeps in memory: most turns share one."""
 NEWEST = 8
 """Turns of the thread that are looked at for the one before."""
+LAST_FACTS = 4
+"""Of the turn before that are looked at for pages: those are named right before its end."""
+
+
+@dataclass(slots=True)
+class Seal:
+    """The page that a turn made at its end."""
+
+    row: tuple[PageMark, ...] = ()
+    """Up to that page. Empty: it made none."""
+    from_end: int = 0
+    """How many facts were written after the one that names it."""
 
 
 class Conversation(NamedTuple):
@@ -37,21 +54,25 @@ class Conversation(NamedTuple):
 
     row: TurnRow
     """With the first event that the turn rests on."""
-    folded: Folded
-    of_turn: list[Recorded]
+    folded: FoldedTurn
+    of_turn: Sequence[Recorded]
     """The turn's own facts."""
+    messages: list[MessageAdmitted]
+    """What it was begun with, and what was said to it since."""
     turn_index: int
     """The turn's number in its thread, from 1."""
-    next_from: int
-    """Where the thread's next turn begins to read, should it have to."""
     call_ids: int
     """How many call ids the log knows of."""
-    checkpoint: ThreadCheckpointed | None = None
-    """The conversation before this turn was put into pages: to be said with the turn's first facts."""
+    seal: Seal
 
 
-async def conversation_of(store: Store, row: TurnRow, claim: Claim) -> Conversation:
-    """The conversation of a claimed turn. Raises TurnUnreadable when something that it rests on is gone."""
+async def conversation_of(store: Store, row: TurnRow, claim: Claim, facts: Sequence[Recorded] = ()) -> Conversation:
+    """The conversation of a claimed turn. Raises TurnUnreadable when something that it rests on is gone.
+
+    `facts` are the turn's own, where they are known and the newest of the stream.
+    """
+    if facts and row.agent_id != row.agent_name:  # a session that was made for this one turn
+        return await _conversation(ThreadFolder(store, row, empty_thread()), row, claim, facts, 1, row.first_seq)
     rows = await store.turns_of_thread(row.agent_id, row.thread_id, last=NEWEST)
     before = predecessor(row, rows)
     if before is None and len(rows) == NEWEST:
@@ -64,49 +85,97 @@ async def conversation_of(store: Store, row: TurnRow, claim: Claim) -> Conversat
     if not row.turn_index:
         warm = warm_threads.take(store, row, waited[-1] if waited else None)
     if warm is not None:
-        folding, own, window_from = await _warm(store, row, warm)
-    else:
-        # Until a turn has begun its row names itself alone; its conversation rests on the thread, from where the turn
-        # before it began to read, from the newest pages, or from the newest summary on.
-        known_from = min(turn.first_seq for turn in rows) if before is None else before.window_from
-        window_from = row.window_from if row.turn_index else known_from
-        recorded = await store.read(row.agent_id, after=window_from - 1, thread_id=row.thread_id)
-        if not row.turn_index:
-            window_from = start_of_window(row, recorded)
-            recorded = [entry for entry in recorded if entry.seq >= window_from]
-        folding, own = await _cold(store, row, recorded)
-    checkpoint, thread = None, folding.thread
-    next_from = window_from
-    said = next((event for entry in own if isinstance(event := entry.fact.event, ThreadCheckpointed)), None)
-    if said is not None:
-        next_from = row.first_seq
-        mark_sealed(thread, said.conversation_ref.digest)
-    elif not row.turn_index and thread.facts > CHECKPOINT_FACTS:
-        next_from = row.first_seq
-        checkpoint = await seal(store, thread)
+        own = facts or await store.read(row.agent_id, turn_id=row.turn_id)
+        folding = ThreadFolder(store, row, warm.thread)
+        return await _conversation(folding, row, claim, own, turn_index, warm.window_for(row))
+    # Until a turn has begun its row names itself alone; its conversation rests on the thread, from where the turn
+    # before it began to read, from the newest pages, or from the newest summary on.
+    window_from = row.window_from
+    if not row.turn_index:
+        known_from = min(turn.first_seq for turn in rows)
+        window_from = known_from if before is None else await _known_from(store, before, [*since, row])
+    recorded = await _thread_from(store, row, window_from, rows)
+    if not row.turn_index:
+        window_from = start_of_window(row, recorded)
+        recorded = [entry for entry in recorded if entry.seq >= window_from]
+    folding, own = await _cold(store, row, recorded)
+    return await _conversation(folding, row, claim, own, turn_index, window_from)
+
+
+async def _conversation(
+    folding: ThreadFolder, row: TurnRow, claim: Claim, own: Sequence[Recorded], turn_index: int, window_from: int
+) -> Conversation:
+    """Take in the turn's own facts."""
     await folding.take(own)
     folded = folding.folded(own[-1].seq)
     call_ids = len(folded.thread.call_ids.order)
     claim.seen = max(claim.seen, folded.last_seq)
-    return Conversation(row._replace(window_from=window_from), folded, own, turn_index, next_from, call_ids, checkpoint)
+    messages = [event for entry in own if isinstance(event := entry.fact.event, MessageAdmitted)]
+    row = row._replace(window_from=window_from)
+    return Conversation(row, folded, own, messages, turn_index, call_ids, Seal())
 
 
-async def _warm(store: Store, row: TurnRow, warm: WarmThread) -> tuple[ThreadFolder, list[Recorded], int]:
-    own = await store.read(row.agent_id, turn_id=row.turn_id)
-    return ThreadFolder(store, row, warm.thread), own, warm.window_from
+async def _known_from(store: Store, before: TurnRow, later: Sequence[TurnRow]) -> int:
+    """Where to begin to read after a turn: at the pages that it made at its end, or where it began to read itself.
+
+    A message that came before those pages were named is read with the turn it waited for.
+    """
+    if not before.is_open:
+        last = await store.read(before.agent_id, after=before.last_seq - LAST_FACTS, turn_id=before.turn_id)
+        sealed = next((entry.seq for entry in reversed(last) if is_seal(entry)), None)
+        if sealed is not None and all(turn.first_seq > sealed for turn in later):
+            return sealed
+    return before.window_from
+
+
+async def _thread_from(store: Store, row: TurnRow, first: int, newest: Sequence[TurnRow]) -> list[Recorded]:
+    """The thread's facts from one on. Where its newest turns are all there is to read, no other turn is looked for."""
+    if newest[0].first_seq > first:
+        return await store.read(row.agent_id, after=first - 1, thread_id=row.thread_id)
+    found: list[Recorded] = []
+    for turn in newest:
+        if turn.is_open or turn.last_seq >= first:
+            found += await store.read(row.agent_id, after=first - 1, turn_id=turn.turn_id)
+    return sorted(found, key=attrgetter("seq"))
 
 
 async def _cold(store: Store, row: TurnRow, recorded: Sequence[Recorded]) -> tuple[ThreadFolder, list[Recorded]]:
-    ordered = turn_after_turn(recorded)
-    own = [entry for entry in ordered if entry.fact.turn_id == row.turn_id]
-    folding = ThreadFolder(store, row, await begun_thread(store, ordered))
-    await folding.take(ordered[: ordered.index(own[0])])
+    thread, facts = await beginning(store, row, recorded)
+    own = [entry for entry in facts if entry.fact.turn_id == row.turn_id]
+    folding = ThreadFolder(store, row, thread)
+    await folding.take(facts[: facts.index(own[0])])
     return folding, own
+
+
+async def checkpoint(work: TurnWork, conversation: Conversation, facts: list[Fact]) -> None:
+    """Put the conversation into pages, as far as it is not, and say so among the facts with which the turn ends.
+
+    Not in a session of its own, which nobody goes on with, nor after a summary: the next turn reads from there on.
+    """
+    thread, state, row = conversation.folded.thread, work.state, conversation.row
+    known = work.place.known
+    outside = thread.facts + known.count + len(facts)
+    is_folded = state.conversation.compactions != thread.state.conversation.compactions
+    if outside <= CHECKPOINT_FACTS or is_folded or row.agent_id != row.agent_name:
+        return
+    call_ids = [*thread.call_ids.order[: conversation.call_ids], *known.call_ids]
+    limits = [*thread.limits, *known.limits]
+    for fact in facts:
+        if isinstance(fact.event, AssistantRecorded | HistoryImported):
+            call_ids += call_ids_of(fact.event)
+        note_limit(limits, Recorded(row.agent_id, 0, fact))
+    next_turn = after(state, {})
+    page = next_page(next_turn, list(dict.fromkeys(call_ids)), thread.sealed, told_after(state, limits))
+    ref = await work.place.store.put_blob(page.data, "application/octet-stream")
+    ended = next(place for place, fact in enumerate(facts) if isinstance(fact.event, Terminal))
+    named = ThreadCheckpointed(conversation_ref=ref, items=len(state.conversation.items), with_turn=True)
+    facts.insert(ended, work.fact(named))
+    conversation.seal.row, conversation.seal.from_end = page.kept_as(ref.digest), len(facts) - 1 - ended
 
 
 def keep_warm(place: TurnPlace, state: TurnState, conversation: Conversation) -> None:
     """Keep what the turn left, now that its end is stored. After a summary the log is read once: it begins anew."""
-    thread, known = conversation.folded.thread, place.known
+    thread, row, seal, known = conversation.folded.thread, conversation.row, conversation.seal, place.known
     if state.conversation.compactions != thread.state.conversation.compactions:
         return
     state.configs = dict(list(state.configs.items())[-CONFIGS:])
@@ -115,5 +184,10 @@ def keep_warm(place: TurnPlace, state: TurnState, conversation: Conversation) ->
     thread.facts += known.count
     thread.call_ids.cut(conversation.call_ids)  # replies that were lost are not in the log
     thread.call_ids.update(known.call_ids)
-    thread.limits = [*thread.limits, *known.limits]
-    warm_threads.keep(place.store, conversation.row, thread, known.last_seq, conversation.next_from)
+    thread.limits = [*thread.limits, *known.limits][-MOST_LIMITS:]
+    window_from = row.window_from
+    if seal.row:
+        thread.sealed, thread.facts = seal.row, 0
+        window_from = known.last_seq - seal.from_end
+    kept = WarmThread(thread, row.turn_id, known.last_seq, window_from, row.first_seq)
+    warm_threads.keep(place.store, row, kept)

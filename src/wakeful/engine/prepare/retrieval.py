@@ -29,7 +29,7 @@ PREVIEW = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved:
+class RetrievalOutcome:
     """What came of a search."""
 
     event: KnowledgeRetrieved | None = None
@@ -73,13 +73,15 @@ def check_collections(who: str, has: Sequence[str | Collection], names: Sequence
 
 async def retrieve(
     has: Sequence[str | Collection], names: Sequence[str] | None, question: str, hide: Callable[[str], str]
-) -> Retrieved:
+) -> RetrievalOutcome:
     """Search those that are wanted, all at once. Does not raise. `hide` takes the runtime's keys out of a text."""
+    if not has and names is None:
+        return RetrievalOutcome()
     collections, gone = chosen(has, names)
     not_there = tuple(_missing(name, why) for name, why in gone)
     asked = question[-MAX_QUESTION:].strip()
     if not collections or not asked:
-        return Retrieved(missing=not_there)
+        return RetrievalOutcome(missing=not_there)
     began = time.perf_counter()
     answers = await asyncio.gather(*(_search(each, asked) for each in collections))
     found = [answer for answer in answers if not isinstance(answer, MissingFact)]
@@ -87,7 +89,7 @@ async def retrieve(
     shown, left_out = _fitting([passage for rank in zip_longest(*found) for passage in rank if passage is not None])
     omissions = tuple(ContextOmission(ref=passage.ref, reason="budget_limit") for passage in left_out)
     if not shown:
-        return Retrieved(omissions=omissions, missing=missing)
+        return RetrievalOutcome(omissions=omissions, missing=missing)
     words = _words([each.name for each in collections], shown, hide)
     items = tuple(
         ContextItem(ref=each.ref, kind="knowledge", digest=each.digest, tokens=tokens(len(each.text))) for each in shown
@@ -100,7 +102,7 @@ async def retrieve(
         untrusted=any(each.untrusted for each in collections),
         duration_ms=round((time.perf_counter() - began) * 1000, 3),
     )
-    return Retrieved(event, items, omissions, missing, tokens(len(words)))
+    return RetrievalOutcome(event, items, omissions, missing, tokens(len(words)))
 
 
 async def _search(collection: Collection, question: str) -> Sequence[Passage] | MissingFact:

@@ -8,6 +8,8 @@
 6. `ability_executed` observers     hear the result and cannot change it
 
 An author opts in to nothing: whoever registers an ability gets all of it.
+
+`AbilityExecutor` has the calls of a host's tools run by abilities: `ability` of a declaration names the one.
 """
 
 import copy
@@ -20,8 +22,9 @@ from wakeful.engine.run_request import Engine
 from wakeful.gate.argument_validation import Validator
 from wakeful.hosts.actions.pending_action import PendingAction, approval_envelope
 from wakeful.hosts.actions.records import OwnPendingActionStore
+from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import awaited
-from wakeful.hosts.ports import PendingActionStore
+from wakeful.hosts.ports import PendingActionStore, ToolCall
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
 
@@ -216,3 +219,21 @@ async def _check_permission(ability: Ability, given: Any) -> None:
         ) from error
     if permitted is not True:
         raise AbilityRefused(PERMISSION_DENIED, f"{ability.name} is not permitted to whoever asked")
+
+
+class AbilityExecutor:
+    """A ToolExecutor over the abilities of one host."""
+
+    def __init__(self, abilities: Abilities) -> None:
+        self._abilities = abilities
+
+    async def execute(self, call: ToolCall, declaration: RuntimeToolDeclaration, context: dict[str, Any]) -> object:
+        """The ability's result. What the ability itself raises is raised: it ran."""
+        named = (declaration.model_extra or {}).get("ability")
+        try:
+            result = await self._abilities.call(named if isinstance(named, str) else "", call.parameters)
+        except AbilityRefused as refused:
+            return {"success": False, "error": refused.message, "error_type": refused.code}
+        if isinstance(result, dict) and result.get("type") == "approval_required":
+            return result
+        return {"success": True, "result": result}

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from wakeful.hosts.chat.client_manifest import ClientManifest as ClientManifest
     from wakeful.hosts.chat.messages import ChatMessage as ChatMessage
     from wakeful.hosts.chat.messages import answer_message as answer_message
-    from wakeful.hosts.chat.returns import return_to_turn as return_to_turn
     from wakeful.hosts.chat.routing import ChatContext as ChatContext
     from wakeful.hosts.chat.routing import NotRouted as NotRouted
     from wakeful.hosts.chat.routing import ToChat as ToChat
     from wakeful.hosts.chat.routing import ToWorkflow as ToWorkflow
     from wakeful.hosts.chat.routing import route as route
     from wakeful.hosts.chat.toolbelt import compose_toolbelt as compose_toolbelt
+    from wakeful.hosts.chat.turns import return_to_turn as return_to_turn
     from wakeful.hosts.chat.turns import run_chat_agent as run_chat_agent
     from wakeful.hosts.entrances import open_engine as open_engine
 
@@ -44,7 +44,7 @@ _WHERE = {
     "answer_message": "wakeful.hosts.chat.messages",
     "compose_toolbelt": "wakeful.hosts.chat.toolbelt",
     "open_engine": "wakeful.hosts.entrances",
-    "return_to_turn": "wakeful.hosts.chat.returns",
+    "return_to_turn": "wakeful.hosts.chat.turns",
     "route": "wakeful.hosts.chat.routing",
     "run_chat_agent": "wakeful.hosts.chat.turns",
     "workflow_registry": "wakeful.engine.workflow_registry",

@@ -14,7 +14,7 @@ from wakeful.contracts.errors import InvalidValue, WorkflowNotFound
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import Value
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, MessageOrigin, RunRequest, WorkflowTerms
 from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.hosts.chat.client_bridge import ClientBridge
 from wakeful.hosts.chat.routing import NotRouted, ToWorkflow, route
@@ -130,8 +130,8 @@ async def _run_saved(
             budget=chat_budget(agent),
             watcher=sender,
             on_turn=sender.begun,
-            agents=agents,
-            policy_context="thread",
+            origin=MessageOrigin(policy_context="thread"),
+            workflows=WorkflowTerms(agents=agents),
         )
         result = (await run_workflow(engine, registry, saved, request, message.workflow_inputs)).run
         sender.facts(result.facts())

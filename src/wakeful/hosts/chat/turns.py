@@ -3,6 +3,9 @@
 A thread belongs to whoever began it. Its turns run one after the other: a new message waits for the one before, and
 only one that says so (`supersede`) has it stopped first. What the client sends chooses no tools: the belt follows from
 the context, from what the server has, and from the policy. Somebody waits for the answer: the budget is `interactive`.
+
+Coming back to a turn (`return_to_turn`): a client is sent what it missed, asked again what is still open, and waited
+for. Where the message was said and which model answers it stand in the log: who comes back changes nothing of it.
 """
 
 import logging
@@ -12,18 +15,19 @@ from typing import Any
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.errors import NotBuiltYet, NotEntitled
-from wakeful.contracts.events import MessageAdmitted
+from wakeful.contracts.events import MessageAdmitted, TurnStarted
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.engine.agent import Agent
 from wakeful.engine.prepare.tools import stated_policy
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, MessageOrigin, RunRequest, WorkflowTerms
 from wakeful.engine.workflow_registry import WorkflowRegistry, editor_tools
 from wakeful.hosts.chat.client_bridge import ClientBridge
 from wakeful.hosts.chat.client_manifest import ClientManifest
 from wakeful.hosts.chat.toolbelt import chat_context_of, compose_toolbelt
 from wakeful.hosts.run_access import known_as
 from wakeful.service.commands.turns import continue_turn, run_turn
+from wakeful.service.queries.turns import find_turn
 from wakeful.service.run_result import RunResult
 from wakeful.service.watch import SendMessage, WireSender
 from wakeful.tools.function import Tool
@@ -76,12 +80,11 @@ async def run_chat_agent(
             budget=chat_budget(agent),
             watcher=sender,
             on_turn=sender.begun,
-            model_from="user",
             collections=tuple(collections),
-            policy_context=context.kind,
-            editing=context.workflow_id if registry is not None else None,
-            registry=registry,
-            agents=agents,
+            origin=MessageOrigin(policy_context=context.kind, model_from="user"),
+            workflows=WorkflowTerms(
+                agents=agents, editing=context.workflow_id if registry is not None else None, registry=registry
+            ),
         )
         return await until_it_rests(engine, request, await run_turn(engine, request), bridge, sender)
 
@@ -162,3 +165,46 @@ async def _proxies(
     for warning in manifest.warnings:
         _log.warning(warning)
     return (await manifest.offer()).tools
+
+
+async def return_to_turn(
+    engine: Engine,
+    agent: Agent[Any, Any],
+    turn_id: str,
+    *,
+    user_id: str,
+    send_message: SendMessage,
+    after_seq: int = 0,
+    registry: WorkflowRegistry | None = None,
+    bridge: ClientBridge | None = None,
+    agents: tuple[Agent[Any, Any], ...] = (),
+) -> RunResult[Any]:
+    """Send what comes after `after_seq`, and go on with the turn until it rests or is over.
+
+    A turn that is over is told and not touched. Raises TurnNotFound, and NotEntitled for a thread of somebody else.
+    """
+    row = await find_turn(engine.store, turn_id)
+    speaker = known_as("user", user_id)
+    await check_owner(engine, row.agent_id, row.thread_id, speaker)
+    said = [entry.fact.event for entry in await engine.store.read(row.agent_id, turn_id=row.turn_id)]
+    admitted = next(event for event in said if isinstance(event, MessageAdmitted))
+    started = next((event for event in said if isinstance(event, TurnStarted)), None)
+    editing = admitted.editing if registry is not None else None
+    context = {"kind": "editor", "workflow_id": editing} if editing is not None else None
+    speaking = await with_belt(agent, context, registry, bridge, send_message)
+    if started is not None and admitted.workflow_ref is None:
+        speaking = speaking.changed(model=started.model_ref, fallbacks=())
+    keys = tuple(engine.surroundings.secrets())
+    async with WireSender(send_message, keys=keys, after_seq=after_seq) as sender:
+        request = RunRequest(
+            speaking,
+            "",
+            principal=Principal(id=speaker),
+            thread=row.thread_id,
+            watcher=sender,
+            origin=MessageOrigin(model_from="user"),
+            workflows=WorkflowTerms(agents=agents, registry=registry),
+        )
+        sender.begun(row.turn_id, row.agent_id)
+        result = await continue_turn(engine, row.turn_id, request)
+        return await until_it_rests(engine, request, result, bridge, sender)

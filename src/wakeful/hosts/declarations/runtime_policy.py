@@ -4,15 +4,50 @@ A tool is for the runtime when both its environment and its capability scope are
 `control_plane`. A host may adjust the projection and make it stricter; it cannot let a control-plane tool in.
 """
 
+import copy
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wakeful.contracts.runtime_metadata import CONTROL_PLANE, RUNTIME_LOCAL
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.service.hooks import HookRegistry
+from wakeful.service.hooks import hooks as default_hooks
 
 SCHEMA = "wakeful/runtime-tool-policy/v1"
 VERSION = 1
+
+
+async def runtime_local_declarations(
+    tools: Iterable[RuntimeToolDeclaration],
+    context: Mapping[str, Any] | None = None,
+    *,
+    hooks: HookRegistry = default_hooks,
+) -> tuple[RuntimeToolDeclaration, ...]:
+    """What a runtime is offered of these tools: none of the control plane is among it, whatever a hook says."""
+    listed = tuple(tools)
+    allowed = {
+        entry["id"] for entry in (await runtime_tool_policy(listed, context, hooks=hooks))["tools"] if entry["allowed"]
+    }
+    return tuple(tool for tool in listed if tool.name in allowed)
+
+
+async def runtime_tool_policy(
+    tools: Iterable[RuntimeToolDeclaration],
+    context: Mapping[str, Any] | None = None,
+    *,
+    hooks: HookRegistry = default_hooks,
+) -> dict[str, Any]:
+    """The policy envelope of these tools. A hook that raises, or answers nonsense, lets nothing in."""
+    listed = tuple(tools)
+    projection = projected(listed, context)
+    if not hooks.has("runtime_tool_policy"):
+        return projection
+    try:
+        adjusted = await hooks.value("runtime_tool_policy", copy.deepcopy(projection), listed, dict(context or {}))
+    except Exception:  # whatever it was: a policy that cannot be asked allows nothing
+        return closed(projection)
+    return held(projection, adjusted)
 
 
 def projected(tools: Iterable[RuntimeToolDeclaration], context: Mapping[str, Any] | None = None) -> dict[str, Any]:

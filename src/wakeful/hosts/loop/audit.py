@@ -9,11 +9,12 @@ from wakeful.contracts.citations import PLACES
 from wakeful.contracts.events import ObserverFailed
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.hosts.host_calls import at_once
-from wakeful.hosts.loop.event_reports import Teller, describe
 from wakeful.hosts.loop.execution import APPROVAL, failed
-from wakeful.hosts.loop.tool_calls import ToolCall
-from wakeful.hosts.loop.turn_results import RunnerCall
-from wakeful.hosts.loop.view import ExecutedCall, LoopView, Sources
+from wakeful.hosts.loop.loop_events import Teller, describe
+from wakeful.hosts.loop.run_calls import ExecutedCall, Sources
+from wakeful.hosts.loop.turn_reply import RunnerCall
+from wakeful.hosts.loop.view import LoopView
+from wakeful.hosts.ports import ToolCall
 from wakeful.service.hooks import HookRegistry
 from wakeful.views.audit_entry import audit_entry, audited_parameters
 
@@ -47,9 +48,9 @@ class Auditor:
                 {**failed(each.name, "waits for approval", APPROVAL), "status": APPROVAL},
                 "paused",
             )
-            for each in view.approvals
+            for each in view.calls.approvals
         ]
-        return [await self._entry(done) for done in (*view.executed, *paused)]
+        return [await self._entry(done) for done in (*view.calls.executed, *paused)]
 
     async def _entry(self, done: ExecutedCall) -> ToolAudit:
         declaration = self._sources.declarations.get(done.name)

@@ -13,7 +13,7 @@ from wakeful.contracts.events import RuntimeToolResolved
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
-from wakeful.hosts.loop.tool_calls import ToolCall
+from wakeful.hosts.ports import ToolCall
 from wakeful.ports.client_requests import RuntimeToolRequestStore
 from wakeful.service.client_tools.lifecycle import RuntimeToolLifecycle
 from wakeful.service.commands.turns import continue_turn

@@ -21,9 +21,10 @@ from wakeful.hosts.compaction.transcript_compaction import (
     carry_out,
 )
 from wakeful.hosts.compaction.transcript_cut import TranscriptCompactionPolicy
-from wakeful.hosts.loop.event_reports import Teller
+from wakeful.hosts.loop.loop_events import Teller
 from wakeful.hosts.loop.results import safe_item, safe_message
-from wakeful.hosts.loop.view import LoopView, Sources
+from wakeful.hosts.loop.run_calls import Sources
+from wakeful.hosts.loop.view import LoopView
 
 CompactionFact: TypeAlias = (
     TranscriptCompactionStarted

@@ -1,4 +1,7 @@
-"""`ConversationLoop`: what hosts call."""
+"""What hosts call: `ConversationLoop`, and `mediate_turn` for those that run a loop of their own.
+
+The mediation of one turn by itself is one turn of the one loop, so that its calls pass the one gate.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -10,10 +13,15 @@ from wakeful.hosts.loop.conversation_result import ConversationResult
 from wakeful.hosts.loop.host_gate import MEDIATOR_SECONDS
 from wakeful.hosts.loop.options import read_options
 from wakeful.hosts.loop.run import OneRun
+from wakeful.hosts.loop.run_ground import RunGround
+from wakeful.hosts.loop.run_turns import RunTurns
 from wakeful.hosts.ports import ToolExecutor, TurnRunner
 from wakeful.ports import Clock, Ids, Store
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
+
+OWN = ("max_turns", "should_continue")
+"""Options that say how many turns there are: here it is one."""
 
 
 class ConversationLoop:
@@ -75,15 +83,40 @@ class ConversationLoop:
         self._hooks.load()
         async with opened_store(self._store) as store:
             around = new_engine(store, clock=self._clock, ids=self._ids)
-            return await OneRun(
-                around,
-                self._hooks,
-                chosen,
-                given,
-                turn_runner,
-                self._claimed,
-                self._targets,
-                self._mediator_seconds,
-                self._private_audit,
-                self._price,
-            ).carry_out()
+            ground = RunGround.of(around, self._hooks, chosen, given)
+            turns = RunTurns(
+                *(ground, turn_runner, self._targets, self._mediator_seconds, self._private_audit, self._price)
+            )
+            return await OneRun(ground, turns, self._claimed).carry_out()
+
+
+async def mediate_turn(
+    messages: Iterable[Message | Mapping[str, Any]],
+    turn: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
+    *,
+    loop: ConversationLoop | None = None,
+) -> dict[str, Any]:
+    """Run the calls of a turn that the host has taken: `turn` is what a turn runner returns. Raises like the loop.
+
+    `conversation_complete`: nothing was called, or a mediator or the completion policy said that with this turn the run
+    is complete.
+    """
+    given = {name: value for name, value in (options or {}).items() if name not in OWN}
+    ran = await (loop or ConversationLoop()).run(
+        messages, lambda *_: turn, {**given, "max_turns": 1, "should_continue": None}
+    )
+    result = ran.to_wire()
+    called = bool(turn.get("tool_calls"))
+    said_so = "completed_by" in ran.metadata or any(event.type == "completion_policy_stop" for event in ran.events)
+    return {
+        "messages": result["messages"],
+        "tool_execution_results": result["tool_execution_results"],
+        "tool_events": result["tool_events"],
+        "tool_audit_events": result["tool_audit_events"],
+        "events": result["events"],
+        "conversation_complete": ran.completed and (not called or said_so),
+        "exceeded_budget": ran.budget,
+        "approval_required": result.get("approval_required"),
+        "runtime_tool_pending": result.get("runtime_tool_pending"),
+    }

@@ -23,11 +23,11 @@ from wakeful.contracts.runtime_metadata import merged_runtime
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import normalise
 from wakeful.decisions.parameters import assemble
+from wakeful.decisions.policy.verdict import ceiling_verdict
 from wakeful.gate.argument_validation import compile as compile_schema
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import in_its_place, is_async
-from wakeful.hosts.loop.tool_calls import ToolCall, ToolCallMetadata
-from wakeful.hosts.ports import ToolExecutor
+from wakeful.hosts.ports import ToolCall, ToolCallMetadata, ToolExecutor
 
 ErrorType: TypeAlias = Literal[
     "tool_not_found",
@@ -176,10 +176,9 @@ def _capability_denied(tool: RuntimeToolDeclaration, principal: ExecutionPrincip
         return None
     if principal is None:
         why = "the run has no principal"
+    elif ceiling_verdict(principal.effective_ceiling(), tool.name, needed) is None:
+        return None
     else:
-        ceiling = principal.effective_ceiling()
-        if ceiling is None or ceiling.permits(needed):
-            return None
         why = f"the ceiling of its principal ({principal.auth_source}) does not permit it"
     text = f"Tool '{tool.name}' needs the capability {needed!r}, and {why}"
     return failed(tool.name, text, "capability_denied", runtime=tool.runtime, required_capability=needed)

@@ -22,15 +22,15 @@ from wakeful.contracts.events import ToolMediationFailed
 from wakeful.contracts.events.tools import Said
 from wakeful.decisions.policy.actions import ACTION_FORBIDDEN, FORBIDDEN, PREVIEW
 from wakeful.decisions.policy.call_gates import REJECTED as GATE_REJECTED
+from wakeful.gate.call_at_gate import CallAtGate, Consultation
 from wakeful.gate.time_limit import Late, answered_within
-from wakeful.gate.turn_gate import Consultation, Proposal, Unfit
 from wakeful.gate.verdicts import ACTION_POLICY, CALL_GATES
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import in_its_place
-from wakeful.hosts.loop.event_reports import Teller
 from wakeful.hosts.loop.execution import failed, normalised
 from wakeful.hosts.loop.host_policy import action_policy
 from wakeful.hosts.loop.host_tools import Bound
+from wakeful.hosts.loop.loop_events import Teller
 from wakeful.hosts.loop.mediator_decisions import (
     PROCEED,
     MediatorDecision,
@@ -40,9 +40,10 @@ from wakeful.hosts.loop.mediator_decisions import (
     stricter,
 )
 from wakeful.hosts.loop.results import execution
-from wakeful.hosts.loop.tool_calls import ToolCall
-from wakeful.hosts.loop.turn_results import RunnerCall
-from wakeful.hosts.loop.view import LoopView, Sources
+from wakeful.hosts.loop.run_calls import Sources
+from wakeful.hosts.loop.turn_reply import RunnerCall
+from wakeful.hosts.loop.view import LoopView
+from wakeful.hosts.ports import ToolCall
 from wakeful.service.hooks import HookRegistry
 
 MEDIATOR = "pre_tool_mediator"
@@ -76,14 +77,14 @@ class LoopGate:
         self._mediator = mediator
         self._seconds = seconds
 
-    async def consult(self, proposal: Proposal) -> Consultation:
+    async def consult(self, at: CallAtGate) -> Consultation:
         """A call that can be made."""
-        around, call_id = self._around, proposal.call.call_id
+        around, call_id = self._around, at.call_id
         await around.teller.catch_up()
-        tool = around.find(proposal.declared.name)
+        tool = around.find(at.declared.name)
         assert tool is not None, "only declared tools are offered"
         context = around.context(around.view.turn)
-        prepared = await around.prepare(tool, call_id, proposal.arguments)
+        prepared = await around.prepare(tool, call_id, at.arguments)
         heard = Consultation()
         if isinstance(prepared, ToolCall):
             outcome = await action_policy(tool, context, around.hooks)
@@ -93,23 +94,23 @@ class LoopGate:
                 return self._denied(call_id, ACTION_POLICY, result)
             if outcome.policy is PREVIEW:
                 heard = Consultation((Said(by=ACTION_POLICY, decision="ask", reason=outcome.reason),))
-        against = around.view.gates.check_call(tool.name)
+        against = around.view.calls.gates.check_call(tool.name)
         if against is not None:
             result = failed(
                 tool.name, against.reason, GATE_REJECTED, runtime=tool.runtime, rules=list(against.rule_refs)
             )
             return self._denied(call_id, CALL_GATES, result)
-        said = await self._mediated(call_id, tool, prepared, proposal.arguments)
+        said = await self._mediated(call_id, tool, prepared, at.arguments)
         if said is not None:
             return heard.and_then(said)
         return heard if isinstance(prepared, ToolCall) else self._denied(call_id, PREPARATION, prepared)
 
-    async def unfit(self, unfit: Unfit) -> Consultation:
+    async def unfit(self, at: CallAtGate) -> Consultation:
         """A call that is refused anyway."""
-        around, call_id = self._around, unfit.call.call_id
+        around, call_id = self._around, at.call_id
         await around.teller.catch_up()
-        tool = around.find(unfit.call.part.name)
-        return await self._mediated(call_id, tool, None, unfit.arguments) or Consultation()
+        tool = around.find(at.tool_name)
+        return await self._mediated(call_id, tool, None, at.arguments) or Consultation()
 
     # --- the mediator and its hook ------------------------------------------------------------------------------------
 
@@ -160,7 +161,7 @@ class LoopGate:
         call = prepared if isinstance(prepared, ToolCall) else None
         parameters = call.parameters if call is not None else arguments
         message = transcript.tool_call(name, asked.parameters or {}, tool_call_id=asked.call_id, turn=view.turn)
-        done = [(each.turn, execution(each, declarations)) for each in view.executed]
+        done = [(each.turn, execution(each, declarations)) for each in view.calls.executed]
         return {
             "messages": [each.to_wire() for each in (*view.messages, message)],
             "raw_tool_call": copy.deepcopy(asked.given),

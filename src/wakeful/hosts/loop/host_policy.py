@@ -5,18 +5,16 @@ hook that raises takes away or forbids; none gives back what was hidden or lifts
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from wakeful.decisions.policy.actions import (
-    DEFAULT_MODE,
     FORBIDDEN,
     ActionPolicyResolver,
     ResolvedAction,
     after_hook,
 )
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
-from wakeful.hosts.loop.visibility import WRITE_CATEGORIES, Resolution, ToolVisibility, fields_of
+from wakeful.hosts.loop.visibility import WRITE_CATEGORIES, Resolution, ToolVisibility, fields_of, mode_of
 from wakeful.service.hooks import HookRegistry
 
 SAYS_SO = ("tool_policy", "mode", "allow_only", "deny", "categories", "allow_write_tools")
@@ -52,19 +50,12 @@ async def visible_tools(
     found = policy.explained(declared, context)
     if not hooks.has("resolved_tools"):
         return found
-    mode = str(context.get("mode") or DEFAULT_MODE)
     answer: Any
     try:
-        answer = await hooks.value("resolved_tools", dict(found.tools), mode, context)
+        answer = await hooks.value("resolved_tools", dict(found.tools), mode_of(context), context)
     except Exception as error:
         answer = error
-
-    def said(*_: Any) -> Any:
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    return replace(policy, resolved_tools=said).explained(declared, context)
+    return found.after_hook(answer)
 
 
 async def action_policy(
@@ -78,10 +69,9 @@ async def action_policy(
     )
     if outcome.policy is FORBIDDEN or not hooks.has(ACTION_HOOK):
         return outcome
-    mode = str(context.get("mode") or DEFAULT_MODE)
     value: Any
     try:
-        value = await hooks.value(ACTION_HOOK, outcome.policy.value, tool.name, mode, context)
+        value = await hooks.value(ACTION_HOOK, outcome.policy.value, tool.name, mode_of(context), context)
     except Exception as error:
         value = error
     return after_hook(outcome, tool.name, value)

@@ -14,12 +14,12 @@ from wakeful.contracts.events import ObserverFailed
 from wakeful.contracts.tools import ToolDeclaration, ToolError
 from wakeful.contracts.transcript import Message, normalise
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
-from wakeful.hosts.loop.event_reports import Teller, describe
 from wakeful.hosts.loop.execution import APPROVAL, ToolExecutionCore
+from wakeful.hosts.loop.loop_events import Teller, describe
 from wakeful.hosts.loop.options import LoopOptions
-from wakeful.hosts.loop.tool_calls import ToolCall
-from wakeful.hosts.loop.view import Sources
-from wakeful.hosts.principals import resolve_principal
+from wakeful.hosts.loop.run_calls import Sources
+from wakeful.hosts.ports import ToolCall
+from wakeful.hosts.run_access import resolve_principal
 from wakeful.service.hooks import HookRegistry
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.client_calls import ForClient
@@ -105,9 +105,14 @@ class HostTools(ToolSource):
     """What a host offers in one run, and what its policies hide, by name and with the reason."""
 
     def __init__(self, tools: Iterable[Tool[Any]], hidden: Mapping[str, str]) -> None:
+        listed = {tool.name: tool for tool in tools}
         self._offer = Offer(
-            tuple(tool for tool in tools if tool.name not in hidden),
-            tuple(Withheld(name, reason, status="denied") for name, reason in hidden.items()),
+            tuple(tool for name, tool in listed.items() if name not in hidden),
+            tuple(
+                Withheld(name, hidden[name], tool.declaration.description, "denied")
+                for name, tool in listed.items()
+                if name in hidden
+            ),
         )
 
     @property

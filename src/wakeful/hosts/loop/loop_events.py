@@ -1,14 +1,19 @@
-"""Facts as the loop's own events: their names and payloads, spelled as hosts know them.
+"""Facts as the loop's own events, spelled as hosts know them, and the telling of them.
 
-Every event is made from one fact of the log, so their order is the log's. Which fact has which name is said by the one
-mapping of all views. Parameters in them are redacted.
+Every event is made from one fact of the log, so their order is the log's, and nothing is told before it is stored.
+Which fact has which name is said by the one mapping of all views. Parameters in events are redacted. An observer that
+raises changes nothing but the log, where it leaves a trace.
 """
 
+import asyncio
+import copy
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso
+from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import (
     ActionRequired,
+    AnyEvent,
     AssistantRecorded,
     CompletionBlocked,
     Event,
@@ -16,6 +21,7 @@ from wakeful.contracts.events import (
     LimitChanged,
     LoopFact,
     ModelRequested,
+    ObserverFailed,
     RuntimeToolRequested,
     ToolResult,
     ToolResultDiagnosed,
@@ -25,9 +31,15 @@ from wakeful.contracts.events import (
     TurnFailed,
 )
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
+from wakeful.hosts.host_calls import at_once
 from wakeful.hosts.loop.budgets import RunBudgets
-from wakeful.views.conversation_export import ResultEvent
+from wakeful.ports import Clock, Store
+from wakeful.service.hooks import HookRegistry
+from wakeful.views.conversation_export import ResultEvent, event_of
 from wakeful.views.mapping import VIEWS
+
+ON_EVENT = "on_event"
+HOOK = "loop_event"
 
 
 class LoopEvent(NamedTuple):
@@ -125,13 +137,70 @@ def completed(event: TranscriptClosed) -> LoopEvent:
 
 def as_result_event(event: LoopEvent, recorded: Recorded, ids: HostIds) -> ResultEvent:
     """An event as the result lists it, with its place in the log."""
-    return ResultEvent(
-        type=event.name,
-        metadata=event.payload,
-        event_id=recorded.event_id,
-        event_seq=recorded.seq,
-        created_at=iso(recorded.fact.at),
-        schema_version=SCHEMA_VERSION,
-        run_id=ids.run_id or recorded.fact.turn_id,
-        session_id=ids.session_id or recorded.agent_id,
+    own = {"run_id": ids.run_id, "session_id": ids.session_id}
+    return event_of(
+        recorded, type=event.name, metadata=event.payload, **{name: each for name, each in own.items() if each}
     )
+
+
+class Teller:
+    """Follows one run's stream: into the view, and to whoever listens."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        agent_id: str,
+        take: Callable[[Recorded], list[LoopEvent]],
+        on_event: Callable[[str, dict[str, Any]], Any] | None,
+        hooks: HookRegistry,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._agent_id = agent_id
+        self._take = take
+        """Takes a fact into the view of the run; returns the events it stands for."""
+        self._on_event = on_event
+        self._hooks = hooks
+        self._seen = 0
+        self._one_at_a_time = asyncio.Lock()
+        self._thread_id: str | None = None
+        self._turn_id: str | None = None
+
+    async def catch_up(self) -> None:
+        """Tell everything that is stored and has not been told."""
+        async with self._one_at_a_time:
+            while new := await self._store.read(self._agent_id, after=self._seen):
+                for recorded in new:
+                    self._seen = recorded.seq
+                    fact = recorded.fact
+                    self._thread_id, self._turn_id = fact.thread_id or self._thread_id, fact.turn_id or self._turn_id
+                    for event in self._take(recorded):
+                        await self._tell(event)
+
+    async def record(self, *events: AnyEvent) -> None:
+        """Append facts of the loop itself, under the run's ids once it has some."""
+        now = self._clock.now()
+        facts = [Fact(event, now, self._thread_id, self._turn_id) for event in events]
+        await self._store.admit(self._agent_id, facts)
+
+    async def _tell(self, event: LoopEvent) -> None:
+        failures: list[tuple[str, Exception]] = []
+        if self._on_event is not None:
+            try:
+                await at_once(self._on_event, event.name, copy.deepcopy(event.payload))
+            except Exception as error:
+                failures.append((ON_EVENT, error))
+        failures += [(HOOK, error) for error in await self._hooks.observe(HOOK, event.name, event.payload)]
+        # An observer that fails at hearing that an observer failed is not worth another trace: there would be no end.
+        if event.name != "observer_failed":
+            await self._trace(failures)
+
+    async def _trace(self, failures: list[tuple[str, Exception]]) -> None:
+        for surface, error in failures:
+            await self.record(ObserverFailed(surface=surface, error=describe(error)))
+
+
+def describe(error: Exception) -> str:
+    """An exception in a line that fits an event."""
+    return f"{type(error).__name__}: {error}"[:500]

@@ -16,8 +16,8 @@ from wakeful.gate.argument_validation import compile as compile_schema
 from wakeful.hosts.compaction.transcript_cut import TranscriptCompactionPolicy
 from wakeful.hosts.declarations.reader import normalize_for_conversation_request
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.loop.budgets import IterationBudget, by_name
 from wakeful.hosts.loop.conversation_request import ConversationRequest
-from wakeful.hosts.loop.iteration_budget import IterationBudget, by_name
 from wakeful.hosts.loop.truncation import ToolResultTruncator
 from wakeful.hosts.ports import CompletionPolicy, ConversationLock, ToolExecutor, TranscriptPersister
 from wakeful.ports.client_requests import RuntimeToolRequestStore

@@ -11,6 +11,7 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
 from wakeful.decisions.redaction import call_envelope
 from wakeful.hosts.compaction.compaction_items import CompactionItem
+from wakeful.hosts.loop.budgets import TURNS
 from wakeful.hosts.loop.conversation_result import (
     ArgumentsSeen,
     ConversationResult,
@@ -19,10 +20,10 @@ from wakeful.hosts.loop.conversation_result import (
     ResultStatus,
     ToolObservability,
 )
-from wakeful.hosts.loop.iteration_budget import TURNS
-from wakeful.hosts.loop.turn_results import TurnTaken
-from wakeful.hosts.loop.view import ExecutedCall, LoopView
-from wakeful.views.conversation_export import ToolExecution
+from wakeful.hosts.loop.run_calls import ExecutedCall
+from wakeful.hosts.loop.turn_reply import TurnTaken
+from wakeful.hosts.loop.view import LoopView
+from wakeful.views.conversation_export import execution_of, redacted_call
 
 
 @dataclass(slots=True, frozen=True)
@@ -67,7 +68,7 @@ def stop_of(
         return RunStop(RunOutcome.of("interrupted"), "interrupted")
     if view.waiting:
         return RunStop(RunOutcome.of("runtime_tool_pending"), "runtime_tool_pending")
-    if terminal is None and view.approvals:
+    if terminal is None and view.calls.approvals:
         return RunStop(RunOutcome.of("approval_required"), "approval_required")
     if view.stalled is not None:
         return RunStop(RunOutcome.of("stalled"), "stalled")
@@ -101,12 +102,12 @@ def conversation_result(
 ) -> ConversationResult:
     """The result as it leaves the process."""
     messages = tuple(safe_message(message, declarations) for message in view.messages)
-    if len(view.approvals) > (stop.status == "approval_required") and stop.status in PENDING:
-        metadata = {**metadata, "approvals_required": [each.envelope.to_wire() for each in view.approvals]}
+    if len(view.calls.approvals) > (stop.status == "approval_required") and stop.status in PENDING:
+        metadata = {**metadata, "approvals_required": [each.envelope.to_wire() for each in view.calls.approvals]}
     if view.window_words:
         metadata = {**metadata, "spend_window": view.window_words}
-    if view.completed_by is not None:
-        metadata = {**metadata, "completed_by": view.completed_by}
+    if view.calls.completed_by is not None:
+        metadata = {**metadata, "completed_by": view.calls.completed_by}
     if len(view.waiting) > 1:
         metadata = {**metadata, "runtime_tool_requests": [each.model_dump(mode="json") for each in view.waiting]}
     if view.swallowed:
@@ -115,7 +116,7 @@ def conversation_result(
         messages=messages,
         tool_execution_results=(
             *(safe_execution(entry) for entry in view.own_executions),
-            *(execution(done, declarations, view.diagnostics.get(done.call.call_id)) for done in view.executed),
+            *(execution(done, declarations, view.diagnostics.get(done.call.call_id)) for done in view.calls.executed),
         ),
         tool_audit_events=(*view.own_audits, *audits),
         events=tuple(view.events),
@@ -131,7 +132,7 @@ def conversation_result(
         runtime_tool_pending=view.waiting[0].model_dump(mode="json") if view.waiting else None,
         provider_diagnostics=tuple(view.provider_diagnostics),
         structured_output=view.structured_output,
-        approval_required=view.approvals[0].envelope if stop.status == "approval_required" else None,
+        approval_required=view.calls.approvals[0].envelope if stop.status == "approval_required" else None,
         failure=stop.failure,
         interrupted=(view.interrupted or {"action": "cancel"}) if stop.status == "interrupted" else None,
         stalled=view.stalled if stop.status == "stalled" else None,
@@ -155,15 +156,8 @@ def execution(
     done: ExecutedCall, declarations: Mapping[str, ToolDeclaration], diagnostics: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """A mediated call for the caller."""
-    entry = ToolExecution(
-        tool_name=done.name,
-        tool_call_id=done.call.call_id,
-        result=done.result,
-        runtime=done.result.get("runtime"),
-        turn_count=done.turn,
-        diagnostics=diagnostics,
-        **call_envelope(done.call.parameters, declarations.get(done.name)),
-    )
+    envelope = call_envelope(done.call.parameters, declarations.get(done.name))
+    entry = execution_of(done.name, done.call.call_id, envelope, done.result, done.turn, diagnostics)
     return entry.model_dump(mode="json", exclude_none=True)
 
 
@@ -173,13 +167,7 @@ def safe_message(message: Message, declarations: Mapping[str, ToolDeclaration]) 
         return message
     parameters = message.payload.get("parameters")
     declaration = declarations.get(str(message.payload.get("tool_name")))
-    envelope = call_envelope(parameters if isinstance(parameters, dict) else {}, declaration)
-    return message.model_copy(
-        update={
-            "payload": {**message.payload, "parameters": envelope.pop("parameters")},
-            "metadata": {**message.metadata, **envelope},
-        }
-    )
+    return redacted_call(message, call_envelope(parameters if isinstance(parameters, dict) else {}, declaration))
 
 
 def safe_item(item: CompactionItem, declarations: Mapping[str, ToolDeclaration]) -> CompactionItem:
@@ -202,7 +190,7 @@ def safe_execution(entry: dict[str, Any]) -> dict[str, Any]:
 
 def observability(view: LoopView) -> ToolObservability:
     """The calls by their shapes, those that wait for a client last."""
-    done = [_observed_call(number, done) for number, done in enumerate(view.executed, 1)]
+    done = [_observed_call(number, done) for number, done in enumerate(view.calls.executed, 1)]
     waiting = [
         ObservedCall(
             sequence=number,

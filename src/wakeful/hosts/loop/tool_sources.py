@@ -1,17 +1,23 @@
-"""Where a host's tools come from: sources by name, gathered into one catalogue for `tool_declarations`.
+"""The tools of a host as a list: gathered from their sources for `tool_declarations`, and listed in two tiers.
 
 Every declaration is read like one of a request. One that is not fit, that takes a name which is taken, or whose source
-raises, is left out and named; the others stay.
+raises, is left out and named; the others stay. Tiers are a way to list many tools, not a check.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import RejectedDeclaration
+from wakeful.decisions.policy.actions import categories_of
+from wakeful.decisions.policy.patterns import in_full
 from wakeful.hosts.host_calls import awaited
-from wakeful.hosts.loop.event_reports import describe
+from wakeful.hosts.loop.loop_events import describe
 from wakeful.hosts.loop.options import Declarations, read_declarations
+from wakeful.hosts.loop.visibility import Declared, fields_of
+
+FIRST_TIER = 15
 
 
 class ToolSourceRegistry:
@@ -44,3 +50,35 @@ class ToolSourceRegistry:
                 found[f"{source}[{place}]"] = named
         read = read_declarations(found, aliased=False)
         return Declarations(read.accepted, (*rejected, *read.rejected))
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """What a model is told outright, and what it can search for."""
+
+    first: dict[str, Declared]
+    rest: dict[str, Declared]
+
+    def search(self, query: str, limit: int = FIRST_TIER) -> list[str]:
+        """Names of the rest that share words with the query, the best first; by name where that is equal."""
+        wanted = set(_words(query))
+        scored = [(len(wanted & set(_described(name, fields_of(tool)))), name) for name, tool in self.rest.items()]
+        return [name for score, name in sorted(scored, key=lambda one: (-one[0], one[1])) if score][:limit]
+
+
+def tiered(tools: Mapping[str, Declared], preferred: Collection[str] = (), limit: int = FIRST_TIER) -> Tiers:
+    """At most `limit` (never more than 15) in the first tier: preferred ones first, then in the order given."""
+    ranked = sorted(tools, key=lambda name: not in_full(preferred, name))
+    first = frozenset(ranked[: max(0, min(limit, FIRST_TIER))])
+    return Tiers(
+        {name: tools[name] for name in ranked if name in first},
+        {name: tool for name, tool in tools.items() if name not in first},
+    )
+
+
+def _described(name: str, fields: Mapping[str, Any]) -> list[str]:
+    return _words(" ".join([name, str(fields.get("description") or ""), *categories_of(fields)]))
+
+
+def _words(text: str) -> list[str]:
+    return "".join(letter.lower() if letter.isalnum() else " " for letter in text).split()

@@ -15,7 +15,7 @@ from wakeful.contracts.events import ObserverFailed, ToolResultTruncated
 from wakeful.decisions.redaction import redact
 from wakeful.decisions.secret_values import SecretValues
 from wakeful.hosts.host_calls import at_once
-from wakeful.hosts.loop.event_reports import Teller, describe
+from wakeful.hosts.loop.loop_events import Teller, describe
 from wakeful.tools.results import excerpt_of
 
 INVALID = "invalid_truncator"

@@ -36,13 +36,13 @@ from wakeful.decisions.guards import CallSeen, IdenticalFailureTracker, Repeated
 from wakeful.decisions.redaction import call_envelope, redact
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import at_once
-from wakeful.hosts.loop.budgets import RunBudgets
+from wakeful.hosts.loop.budgets import IterationBudget, RunBudgets
 from wakeful.hosts.loop.conversation_request import ConversationRequest
-from wakeful.hosts.loop.event_reports import Teller, describe
-from wakeful.hosts.loop.iteration_budget import IterationBudget
+from wakeful.hosts.loop.loop_events import Teller, describe
 from wakeful.hosts.loop.options import LoopOptions
 from wakeful.hosts.loop.results import execution
-from wakeful.hosts.loop.view import ExecutedCall, LoopView
+from wakeful.hosts.loop.run_calls import ExecutedCall
+from wakeful.hosts.loop.view import LoopView
 from wakeful.hosts.ports import CompletionDecision, CompletionPolicy
 
 Action: TypeAlias = Literal["cancel", "redirect", "message"]
@@ -175,8 +175,8 @@ class BetweenTurns:
 
     def _new(self) -> list[_Result]:
         view = self._view
-        own, done = view.own_executions[self._seen_own :], view.executed[self._seen :]
-        self._seen_own, self._seen = len(view.own_executions), len(view.executed)
+        own, done = view.own_executions[self._seen_own :], view.calls.executed[self._seen :]
+        self._seen_own, self._seen = len(view.own_executions), len(view.calls.executed)
         return [*(_of_runner(entry, view.turn) for entry in own), *map(_of_loop, done)]
 
     # --- diagnostics and guards ---------------------------------------------------------------------------------------

@@ -4,8 +4,6 @@ Facts say what happened and in which order. What a fact holds only a preview or 
 executor's whole result) comes from the adapters of this process.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from wakeful.contracts import transcript
@@ -41,78 +39,16 @@ from wakeful.contracts.events import (
     TurnInterruptRequested,
 )
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
-from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
-from wakeful.decisions.policy.call_gates import CallGates, CallRule
 from wakeful.decisions.redaction import call_envelope
-from wakeful.hosts.actions.pending_action import PendingAction, approval_envelope
 from wakeful.hosts.loop import loop_events
 from wakeful.hosts.loop.budgets import RunBudgets
 from wakeful.hosts.loop.conversation_result import StructuredOutputDiagnostics, ToolEvent
-from wakeful.hosts.loop.execution import failed
-from wakeful.hosts.loop.iteration_budget import IterationBudget
 from wakeful.hosts.loop.loop_events import HostIds, LoopEvent
-from wakeful.hosts.loop.turn_results import RunnerCall, TurnTaken
+from wakeful.hosts.loop.run_calls import ExecutedCall, RunCalls, Sources
+from wakeful.hosts.loop.turn_reply import TurnTaken
 from wakeful.views.conversation_export import ResultEvent
 from wakeful.views.mapping import is_turns
-
-BUDGET_EXCEEDED = "budget_exceeded"
-REFUSED = ("invalid", "denied", "rejected", "skipped")
-"""Ends of calls that never reached an executor."""
-
-
-STOPS = {"user_interrupt": "interrupt", "budget": "budget"}
-"""Why a call was passed over, as hosts read it."""
-
-
-@dataclass(slots=True)
-class Sources:
-    """What the adapters of this process know beyond the facts."""
-
-    taken: dict[int, TurnTaken] = field(default_factory=dict)
-    """What the turn runner returned, by turn."""
-    returned: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What the executor returned, normalised, by call."""
-    declarations: Mapping[str, ToolDeclaration] = field(default_factory=dict)
-    providers: Mapping[str, str] = field(default_factory=dict)
-    """Who provides a tool, by its name."""
-    mediation_off: bool = False
-    """There is nobody to run a call."""
-    asked: dict[str, Message] = field(default_factory=dict)
-    """What an executor wants a person to decide about, by call: its own envelope, whole."""
-    rules: tuple[CallRule, ...] = ()
-    request_ids: dict[str, str] = field(default_factory=dict)
-    """What a mediator calls the request of a call; any other has its id from run, tool and call."""
-    compacted: tuple[Message, ...] = ()
-    """The transcript as the newest compaction left it."""
-
-
-@dataclass(slots=True)
-class ExecutedCall:
-    """A call that has its result."""
-
-    call: RunnerCall
-    turn: int
-    result: dict[str, Any]
-    """Normalised."""
-    status: str
-    """succeeded, failed or rejected."""
-
-    @property
-    def name(self) -> str:
-        return self.call.name or self.call.called_as
-
-
-@dataclass(slots=True)
-class ApprovalWait:
-    """A call that waits for a person."""
-
-    call_id: str
-    name: str
-    record_id: str
-    parameters: dict[str, Any]
-    envelope: Message
-    turn: int
 
 
 class LoopView:
@@ -122,16 +58,10 @@ class LoopView:
         self._sources = sources
         self._budgets = budgets
         self._ids = ids
-        self._open: list[RunnerCall] = []
-        self._outcomes: dict[str, ToolResult | ToolFailed] = {}
-        self._begun: set[str] = set()
-        """Calls that were let through, or that wait for somebody."""
-        self._refused: dict[str, dict[str, Any]] = {}
-        """The call that a budget did not allow, with its result."""
+        self.calls = RunCalls(sources)
         self.messages = list(messages)
         """With real parameters: the model sees what it wrote. They are redacted on the way out."""
         self.turn = 0
-        self.executed: list[ExecutedCall] = []
         self.usage: dict[str, Any] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
         self.request_metadata: dict[str, Any] = {}
         self.events: list[ResultEvent] = []
@@ -145,18 +75,12 @@ class LoopView:
         self.swallowed: list[dict[str, str]] = []
         """What was raised and changed nothing."""
         self.terminal: Terminal | None = None
-        self.gates = CallGates.of(sources.rules)
-        """Where the rules about calls stand: a fold over the calls that were let through."""
-        self.completed_by: str | None = None
-        """The call with which a mediator declared the run complete."""
-        self.approvals: list[ApprovalWait] = []
-        """Calls that a person has to decide about, in model order."""
         self.waiting: tuple[RuntimeToolRequest, ...] = ()
         """What clients have to run before the run goes on."""
         self.exceeded: str | None = None
+        """The budget that was passed."""
         self.window_words = ""
         """Of the spend window that had no room, with when it turns."""
-        """The budget that was passed."""
         self.stalled: dict[str, Any] | None = None
         self.interrupted: dict[str, Any] | None = None
         """What came along with the interrupt that ended the run."""
@@ -168,8 +92,15 @@ class LoopView:
     def pause(self, waiting: tuple[RuntimeToolRequest, ...]) -> None:
         """The run pauses on these, and on what a person has to decide."""
         self.waiting = waiting
-        if waiting or (self.approvals and self.terminal is None):
-            self._rest()
+        if not waiting and (self.terminal is not None or not self.calls.approvals):
+            return
+        for call in self.calls.pause(self.turn):
+            if isinstance(call, ExecutedCall):
+                self._close(call)
+            else:  # it stands in the transcript for its result to follow
+                name = call.name or call.called_as
+                asked = transcript.tool_call(name, call.parameters or {}, tool_call_id=call.call_id, turn=self.turn)
+                self.messages.append(asked)
 
     def take(self, recorded: Recorded) -> list[LoopEvent]:
         """Take in a fact; returns the loop's events it stands for, in order."""
@@ -197,36 +128,34 @@ class LoopView:
                 return []
             case ToolStarted() as event:
                 if event.dispatched:
-                    self.gates = self.gates.called(event.tool_name)
+                    self.calls.begin(call_id, event.tool_name)
                     self._budgets.ran(event.tool_name)
-                    self._begun.add(call_id)
                 return [self._started(event, step, call_id)]
             case PermissionEvaluated() as event:
                 if any(said.completes for said in event.said):
-                    self.completed_by = call_id
+                    self.calls.completed_by = call_id
                 return []
             case RuntimeToolRequested() as event:
                 self._budgets.ran(event.tool_name)
-                self._begun.add(call_id)
+                self.calls.begin(call_id)
                 return []
             case TurnInterruptRequested() as event:
                 self.cancelled_by.append(event.requested_by)
                 return []
             case ActionRequired() as event:
-                self._begun.add(call_id)
                 return [self._asks(event, step, call_id, iso(fact.at))]
             case ActionResolved() as event:
-                self.approvals = [each for each in self.approvals if each.record_id != event.action_id]
+                self.calls.decide(event.action_id)
                 return []
             case ToolResult() | ToolFailed() as event:
-                self._outcomes[call_id] = event
+                self.calls.end(call_id, event)
                 success = isinstance(event, ToolResult)
                 return [loop_events.tool_result(step, event.tool_name, call_id, success=success), *self._settled()]
             case LimitChanged() as event:
                 told = loop_events.budget_exceeded(event, self._budgets)
                 self.exceeded = self.exceeded or told.payload["budget"]
                 if event.limit_name == "tool_calls":
-                    self._refused = self._refuse(self._budgets.reached(event))
+                    self.calls.refuse_next(self._budgets.reached(event))
                 self.window_words = event.what if event.window is not None else self.window_words
                 return [told]
             case LoopFact() as event:
@@ -277,7 +206,7 @@ class LoopView:
         self._reported(taken)
         if taken.content:
             self.messages.append(transcript.text("assistant", taken.content))
-        self._open = list(taken.calls)
+        self.calls.open(taken.calls)
         return self._settled()
 
     def _reported(self, taken: TurnTaken) -> None:
@@ -312,7 +241,7 @@ class LoopView:
     # --- calls ------------------------------------------------------------------------------------------------------
 
     def _started(self, event: ToolStarted, turn: int, call_id: str) -> LoopEvent:
-        call = next((call for call in self._open if call.call_id == call_id), None)
+        call = self.calls.find(call_id)
         parameters = call.parameters if call is not None else event.safe_args
         envelope = call_envelope(parameters, self._sources.declarations.get(event.tool_name))
         self._note(
@@ -322,88 +251,28 @@ class LoopView:
 
     def _asks(self, event: ActionRequired, turn: int, call_id: str, at: str) -> LoopEvent:
         """A person has to decide: the call waits, and is shown as an action."""
-        call = next((call for call in self._open if call.call_id == call_id), None)
-        envelope = self._sources.asked.get(call_id) or _preview(event, call_id, at)
-        action_id = str(envelope.payload.get("action_id") or event.action_id)
-        parameters = (call.parameters if call is not None else None) or {}
-        self.approvals.append(ApprovalWait(call_id, event.tool_name, event.action_id, parameters, envelope, turn))
+        wait = self.calls.ask(event, turn, call_id, at)
+        action_id = str(wait.envelope.payload.get("action_id") or event.action_id)
         self._note("tool_call_paused", event.tool_name, call_id, turn, "approval_required", {"action_id": action_id})
         return loop_events.approval_required(turn, event.tool_name, call_id, action_id)
 
-    def _rest(self) -> None:
-        """The run pauses. What has a result is closed; what waits stands in the transcript for its result to follow."""
-        for call in self._open:
-            outcome = self._outcomes.pop(call.call_id, None)
-            if outcome is not None:
-                self._close(call, outcome)
-                continue
-            name = call.name or call.called_as
-            asked = transcript.tool_call(name, call.parameters or {}, tool_call_id=call.call_id, turn=self.turn)
-            self.messages.append(asked)
-        self._open = []
-
     def _settled(self) -> list[LoopEvent]:
         """Results enter the transcript in model order, however they finished; after the last, what continues."""
-        while self._open and self._open[0].call_id in self._outcomes:
-            call = self._open.pop(0)
-            self._close(call, self._outcomes.pop(call.call_id))
-        if self._open:
-            return []
-        added = self._turn_taken(self.turn).continuation
+        closed, is_last = self.calls.close(self.turn)
+        for call in closed:
+            self._close(call)
+        added = self._turn_taken(self.turn).continuation if is_last else ()
         self.messages += added
         return [loop_events.continuation_message_added(self.turn, message.role) for message in added]
 
-    def _close(self, call: RunnerCall, outcome: ToolResult | ToolFailed) -> None:
-        result = self._result(call, outcome)
-        refused = isinstance(outcome, ToolFailed) and outcome.status in REFUSED
-        status = "succeeded" if result["success"] else "rejected" if refused else "failed"
-        done = ExecutedCall(call, self.turn, result, status)
-        self.executed.append(done)
-        shown = outcome.item.text if result["success"] else result["error"]
+    def _close(self, done: ExecutedCall) -> None:
+        call_id = done.call.call_id
         self.messages += (
-            transcript.tool_call(done.name, call.parameters or {}, tool_call_id=call.call_id, turn=self.turn),
-            transcript.tool_result(done.name, result, tool_call_id=call.call_id, content=shown),
+            transcript.tool_call(done.name, done.call.parameters or {}, tool_call_id=call_id, turn=self.turn),
+            transcript.tool_result(done.name, done.result, tool_call_id=call_id, content=done.shown),
         )
-        kind = result["metadata"].get("error_type")
-        self._note("tool_result", done.name, call.call_id, self.turn, status, {"error_type": kind} if kind else {})
-
-    def _result(self, call: RunnerCall, outcome: ToolResult | ToolFailed) -> dict[str, Any]:
-        """The executor's own result when the log says the same; else what the log says."""
-        name = call.name or call.called_as
-        returned = self._sources.returned.get(call.call_id)
-        if returned is not None and returned["success"] is isinstance(outcome, ToolResult) and not _changed(outcome):
-            return returned
-        if call.call_id in self._refused:
-            return self._refused[call.call_id]
-        if isinstance(outcome, ToolFailed) and outcome.status == "skipped":
-            reason = STOPS.get(outcome.abort_reason or "", "complete")
-            return failed(name, outcome.message, "sibling_skipped", reason=reason)
-        if call.problem:
-            return failed(name, call.problem, "invalid_tool_call")
-        if self._sources.mediation_off:
-            return failed(name, f"Tool '{name}' was not run: tool mediation is off", "tool_mediation_disabled")
-        if isinstance(outcome, ToolResult):
-            return {"success": True, "tool_name": name, "metadata": {}, "result": outcome.item.text}
-        error = outcome.tool_error
-        details = error.details or {}
-        missing = details.get("missing_parameters")
-        more: dict[str, Any] = {"missing_parameters": missing} if missing else {}
-        if error.kind == "invalid_parameters":
-            places = (
-                str(line).partition(": ")[0] for line in details.get("errors", ())
-            )  # each is `path: what is wrong`
-            more["paths"] = list(dict.fromkeys(places))
-        return failed(name, error.message, error.kind, effects=outcome.effects, **more)
-
-    def _refuse(self, budget: IterationBudget) -> dict[str, dict[str, Any]]:
-        """Of the calls that are open, the first that has not begun is the one too many."""
-        waits = (call for call in self._open if call.call_id not in self._begun and call.call_id not in self._outcomes)
-        call = next(waits, None)
-        if call is None:
-            return {}
-        name = call.name or call.called_as
-        words = f"Tool '{name}' was not run: the budget {budget.name!r} allows {budget.ceiling}"
-        return {call.call_id: failed(name, words, BUDGET_EXCEEDED, budget=budget.name)}
+        kind = done.result["metadata"].get("error_type")
+        self._note("tool_result", done.name, call_id, self.turn, done.status, {"error_type": kind} if kind else {})
 
     def _note(
         self, kind: str, name: str, call_id: str, turn: int, status: str | None, metadata: dict[str, Any]
@@ -418,32 +287,6 @@ class LoopView:
 def loops_own(words: str) -> Message:
     """What the loop says to the model in the user's place. It is no message of the user, and is marked so."""
     return transcript.text("user", words, metadata={"origin": "runtime"})
-
-
-def _changed(outcome: ToolResult | ToolFailed) -> bool:
-    """A hook put another text in the place of what the tool said: the executor's own result is not shown."""
-    return any(said.updated_output_ref is not None for said in outcome.hook_outcomes)
-
-
-def _preview(event: ActionRequired, call_id: str, at: str) -> Message:
-    """The approval record of a call as a pending action. What would be executed is the record's own, bound to it."""
-    action = PendingAction(
-        action_id=event.action_id,
-        kind="tool_call",
-        summary=event.prompt,
-        preview={"tool_name": event.tool_name, "parameters": event.safe_args, "reason": event.reason},
-        apply_input={
-            "tool_name": event.tool_name,
-            "tool_call_id": call_id,
-            "action_id": event.action_id,
-            "parameters": event.safe_args,
-            "parameters_sha256": event.args_sha256,
-            "parameters_redacted": True,
-        },
-        created_at=at,
-        expires_at=iso(event.expires_at),
-    )
-    return approval_envelope(action, ability_name=event.tool_name, staged=True)
 
 
 def _is_number(value: Any) -> bool:

@@ -20,7 +20,7 @@ A checker that raises hides its tool. A provider or hook that raises or talks no
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from pydantic import ValidationError
@@ -47,6 +47,29 @@ class Resolution:
     tools: dict[str, Declared]
     hidden: dict[str, str] = field(default_factory=dict)
     diagnostics: tuple[str, ...] = ()
+    mandatory: frozenset[str] = frozenset()
+    """What of the tools is there whatever a hook says."""
+
+    def after_hook(self, answer: Any) -> "Resolution":
+        """What the hook `resolved_tools` leaves, given what it returned or raised.
+
+        It may take away, order and re-describe. One that fails leaves what is mandatory; what was hidden stays hidden.
+        """
+        told = list(self.diagnostics)
+        try:
+            if isinstance(answer, Exception):
+                raise answer
+            if not isinstance(answer, Mapping):
+                raise TypeError(f"returned a {type(answer).__name__}, not an object of tools")
+            kept = {str(name): tool for name, tool in answer.items()}
+        except Exception as error:
+            told.append(f"the hook resolved_tools: {type(error).__name__}: {error}")
+            kept = {name: tool for name, tool in self.tools.items() if name in self.mandatory}
+        more = kept.keys() - self.tools.keys()
+        told += [f"the hook resolved_tools cannot show {name}, which is hidden or not there" for name in more]
+        left_out = {name: "the hook resolved_tools leaves it out" for name in self.tools if name not in kept}
+        shown = {name: tool for name, tool in kept.items() if name in self.tools}
+        return replace(self, tools=shown, hidden={**self.hidden, **left_out}, diagnostics=tuple(told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +81,7 @@ class ToolPolicyFilter:
     from_provider: bool = False
 
     @classmethod
-    def read(cls, raw: Any, whose: str, *, from_provider: bool = False) -> "ToolPolicyFilter":
+    def read(cls, raw: object, whose: str, *, from_provider: bool = False) -> "ToolPolicyFilter":
         """Raises InvalidConfig for what is no fragment, an invalid mode included."""
         if isinstance(raw, PolicyFragment):
             return cls(raw, whose, from_provider)
@@ -117,7 +140,16 @@ class ToolVisibility:
 
     def explained(self, tools: Mapping[str, Declared], context: Mapping[str, Any] | None = None) -> Resolution:
         """The same, with the reason for each tool that is not shown."""
-        return _Resolving(self, tools, context or {}).run()
+        found = _Resolving(self, tools, context or {}).run()
+        if self.resolved_tools is None:
+            return found
+        # Every step has been taken on the tools as they were given: a hook's word on their own flags changes nothing.
+        answer: Any
+        try:
+            answer = self.resolved_tools(dict(found.tools), mode_of(context or {}), context or {})
+        except Exception as error:
+            answer = error
+        return found.after_hook(answer)
 
 
 class _Resolving:
@@ -126,7 +158,7 @@ class _Resolving:
     def __init__(self, policy: ToolVisibility, tools: Mapping[str, Declared], context: Mapping[str, Any]) -> None:
         self._policy = policy
         self._context = context
-        self._mode = str(context.get("mode") or DEFAULT_MODE)
+        self._mode = mode_of(context)
         self._given = dict(tools)
         self._fields = {name: fields_of(tool) for name, tool in tools.items()}
         self._categories = {name: categories_of(fields) for name, fields in self._fields.items()}
@@ -148,8 +180,9 @@ class _Resolving:
         self._drop(self._not_opted_in)
         self._drop(self._stopped_by_write_gate)
         self._drop(self._denied)
-        shown = self._after_hook()
-        return Resolution(shown, self._hidden, tuple(self._diagnostics))
+        shown = {name: self._given[name] for name in self._left}
+        mandatory = frozenset(filter(self._mandatory, shown))
+        return Resolution(shown, self._hidden, tuple(self._diagnostics), mandatory)
 
     def _read_filters(self) -> list[ToolPolicyFilter]:
         raw: list[tuple[Any, str, bool]] = [
@@ -257,25 +290,10 @@ class _Resolving:
         lists = [_texts(self._context.get("deny")), *(one.fragment.deny for one in self._filters)]
         return next((f"{hit} is denied" for denied in lists if (hit := any_named(denied, name))), "")
 
-    def _after_hook(self) -> dict[str, Declared]:
-        """What the hook leaves. Every step has been taken on the tools as they were given, so its word on a tool's own
-        flags changes nothing, and what was hidden cannot come back."""
-        shown = {name: self._given[name] for name in self._left}
-        if self._policy.resolved_tools is None:
-            return shown
-        try:
-            answer = self._policy.resolved_tools(dict(shown), self._mode, self._context)
-            if not isinstance(answer, Mapping):
-                raise TypeError(f"returned a {type(answer).__name__}, not an object of tools")
-            kept = {str(name): tool for name, tool in answer.items()}
-        except Exception as error:
-            self._diagnostics.append(f"the hook resolved_tools: {type(error).__name__}: {error}")
-            kept = {name: tool for name, tool in shown.items() if self._mandatory(name)}
-        for name in kept.keys() - shown.keys():
-            self._diagnostics.append(f"the hook resolved_tools cannot show {name}, which is hidden or not there")
-        for name in shown.keys() - kept.keys():
-            self._hidden[name] = "the hook resolved_tools leaves it out"
-        return {name: tool for name, tool in kept.items() if name in shown}
+
+def mode_of(context: Mapping[str, Any]) -> str:
+    """The mode of a run."""
+    return str(context.get("mode") or DEFAULT_MODE)
 
 
 def is_runtime_tool(tool: Declared) -> bool:

@@ -89,7 +89,7 @@ class PackageRunResult(Value):
         return self.status in OVER
 
     @classmethod
-    def normalise(cls, raw: Any, run_id: str) -> "PackageRunResult":
+    def normalise(cls, raw: object, run_id: str) -> "PackageRunResult":
         """Raises InvalidValue `runtime_package_run_invalid_result`. The id is the run's, whatever a handler said."""
         fields = raw.model_dump() if isinstance(raw, PackageRunResult) else raw
         if not isinstance(fields, Mapping):

@@ -42,8 +42,9 @@ class PackageWorkflows:
             return None
 
         async def handle(_: dict[str, Any]) -> dict[str, Any]:
-            agents = (*self._request.agents, *(each.agent for each in found))
-            request = replace(self._request, key=KEY + asked.run_id, agents=agents)
+            terms = self._request.workflows
+            agents = (*terms.agents, *(each.agent for each in found))
+            request = replace(self._request, key=KEY + asked.run_id, workflows=replace(terms, agents=agents))
             registry = await workflow_registry(self._engine, request.agent, agents)
             workflow = await _workflow(registry, asked)
             return _answer(await run_workflow(self._engine, registry, workflow, request, asked.input))

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wakeful.contracts.conversation import AssistantItem
+from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
 from wakeful.contracts.envelope import Recorded
 from wakeful.contracts.events import ActionRequired, RuntimeToolRequested, TurnFailed
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
+from wakeful.decisions.paged_list import PagedList
 from wakeful.decisions.state import TurnState
 from wakeful.engine.agent import Agent
-from wakeful.engine.output_type import AnswerRejected as DoesNotFit
+from wakeful.engine.output_type import AnswerMisfit
 from wakeful.gate.large_content import arguments_of, resolve
 from wakeful.ports import Store, TurnRow
 from wakeful.service.run_result import RunResult, RunStatus, UnknownOutcome
@@ -26,7 +27,7 @@ async def report(
 ) -> RunResult[Any]:
     """The result. Without the agent's code, a structured answer is plain JSON data."""
     terminal = state.terminal
-    suspended = state.suspended_for
+    suspended = state.rest.suspended_for
     status: RunStatus = terminal.status if terminal is not None else "incomplete"
     if suspended is not None and suspended.reason in ("approval_required", "runtime_tool_pending"):
         status = suspended.reason
@@ -46,8 +47,9 @@ async def report(
         for call in state.all_open_calls()
         if call.is_waiting and call.pending is not None and isinstance(call.pending.asked, ActionRequired)
     ]
-    items = list(state.conversation.items)
-    for place in state.conversation.measure.of(items).referring:
+    said = state.conversation
+    items = said.items.snapshot() if isinstance(said.items, PagedList) else list(said.items)
+    for place in said.measure.of(items).referring:
         items[place] = await resolve(items[place], store.get_blob)
     last_text = _whole(state, items)
     return RunResult(
@@ -60,17 +62,17 @@ async def report(
         retryable=terminal.retryable if terminal is not None else False,
         final_content=last_text,
         output=_output(state, agent, last_text) if status == "completed" else None,
-        usage=state.usage,
+        usage=state.model_usage.tokens,
         model_calls=state.ledger.model_calls,
         tool_calls=state.ledger.tool_calls,
         turn_count=state.step,
-        duration_ms=terminal.duration_ms if terminal is not None else state.active_ms(),
+        duration_ms=terminal.duration_ms if terminal is not None else state.time.active_ms(),
         message=message,
-        unknown=await _unknown(store, row) if state.unknown else (),
-        approvals=[record for record in waiting if record.kind == "approval"],
-        questions=[record for record in waiting if record.kind == "question"],
-        runtime_tools=await _requests(store, row, state),
-        cost_usd=float(state.cost) if state.tree_answered and state.priced == state.tree_answered else None,
+        unknown=tuple(await _unknown(store, row)) if state.unknown else (),
+        approvals=tuple(record for record in waiting if record.kind == "approval"),
+        questions=tuple(record for record in waiting if record.kind == "question"),
+        runtime_tools=tuple(await _requests(store, row, state)),
+        cost_usd=float(state.bill.cost) if state.bill.answers and state.bill.priced == state.bill.answers else None,
         failure_artifact=terminal.failure_artifact if isinstance(terminal, TurnFailed) else None,
         items=items,
         facts=facts,
@@ -91,25 +93,27 @@ async def _requests(store: Store, row: TurnRow, state: TurnState) -> list[Runtim
     return found
 
 
-def _whole(state: TurnState, items: Sequence[Any]) -> str:
+def _whole(state: TurnState, items: Sequence[UserItem | AssistantItem | ToolItem]) -> str:
     """The last text. Of a reply that is too long for the log, the state has the beginning alone."""
-    for stored, whole in zip(reversed(state.conversation.items), reversed(items), strict=True):
-        if isinstance(stored, AssistantItem) and stored.text == state.last_text:
-            return str(whole.text)
-    return state.last_text
+    own = state.thread.begins[-1].place if state.thread.begins else 0
+    for place in range(len(items) - 1, own - 1, -1):
+        stored, whole = state.conversation.items[place], items[place]
+        if isinstance(stored, AssistantItem) and stored.text == state.answer.last_text:
+            return whole.text
+    return state.answer.last_text
 
 
 def _output(state: TurnState, agent: Agent[Any, Any] | None, last_text: str) -> Any:
-    text = last_text if state.final_text == state.last_text else state.final_text
-    if not state.structured:
+    text = last_text if state.answer.final_text == state.answer.last_text else state.answer.final_text
+    if not state.terms.structured:
         # A type that wants more than words was not the agent's when the turn ran.
         return agent.parse_output(text) if agent is not None and agent.output_schema is None else text
     if agent is not None and agent.output_schema is not None:
         try:
             return agent.parse_output(text)
-        except DoesNotFit:
+        except AnswerMisfit:
             pass  # the type has changed since: what was accepted then is still the answer
-    return state.answer_value.value if state.answer_value is not None else text
+    return state.answer.accepted.value if state.answer.accepted is not None else text
 
 
 async def _unknown(store: Store, row: TurnRow) -> list[UnknownOutcome]:

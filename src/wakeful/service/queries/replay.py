@@ -3,15 +3,17 @@
 Tools stand in as their stored declarations: they can be let through or refused, and never be run.
 """
 
-import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import Recorded, step_id
+from wakeful.contracts.errors import TurnUnreadable
 from wakeful.contracts.events import (
     AnyEvent,
     AssistantRecorded,
+    HistoryImported,
     SubagentStarted,
     ThreadCheckpointed,
     TurnConfigChanged,
@@ -24,7 +26,9 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.levels import Call
 from wakeful.decisions.replay import Divergence, Replay
 from wakeful.decisions.state import TurnState, after
-from wakeful.engine.state_loader import ThreadFolder, begun_thread, hydrated, page_bytes, turn_after_turn
+from wakeful.decisions.thread_pages import differences, restored, told_by
+from wakeful.engine.state_loader import Thread, ThreadFolder, beginning, hydrated, load_pages, told_after
+from wakeful.engine.turn_facts import call_ids_of, note_limit
 from wakeful.gate.large_content import arguments_of
 from wakeful.gate.passage import Mediator
 from wakeful.gate.turn_gate import GateParts
@@ -108,18 +112,17 @@ async def replay_turn(store: Store, row: TurnRow) -> ReplayReport:
 
 async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> ReplayReport:
     """The same for facts that are at hand; earlier turns of the thread are what the conversation rests on."""
-    ordered = turn_after_turn(recorded)
+    thread, ordered = await beginning(store, row, recorded)
     first = next((place for place, entry in enumerate(ordered) if entry.fact.turn_id == row.turn_id), None)
     if first is None:
         return ReplayReport(row, 0, {}, None)
     own = [entry for entry in ordered[first:] if entry.fact.turn_id == row.turn_id]
-    folding = ThreadFolder(store, row, await begun_thread(store, ordered))
+    folding = ThreadFolder(store, row, thread)
     await folding.take(ordered[:first])
-    page = None
-    if any(isinstance(entry.fact.event, ThreadCheckpointed) for entry in own):
-        page = "sha256:" + hashlib.sha256(page_bytes(folding.thread)).hexdigest()
     gate = _StoredGate(row.turn_id, store.secret)
-    replay = Replay(after(folding.thread.state, folding.configs), gate)
+    replay = Replay(after(thread.state, folding.configs), gate)
+    check = _PageCheck(store, thread, own)
+    await check.look(thread.state, at_end=False)
     for entry in own:
         fact, event = entry.fact, entry.fact.event
         if isinstance(event, TurnStarted | TurnConfigChanged):
@@ -134,7 +137,44 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
         elif isinstance(event, WorkflowNodeResolved) and event.arguments_ref is not None:
             loaded = json.loads(await store.get_blob(event.arguments_ref.digest))
             gate.arguments[fact.call_id or ""] = loaded
-        elif isinstance(event, ThreadCheckpointed) and page is not None:
-            replay.same_page(entry, event.conversation_ref.digest, page)
-        replay.feed(Recorded(entry.agent_id, entry.seq, await hydrated(store, fact)))
+        whole = Recorded(entry.agent_id, entry.seq, await hydrated(store, fact))
+        check.note(whole)
+        replay.feed(whole)
+    if replay.divergence is None:
+        await check.look(replay.state, at_end=True)
+        if check.named is not None:
+            replay.same_page(check.named, check.differs)
     return ReplayReport(row, len(own), replay.checked, replay.divergence)
+
+
+class _PageCheck:
+    """Do the pages that a turn names hold what its thread's facts come to?"""
+
+    def __init__(self, store: Store, thread: Thread, own: Sequence[Recorded]) -> None:
+        self._store = store
+        self._call_ids = list(thread.call_ids.order)
+        self._limits = list(thread.limits)
+        self.named = next((entry for entry in own if isinstance(entry.fact.event, ThreadCheckpointed)), None)
+        self.differs: list[str] = []
+
+    def note(self, entry: Recorded) -> None:
+        if isinstance(entry.fact.event, AssistantRecorded | HistoryImported):
+            self._call_ids += call_ids_of(entry.fact.event)
+        note_limit(self._limits, entry)
+
+    async def look(self, state: TurnState, *, at_end: bool) -> None:
+        """Compare, where the pages were made at this moment: in older logs that is before the turn."""
+        event = self.named.fact.event if self.named is not None else None
+        if not isinstance(event, ThreadCheckpointed) or event.with_turn is not at_end:
+            return
+        try:
+            pages = await load_pages(self._store, event.conversation_ref.digest)
+        except TurnUnreadable as gone:
+            self.differs = [gone.message]
+            return
+        stored, call_ids = restored([page for _, page in pages])
+        self.differs = differences(stored, after(state, {}))
+        if call_ids.order != list(dict.fromkeys(self._call_ids)):
+            self.differs.append("call_ids")
+        if at_end and told_by(pages[-1][1]) != told_after(state, self._limits):
+            self.differs.append("config and limits")

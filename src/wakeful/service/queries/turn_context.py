@@ -5,6 +5,7 @@ from typing import Any
 
 from wakeful.contracts.envelope import event_id
 from wakeful.contracts.errors import InvalidConfig
+from wakeful.decisions.state import TurnState
 from wakeful.engine.state_loader import fold
 from wakeful.ports import Store, TurnRow
 from wakeful.service.queries.turns import EventReader
@@ -13,6 +14,11 @@ from wakeful.views.turn_context import ContextReading, TurnContext, left_out_of,
 
 async def context_of(store: Store, row: TurnRow, step: int | None = None) -> TurnContext:
     """The turn's context; with `step`, the messages of that request. Raises InvalidConfig for a step there is not."""
+    return (await _looked_at(store, row, step))[0]
+
+
+async def _looked_at(store: Store, row: TurnRow, step: int | None) -> tuple[TurnContext, TurnState]:
+    """The context, and the state that the turn has come to."""
     recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
     reading = ContextReading(row.turn_id, step)
     state = (await fold(store, row, recorded, before=reading.before)).state
@@ -24,7 +30,7 @@ async def context_of(store: Store, row: TurnRow, step: int | None = None) -> Tur
     resolved = reading.resolved
     known = resolved.compaction_id if resolved is not None else None
     own = [view for view in summaries.values() if view.turn_id == row.turn_id or view.compaction_id == known]
-    return TurnContext(
+    told = TurnContext(
         turn_id=row.turn_id,
         agent=row.agent_name,
         thread=row.thread_id,
@@ -43,14 +49,16 @@ async def context_of(store: Store, row: TurnRow, step: int | None = None) -> Tur
         folded_calls=reading.folded_calls,
         read_again=tuple(reading.read_again),
     )
+    return told, state
 
 
 async def readable_context(
     store: Store, row: TurnRow, step: int | None = None, *, keys: Iterable[str] = ()
 ) -> dict[str, Any]:
     """The same as JSON data, with the turn's secrets hidden."""
-    told = await context_of(store, row, step)
+    told, state = await _looked_at(store, row, step)
     reader = EventReader(store, keys=keys)
     await reader.learn(await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id))
+    await reader.hear(state.conversation.items)
     hidden: dict[str, Any] = reader.hide(told.model_dump(mode="json"))
     return hidden

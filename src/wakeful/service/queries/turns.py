@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from shlex import quote
 from typing import Any
 
+from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
 from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
 from wakeful.contracts.errors import InvalidConfig, TurnNotFound
 from wakeful.contracts.events import (
@@ -101,6 +102,13 @@ class EventReader:
             for recorded in facts:
                 await self._take(recorded)
 
+    async def hear(self, items: Iterable[UserItem | AssistantItem | ToolItem]) -> None:
+        """Know the secrets of a conversation whose facts are not read: it stands in pages."""
+        if not self._reveal:
+            said = list(items)
+            await self._learn_large([item for item in said if isinstance(item, AssistantItem)])
+            self._secrets.said(said)
+
     async def read(self, recorded: Recorded) -> RuntimeEvent:
         """One fact. Feed them in order: a turn's own configuration says what its tools call sensitive."""
         event = published(recorded, self._store.runtime_id)
@@ -122,11 +130,14 @@ class EventReader:
             config = await load_config(self._store, fact.config_ref.digest)
             secrets.declarations = {**{tool.name: tool for tool in config.tools}, **secrets.declarations}
         elif isinstance(fact, AssistantRecorded):
-            for part in fact.item.calls:
-                if part.arguments_ref is not None:  # they are too long to stand in the fact
-                    arguments = await arguments_of(part, self._store.get_blob)
-                    secrets.given(arguments or {}, secrets.declarations.get(part.name))
+            await self._learn_large([fact.item])
         secrets.take(recorded.fact)
+
+    async def _learn_large(self, items: Iterable[AssistantItem]) -> None:
+        """Arguments that are too long to stand in the conversation."""
+        for part in (part for item in items for part in item.calls if part.arguments_ref is not None):
+            arguments = await arguments_of(part, self._store.get_blob)
+            self._secrets.given(arguments or {}, self._secrets.declarations.get(part.name))
 
 
 async def latency_of(store: Store, row: TurnRow) -> TurnLatency:

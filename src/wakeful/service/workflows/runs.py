@@ -23,7 +23,7 @@ from wakeful.contracts.workflows import (
 )
 from wakeful.decisions.workflows.node_inputs import complete_inputs, wrong_inputs
 from wakeful.decisions.workflows.progress import node_result, run_result
-from wakeful.engine.prepare.agents_inside import named_agents
+from wakeful.engine.prepare.workflows import named_agents
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.gate.large_content import resolve
@@ -58,7 +58,7 @@ async def run_workflow(
     graph = saved.graph if saved is not None else workflow
     assert isinstance(graph, WorkflowGraph)
     registry.check(graph)
-    named_agents(graph, request.agents, request.deps)
+    named_agents(graph, request.workflows.agents, request.deps)
     text = request.prompt if isinstance(request.prompt, str) and request.prompt else None
     wrong = wrong_inputs(graph, inputs or {}, text)
     for name, reason in wrong.items():
@@ -71,7 +71,12 @@ async def run_workflow(
         inputs=complete_inputs(graph, inputs or {}, text),
         revision=saved.revision if saved is not None else None,
     )
-    done = await run_turn(engine, replace(request, prompt=text or f"Run the workflow {graph.name}.", workflow=run))
+    asked = replace(
+        request,
+        prompt=text or f"Run the workflow {graph.name}.",
+        workflows=replace(request.workflows, run=run),
+    )
+    done = await run_turn(engine, asked)
     row = await engine.store.turn(done.turn_id)
     assert row is not None
     return WorkflowOutcome(done, await workflow_result(engine.store, row))

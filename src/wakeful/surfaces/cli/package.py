@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from wakeful.hosts.abilities.packages import RUN
-from wakeful.service import RunRequest
+from wakeful.service import MessageOrigin, RunRequest, WorkflowTerms
 from wakeful.surfaces.cli.code_loader import code_options
 from wakeful.surfaces.cli.host_setup import HostCode, opened_host
 from wakeful.surfaces.cli.live_view import somebody_or_nobody
@@ -79,7 +79,14 @@ def run(
     code = workflow_code(tools, agent, workspace, profile)
     progress = somebody_or_nobody(quiet=json)
     approver = approver_for(progress, approve, no_input=no_input)
-    request = RunRequest(code.agent, "", surface="cli_prompt", agents=code.agents, approver=approver, watcher=progress)
+    request = RunRequest(
+        code.agent,
+        "",
+        origin=MessageOrigin(surface="cli_prompt"),
+        workflows=WorkflowTerms(agents=code.agents),
+        approver=approver,
+        watcher=progress,
+    )
     request.on_turn = progress.begun
     with progress:
         result = asyncio.run(_run(place, asked, HostCode.of(code), request))

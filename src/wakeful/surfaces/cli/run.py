@@ -12,7 +12,7 @@ from wakeful.bootstrap import new_engine, opened_store, resolve_model
 from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.errors import InvalidConfig, StoreProblem
-from wakeful.service import Agent, RunRequest, UnknownRow, choices_of
+from wakeful.service import Agent, MessageOrigin, RunRequest, UnknownRow, choices_of
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for, check_approved
@@ -120,8 +120,10 @@ def command(
         key=key,
         budget=_budget(one, model_calls=budget_calls, seconds=budget_seconds, usd=budget_usd, tokens=budget_tokens),
         stream=stream,
-        model_from="user" if model is not None else "agent_config" if agent is not None else "runtime",
-        surface="cli_prompt",
+        origin=MessageOrigin(
+            surface="cli_prompt",
+            model_from="user" if model is not None else "agent_config" if agent is not None else "runtime",
+        ),
     )
     progress = somebody_or_nobody(quiet=quiet)
     request.approver = approver_for(progress, approve, no_input=no_input)

@@ -10,7 +10,7 @@ import typer
 
 from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowRunResult
-from wakeful.service import RunRequest, UnknownRow, as_text, fitted, workflow_registry
+from wakeful.service import MessageOrigin, RunRequest, UnknownRow, WorkflowTerms, as_text, fitted, workflow_registry
 from wakeful.service.workflows.runs import WorkflowOutcome, run_workflow
 from wakeful.surfaces.cli.code_loader import code_options
 from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
@@ -67,7 +67,13 @@ def command(
     progress = somebody_or_nobody(quiet=quiet)
     approver = approver_for(progress, approve, no_input=no_input)
     request = RunRequest(
-        code.agent, prompt, key=key, surface="cli_prompt", agents=code.agents, approver=approver, watcher=progress
+        code.agent,
+        prompt,
+        key=key,
+        origin=MessageOrigin(surface="cli_prompt"),
+        workflows=WorkflowTerms(agents=code.agents),
+        approver=approver,
+        watcher=progress,
     )
     request.on_turn = progress.begun
     again = code_options(tools, agent)
@@ -99,7 +105,7 @@ async def _run(
     async with opened_store(place.path) as opened:
         system = new_engine(opened)
         code = await with_imported(system, code)
-        request.agents = code.agents
+        request.workflows = WorkflowTerms(agents=code.agents)
         registry = await workflow_registry(system, code.agent, code.agents)
         saved = await registry.find(name, revision)
         given = _inputs(saved, inputs)

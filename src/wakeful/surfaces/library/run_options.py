@@ -10,7 +10,7 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.model_settings import ModelSettings, checked_settings
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
-from wakeful.service import Agent, ModelChoice, Tool, ToolSource, any_named, checked_hooks
+from wakeful.service import Agent, Ask, Hook, ModelChoice, Tool, ToolSource, any_named, checked_hooks
 from wakeful.surfaces.library.run_checks import StorePlace, check_values
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class RunOptions(TypedDict, total=False):
     instructions: Instructions
     tools: Sequence[Tool[Any] | ToolSource] | None
     settings: ModelSettings | Mapping[str, Any] | None
-    hooks: Sequence[Any]
+    hooks: Sequence[Hook | Ask]
 
 
 def request_of(
@@ -62,7 +62,7 @@ def request_of(
     instructions: Instructions = None,
     tools: Sequence[Tool[Any] | ToolSource] | None = None,
     settings: ModelSettings | Mapping[str, Any] | None = None,
-    hooks: Sequence[Any] = (),
+    hooks: Sequence[Hook | Ask] = (),
 ) -> "RunRequest":
     """A request, or an error that says what is not there yet."""
     if not isinstance(agent, Agent):
@@ -70,7 +70,7 @@ def request_of(
     check_values(budget, principal, approver)
     if supersede and thread is None:
         raise InvalidConfig("run(supersede=True) without a thread", "name the thread whose turn is to be stopped first")
-    from wakeful.service import RunRequest
+    from wakeful.service import MessageOrigin, RunRequest
 
     return RunRequest(
         _with(agent, model, instructions, tools, settings),
@@ -85,7 +85,7 @@ def request_of(
         budget=budget,
         approver=approver,
         hooks=checked_hooks("run(): hooks", hooks),
-        model_from="user" if model is not None else "agent_config",
+        origin=MessageOrigin(model_from="user" if model is not None else "agent_config"),
     )
 
 

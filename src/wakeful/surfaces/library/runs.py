@@ -13,7 +13,7 @@ from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing
 from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
-from wakeful.service import Agent, ModelChoice, Tool, ToolSource
+from wakeful.service import Agent, Ask, Hook, ModelChoice, Tool, ToolSource
 from wakeful.surfaces.library.run_checks import StorePlace, check_store, existing_store, with_advice
 from wakeful.surfaces.library.run_options import NO_CONTEXT, Approver, History, Instructions, RunOptions, request_of
 from wakeful.surfaces.library.sync import wait_for
@@ -54,7 +54,7 @@ async def run(
     instructions: Instructions = None,
     tools: Sequence[Tool[Any] | ToolSource] | None = None,
     settings: ModelSettings | Mapping[str, Any] | None = None,
-    hooks: Sequence[Any] = (),
+    hooks: Sequence[Hook | Ask] = (),
 ) -> "RunResult[Any]":
     """Run an agent on a prompt until it answers, waits or is stopped.
 

@@ -8,7 +8,7 @@ from wakeful.contracts.errors import InvalidWorkflow
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph
-from wakeful.service import Agent
+from wakeful.service import Agent, Ask, Hook
 from wakeful.surfaces.library.run_checks import StorePlace, check_store
 from wakeful.surfaces.library.run_options import NO_CONTEXT, Approver, request_of
 
@@ -31,7 +31,7 @@ async def run_workflow(
     key: str | None = None,
     budget: Budget | None = None,
     approver: Approver = None,
-    hooks: Sequence[Any] = (),
+    hooks: Sequence[Hook | Ask] = (),
 ) -> "WorkflowOutcome":
     """Run a workflow with an agent's tools until it is over or waits. `agents` are those that its nodes name.
 
@@ -53,14 +53,14 @@ async def run_workflow(
         hooks=hooks,
     )
     check_store(request.agent, store, key=key, thread=thread, approver=approver, graph=graph)
-    request.agents = tuple(agents)
-    from wakeful.service import workflow_registry
+    from wakeful.service import WorkflowTerms, workflow_registry
     from wakeful.service.workflows.runs import run_workflow as run_graph
     from wakeful.surfaces.library import late_imports
 
+    request.workflows = WorkflowTerms(agents=tuple(agents))
     async with late_imports.opened_store(store) as opened:
         system = late_imports.new_engine(opened)
-        registry = await workflow_registry(system, request.agent, request.agents)
+        registry = await workflow_registry(system, request.agent, agents)
         found: SavedWorkflow | WorkflowGraph = graph or await registry.find(str(workflow))
         return await run_graph(system, registry, found, request, inputs)
 

@@ -479,7 +479,7 @@ async def test_passages_that_anybody_may_have_written_count_as_untrusted_input(u
     agent = Agent("clerk", Told().model, collections=[Fixed("web", "text", untrusted=untrusted)])
     await run(agent, "go", store=store)
     (row,) = await store.turns()
-    assert (await folded(store, row)).exposure.untrusted == ("web" if untrusted else "")
+    assert (await folded(store, row)).thread.exposure.untrusted == ("web" if untrusted else "")
 
 
 # --- children, crashes and replay -----------------------------------------------------------------------------------

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from wakeful.hosts.declarations.reader import normalize_for_server
-from wakeful.hosts.declarations.runtime_policy import held, projected
+from wakeful.hosts.declarations.runtime_policy import held, projected, runtime_local_declarations, runtime_tool_policy
 from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
-from wakeful.hosts.principals import runtime_local_declarations, runtime_tool_policy
 from wakeful.service.hooks import HookRegistry
 
 LOCAL = {"environment": "runtime_local", "capability_scope": "runtime_local"}

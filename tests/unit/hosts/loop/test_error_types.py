@@ -7,12 +7,11 @@ import pytest
 
 from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.hosts import ToolExecutionCore
-from wakeful.hosts.abilities.executor import AbilityExecutor
-from wakeful.hosts.abilities.registry import Abilities, Ability
+from wakeful.hosts.abilities.registry import Abilities, Ability, AbilityExecutor
 from wakeful.hosts.declarations.reader import normalize_for_conversation_request
+from wakeful.hosts.loop.budgets import IterationBudget
 from wakeful.hosts.loop.execution import ErrorType
-from wakeful.hosts.loop.iteration_budget import IterationBudget
-from wakeful.hosts.loop.tool_calls import ToolCall, ToolCallMetadata
+from wakeful.hosts.ports import ToolCall, ToolCallMetadata
 from wakeful.service.hooks import HookRegistry
 
 DONE = {"content": "done"}

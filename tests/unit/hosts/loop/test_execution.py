@@ -8,7 +8,7 @@ import pytest
 from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.hosts import ConversationLoop, ToolExecutionCore
 from wakeful.hosts.declarations.reader import normalize_for_conversation_request
-from wakeful.hosts.loop.tool_calls import ToolCall, ToolCallMetadata
+from wakeful.hosts.ports import ToolCall, ToolCallMetadata
 
 TOOLS = [normalize_for_conversation_request(raw) for raw in ({**SEARCH, "provider_aliases": ["find"]}, CLOCK)]
 

@@ -13,10 +13,11 @@ from wakeful.contracts.events import PermissionEvaluated, ToolCatalogResolved, T
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.hosts import ConversationLoop, ToolPolicy, mediate_turn, tiered
 from wakeful.hosts.abilities.registry import Abilities, Ability, AbilityRefused
+from wakeful.hosts.loop.budgets import IterationBudget
 from wakeful.hosts.loop.conversation_result import ConversationResult
-from wakeful.hosts.loop.iteration_budget import IterationBudget
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.hooks import HookRegistry
+from wakeful.service.queries.explanation import why_call
 from wakeful.service.queries.replay import replay_turn
 
 CLOCK_CALL: dict[str, Any] = {"name": "ability/clock", "parameters": {}}
@@ -438,6 +439,8 @@ async def test_a_tool_that_is_not_visible_in_a_run_is_not_found() -> None:
         "ability/search": "denied",
     }
     assert catalog.entries[1].policy_reason == result.metadata["hidden_tools"]["ability/search"]
+    told = await why_call(host.store, result.tool_execution_results[0]["tool_call_id"])
+    assert told.verdict == "deny" and catalog.entries[1].policy_reason in repr(told)
     # A host's hook hides as well; and without any policy the tool is there.
     hooked = Host(calling(search("a")), DONE)
     hooked.hooks.register(

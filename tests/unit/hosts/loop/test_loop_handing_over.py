@@ -12,8 +12,8 @@ from wakeful.contracts.approvals import Approve
 from wakeful.contracts.events.tools import Elsewhere, Said
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.transcript import check_pairing
-from wakeful.engine.run_request import RunRequest
-from wakeful.gate.turn_gate import Consultation, Proposal
+from wakeful.engine.run_request import HostTerms, RunRequest
+from wakeful.gate.call_at_gate import CallAtGate, Consultation
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.client_tools.lifecycle import RuntimeToolLifecycle
 from wakeful.service.client_tools.store import OwnRequestStore
@@ -162,13 +162,13 @@ async def test_an_approval_does_not_bring_a_call_back_that_somebody_outside_carr
         ran.append(post)
         return "here"
 
-    async def outside(proposal: Proposal) -> Consultation:
+    async def outside(at: CallAtGate) -> Consultation:
         return Consultation((Said(by="mediator", decision="allow", elsewhere=Elsewhere(metadata={"queue": "slow"})),))
 
     store = MemoryStore()
     around = new_engine(store)
     who = Agent("support", ScriptedModel([calls(("publish", {"post": 7})), "done"]), tools=[publish])
-    request = RunRequest(who, "go", key="k", consult=outside)
+    request = RunRequest(who, "go", key="k", host=HostTerms(consult=outside))
     waiting = await run_turn(around, request)
     assert waiting.status == "approval_required"
     await decide(around, waiting.approvals[0].id, Approve(), by="anna")

@@ -11,7 +11,7 @@ from wakeful.contracts.principals import CapabilityCeiling, ConversationOwner, E
 from wakeful.hosts import ConversationLoop, ToolExecutionCore
 from wakeful.hosts.declarations.reader import normalize_for_conversation_request
 from wakeful.hosts.loop.conversation_request import ConversationRequest
-from wakeful.hosts.loop.tool_calls import ToolCall, ToolCallMetadata
+from wakeful.hosts.ports import ToolCall, ToolCallMetadata
 
 LOOK: dict[str, Any] = {
     "name": "ability/look",

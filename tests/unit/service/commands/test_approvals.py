@@ -42,8 +42,9 @@ from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.policy.verdict import CallUnderJudgement, compile_policy, judge
 from wakeful.decisions.redaction import stable_hash
 from wakeful.engine.run_request import RunRequest
+from wakeful.gate.call_at_gate import CallAtGate, Consultation
 from wakeful.gate.passage import Mediator
-from wakeful.gate.turn_gate import Consultation, GateParts, Proposal
+from wakeful.gate.turn_gate import GateParts
 from wakeful.service.commands import approvals as service
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import recall, run_turn
@@ -917,10 +918,10 @@ async def test_a_verdict_says_why_and_a_hooks_allow_beats_nothing(against: str) 
     )
     compiled = compile_policy(policy, [refund.declaration])
 
-    def judged(proposal: Proposal, said: tuple[Verdict, ...]) -> Verdict:
-        return judge(CallUnderJudgement(name="refund", arguments=proposal.arguments, now=0.0, hooks=said), compiled)
+    def judged(at: CallAtGate, said: tuple[Verdict, ...]) -> Verdict:
+        return judge(CallUnderJudgement(name="refund", arguments=at.arguments, now=0.0, hooks=said), compiled)
 
-    async def allows(proposal: Proposal) -> Consultation:
+    async def allows(at: CallAtGate) -> Consultation:
         return Consultation((Said(by="hook", decision="allow", reason="I say so"),))
 
     config = TurnConfig(agent_name="shop", model_ref="a:b", instructions="", tools=(refund.declaration,))

@@ -373,10 +373,10 @@ async def test_a_request_counts_as_a_tool_call_once(place: str) -> None:
         state = await folded(store, row)
     assert state.ledger.tool_calls == 1
     state.phase, state.limits = "acting", Limits(tool_calls=1)
-    state.able[None] = state  # taken up again
+    state.tree.able[None] = state  # taken up again
     assert decide(state) == [TakeUp("call_1_1", "serial")]
-    assert state.batch[0].pending is not None
-    state.batch[0].pending = None  # had it not been asked for, it would be one too many
+    assert state.round.batch[0].pending is not None
+    state.round.batch[0].pending = None  # had it not been asked for, it would be one too many
     assert decide(state) == [TakeUp("call_1_1", "serial", beyond=HitLimit("tool_calls", 1, 2))]
 
 

@@ -30,7 +30,7 @@ from wakeful.contracts.spending import WindowRef, nanodollars
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.decisions.spend_windows import OwnerWindows
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, RunRequest, WorkflowTerms
 from wakeful.engine.workflow_registry import workflow_registry
 from wakeful.ports import Claim, ModelRequest, Store, TurnRow
 from wakeful.providers.prices import IN_CODE, ListedPrice, Price
@@ -450,7 +450,9 @@ async def test_an_agent_inside_a_workflow_spends_from_its_own_window(system: Eng
     writer = agent(model, day("0.25"), name="writer")
     desk = agent(Paid(), name="desk")
     registry = await workflow_registry(system, desk, (writer,))
-    outcome = await run_workflow(system, registry, graph, RunRequest(desk, "", agents=(writer,)))
+    outcome = await run_workflow(
+        system, registry, graph, RunRequest(desk, "", workflows=WorkflowTerms(agents=(writer,)))
+    )
     assert (outcome.run.stop_reason, model.asked) == ("cost", 1)
     assert "the day of agent writer" in outcome.run.message
     await grant(system, "agent:writer", "1")

@@ -27,7 +27,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.workflows import WorkflowGraph
-from wakeful.engine.run_request import RunRequest
+from wakeful.engine.run_request import RunRequest, WorkflowTerms
 from wakeful.engine.workflow_registry import workflow_registry
 from wakeful.ports import Store
 from wakeful.providers.scripted import ScriptedModel
@@ -134,7 +134,7 @@ async def ran(
 ) -> WorkflowOutcome:
     system = new_engine(store)
     registry = await workflow_registry(system, agent, agents)
-    request = RunRequest(agent, options.pop("prompt", ""), agents=agents, **options)
+    request = RunRequest(agent, options.pop("prompt", ""), workflows=WorkflowTerms(agents=agents), **options)
     outcome = await run_workflow(system, registry, graph, request, inputs)
     await replays(store, outcome.run.turn_id)
     return outcome

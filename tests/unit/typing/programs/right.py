@@ -7,7 +7,20 @@ from typing import assert_type
 
 from pydantic import BaseModel
 
-from wakeful import Agent, Budget, ModelSettings, RunContext, RunResult, run, run_sync, tool
+from wakeful import (
+    Agent,
+    Approval,
+    Budget,
+    CompactionPolicy,
+    HookInput,
+    HookVerdict,
+    ModelSettings,
+    RunContext,
+    RunResult,
+    run,
+    run_sync,
+    tool,
+)
 
 
 @dataclass
@@ -107,6 +120,24 @@ def greet(ctx: RunContext[Shop]) -> str:
 
 greeter = Agent("greeter", "scripted:demo", greet, deps_type=Shop)
 assert_type(run_sync(greeter, "x", deps=shop).output, str)
+
+
+def refuse(call: HookInput) -> HookVerdict | None:
+    return HookVerdict.deny("no") if call.tool == "refund" else None
+
+
+async def ask_first(call: HookInput) -> HookVerdict:
+    return HookVerdict.ask("sure?")
+
+
+# what an agent holds has one type, however it was given
+held = Agent("held", "scripted:demo", workspace=".", hooks=[refuse, ask_first], compaction={"threshold": 0.5})
+assert_type(held.workspace, Path | None)
+assert_type(held.compaction, CompactionPolicy)
+assert_type(held.subtasks, bool)
+assert_type(held.changed(model="scripted:other", hooks=(), subtasks=True).hitl_tools, tuple[str, ...])
+assert_type(result.turn_count, int)
+assert_type(result.approvals, tuple[Approval, ...])
 
 # settings, typed and as a dict; one text stands for a list
 settings = ModelSettings(temperature=0.2, stop="END", tool_choice=["look_up"], thinking="low", cache="1h")

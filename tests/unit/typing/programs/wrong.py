@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from wakeful import Agent, ModelSettings, RunContext, run, run_sync, tool
+from wakeful import Agent, CompactionPolicy, ModelSettings, RunContext, run, run_sync, tool
 
 
 @dataclass
@@ -63,6 +63,11 @@ RunContext(Shop({})).deps = Shop({})  # wrong
 tool(make_bank, effekt="pure")  # wrong
 tool(make_bank, effect="harmless")  # wrong
 Agent("support", "scripted:demo", tolls=[])  # wrong
+Agent("support", "scripted:demo", subtasks="yes")  # wrong
+Agent("support", "scripted:demo", hooks=["refuse"])  # wrong
+support.changed(modle="scripted:demo")  # wrong
+support.changed(max_steps="many")  # wrong
+CompactionPolicy(treshold=0.5)  # wrong
 
 # no such setting, no such value
 ModelSettings(temprature=0.2)  # wrong

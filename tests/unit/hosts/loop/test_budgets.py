@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from wakeful.contracts.errors import InvalidValue
-from wakeful.hosts.loop.iteration_budget import IterationBudget, by_name
+from wakeful.hosts.loop.budgets import IterationBudget, by_name
 
 
 @pytest.mark.spec("API-BUD-01")
