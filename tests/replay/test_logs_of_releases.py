@@ -15,6 +15,8 @@ from wakeful.bootstrap import new_engine, opened_store
 from wakeful.service.commands.approvals import approvals, decide
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.sqlite import SqliteStore
+from wakeful.store.sqlite.reader import SqliteReader
+from wakeful.testing.crash_rows import find_misfits
 
 HERE = Path(__file__).parent
 RELEASES = sorted(path.name for path in (HERE / "logs").iterdir() if path.is_dir())
@@ -63,6 +65,21 @@ async def test_a_log_is_whole_and_every_decision_in_it_comes_out_the_same(log: P
             replayed = await replay_turn(store, row)
             assert replayed.identical, replayed.divergence
         assert [(row.tool, row.arguments) for row in await store.unknown()] == [("write_letter", {"order": "B2"})]
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize("how", [SqliteStore, SqliteReader], ids=["written", "only read"])
+async def test_tables_that_a_release_did_not_have_are_made_from_its_log(log: Path, how: type[SqliteReader]) -> None:
+    if how is SqliteReader:
+        log.chmod(0o400)
+    store = await how.open(log)
+    try:
+        assert await find_misfits(store) == []
+        states = {row.key: await store.queued(row.agent_id, row.thread_id) for row in await store.turns()}
+        assert set(states) >= set(FIRST) and not any(states.values()), "whatever is open has begun"
+        resting = {row.key for row in await store.turns() if await store.wake(row.agent_id, row.thread_id, row.turn_id)}
+        assert resting == {row.key for row in await store.turns() if row.state == "suspended"}
     finally:
         await store.close()
 

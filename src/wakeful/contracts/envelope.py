@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from wakeful.contracts.events import AnyEvent, ModelCompleted, Unrecognised
+from wakeful.contracts.events import AnyEvent, MessageAdmitted, ModelCompleted, Unrecognised
+from wakeful.contracts.messages import trigger_of, trust_of
 from wakeful.contracts.values import Value
 
 SCHEMA_VERSION = "1"
@@ -148,6 +149,9 @@ def published(recorded: Recorded, runtime_id: str) -> RuntimeEvent:
         if isinstance(event, ModelCompleted):
             # Not stored for a single attempt, because it follows from the rest; readers get it always.
             payload["timeline"] = event.whole_timeline().model_dump(mode="json", exclude_none=True)
+        elif isinstance(event, MessageAdmitted):
+            payload["trigger_kind"] = trigger_of(event.message_kind)
+            payload["trust"] = trust_of(event.authority_class)
     return RuntimeEvent(
         type=kind,
         event_id=event_id(agent_id, seq),

@@ -11,12 +11,23 @@ from typing import Any, TypeAlias
 from pydantic_core import from_json, to_json
 
 from wakeful.contracts.events import BY_KIND, AnyEvent, Unrecognised
+from wakeful.contracts.messages import library_message
 
 Body: TypeAlias = dict[str, Any]
 Upcasters: TypeAlias = Mapping[tuple[str, int], Callable[[Body], Body]]
 
-UPCASTERS: Upcasters = {}
-"""(kind, from_version) to the step that leads to from_version + 1. No payload has changed its shape yet."""
+
+def _message_origin(body: Body) -> Body:
+    """An origin was one word: whose it was. What a message was followed from that."""
+    body = {**body}
+    if body.pop("origin", "operator") == "operator":
+        return body
+    kind, origin = library_message(body["authority_class"])
+    return body | {"message_kind": kind, "origin": origin.model_dump(exclude_none=True)}
+
+
+UPCASTERS: Upcasters = {("message.admitted", 1): _message_origin}
+"""(kind, from_version) to the step that leads to from_version + 1."""
 
 
 def upcast(kind: str, version: int, body: Body, upcasters: Upcasters = UPCASTERS) -> AnyEvent:

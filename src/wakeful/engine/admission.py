@@ -18,6 +18,7 @@ from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import MAIN_THREAD, Fact, Recorded
 from wakeful.contracts.errors import DepsMissing, InvalidValue, KeyReused, WrongDeps
 from wakeful.contracts.events import HistoryImported, MessageAdmitted, SessionStarted
+from wakeful.contracts.messages import library_message
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.parameters import assemble
@@ -111,20 +112,14 @@ async def _what_it_runs(store: Store, workflows: WorkflowTerms) -> dict[str, Any
     return {"workflow_ref": await store.put_blob(workflows.run.model_dump_json().encode(), "application/json")}
 
 
-_ORIGINS = {
-    "runtime_instruction": "runtime",
-    "integration_signal": "integration",
-    "external_evidence": "external",
-}
-
-
 def _whose_word(origin: MessageOrigin) -> dict[str, Any]:
     """Whose word it is, where it is not the operator's own, and where it was said."""
     fields: dict[str, Any] = {}
     if origin.policy_context != "library":
         fields["policy_context"] = origin.policy_context
     if origin.authority != "operator_instruction":
-        fields |= {"authority_class": origin.authority, "origin": _ORIGINS[origin.authority]}
+        kind, source = library_message(origin.authority)
+        fields |= {"authority_class": origin.authority, "message_kind": kind, "origin": source}
     if origin.derived_from is not None:
         fields["derived_from"] = origin.derived_from
     return fields

@@ -4,6 +4,7 @@ An implementation is named nowhere but in `bootstrap`. What a method must not do
 """
 
 from wakeful.ports.approvals import ActionKind, ActionRow, Approvals, RuleRow
+from wakeful.ports.mailbox import BusyThread, Mailbox, MessageRow, MessageState
 from wakeful.ports.model import (
     Model,
     ModelRequest,
@@ -37,6 +38,7 @@ from wakeful.ports.store import (
 from wakeful.ports.tables import Column, Condition, Match, Row, RowQuery, Rows, Table, TableIndex, TableKey, Value
 from wakeful.ports.taint import TaintedFiles, TaintRow
 from wakeful.ports.unknown_outcomes import UnknownOutcomes, UnknownRow
+from wakeful.ports.wakes import WakeCause, WakeRow, Wakes
 from wakeful.ports.world import (
     Clock,
     Collection,
@@ -48,6 +50,7 @@ __all__ = [
     "ActionRow",
     "Admitted",
     "Approvals",
+    "BusyThread",
     "Claim",
     "Clock",
     "Collection",
@@ -61,7 +64,10 @@ __all__ = [
     "TableIndex",
     "TableKey",
     "RowQuery",
+    "Mailbox",
     "Match",
+    "MessageRow",
+    "MessageState",
     "Model",
     "ModelRequest",
     "OPEN_STATES",
@@ -88,6 +94,9 @@ __all__ = [
     "UnknownOutcomes",
     "UnknownRow",
     "Value",
+    "WakeCause",
+    "WakeRow",
+    "Wakes",
     "RefusedAttachment",
     "Watch",
     "WorkflowRow",

@@ -9,8 +9,10 @@ from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.models import AgentTokenUsageSummary
 from wakeful.contracts.spending import SpendRow
 from wakeful.ports.approvals import Approvals
+from wakeful.ports.mailbox import Mailbox
 from wakeful.ports.taint import TaintedFiles
 from wakeful.ports.unknown_outcomes import UnknownOutcomes
+from wakeful.ports.wakes import Wakes
 from wakeful.views.cost import TurnCost
 
 TurnState: TypeAlias = Literal["admitted", "running", "suspended", "completed", "incomplete", "failed", "cancelled"]
@@ -203,7 +205,7 @@ class ImportedAgents(Protocol):
         ...
 
 
-class TableReads(UnknownOutcomes, Approvals, TaintedFiles, Protocol):
+class TableReads(UnknownOutcomes, Approvals, TaintedFiles, Mailbox, Wakes, Protocol):
     """Everything that is read from declared tables. A backend inherits it, and gives the three methods of `Rows`."""
 
 

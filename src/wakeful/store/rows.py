@@ -30,7 +30,7 @@ from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.spending import CONCERNED, Hold, HoldKey, KnownSpending, Move, Spending, apply
 from wakeful.store.table_changes import TableChanges, needs_of
 from wakeful.store.tables import RULES_OF_EVENT
-from wakeful.store.tables.row_rules import LogEntry, Need, OpenCall, RowKey
+from wakeful.store.tables.row_rules import LogEntry, Need, OpenCall, RowKey, RowList
 from wakeful.views.cost import CALL_FACTS, CostTally, TurnCost
 
 _CONCERNED, _CALL_FACTS = frozenset(CONCERNED), frozenset(CALL_FACTS)
@@ -85,7 +85,7 @@ def changes(facts: Sequence[Fact], writer: int, after: int, known: Known) -> Cha
     """The changes for facts that come right after sequence `after`. Raises EventRefused before anything is written."""
     made = Changes()
     newest: dict[str, int] = {}
-    needs = needs_of(facts)
+    needs = needs_of(facts, known.agent_id)
     tables = TableChanges(known.agent_id, known.find(needs) if needs else {})
     made.tables = tables.rows
     for seq, fact in enumerate(facts, after + 1):
@@ -265,6 +265,8 @@ class Book:
         match need:
             case RowKey(table, key):
                 return self.tables.get(table, key)
+            case RowList(table, query, equal):
+                return self.tables.page(table, query, equal)
             case OpenCall():
                 return self._started.get(need)
 

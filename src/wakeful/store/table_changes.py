@@ -2,24 +2,31 @@
 equal because both come from here.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import ToolFailed, ToolResult, ToolStarted
-from wakeful.ports.tables import Row, Table, TableKey
+from wakeful.ports.tables import Row, RowQuery, Table, TableKey, Value
 from wakeful.store.tables import RULES_OF_EVENT
-from wakeful.store.tables.row_rules import Gone, LogEntry, Need, OpenCall, RowKey
+from wakeful.store.tables.row_rules import OWN_AGENT, Gone, LogEntry, Need, OpenCall, RowKey, RowList
 
 
-def needs_of(facts: Iterable[Fact]) -> list[Need]:
-    """What has to be fetched before the changes of these facts can be made."""
-    found: list[Need] = []
+def needs_of(facts: Iterable[Fact], agent_id: str) -> list[Need]:
+    """What has to be fetched before the changes of these facts of an agent can be made."""
+    found: dict[Need, None] = {}
     for fact in facts:
         for _, rule in RULES_OF_EVENT.get(type(fact.event), ()):
-            found += rule.needs(fact, fact.event)
-    return found
+            for need in rule.needs(fact, fact.event):
+                found[_named(need, agent_id)] = None
+    return [*found]
+
+
+def _named(need: Need, agent_id: str) -> Need:
+    if isinstance(need, RowKey) and need.key[0] == OWN_AGENT:
+        return RowKey(need.table, (agent_id, *need.key[1:]))
+    return need
 
 
 class TableChanges:
@@ -36,8 +43,9 @@ class TableChanges:
     def take_in(self, entry: LogEntry) -> None:
         """Raises EventRefused or AlreadyDecided; then nothing of the append may be written."""
         event = entry.fact.event
-        for table, rule in RULES_OF_EVENT.get(type(event), ()):
-            for changed in rule.change(entry, event, self):
+        made = [(table, rule.change(entry, event, self)) for table, rule in RULES_OF_EVENT.get(type(event), ())]
+        for table, changes in made:
+            for changed in changes:
                 if isinstance(changed, Gone):
                     self.rows.setdefault(table, {})[changed.key] = None
                 else:
@@ -50,6 +58,17 @@ class TableChanges:
         changed = self.rows.get(table)
         row: Any = changed[key] if changed is not None and key in changed else self._found[RowKey(table, key)]
         return row if row is not None and row.agent_id == self._agent_id else None
+
+    def list(self, table: Table[Row], query: RowQuery, *equal: Value) -> "list[Row]":
+        """Rows of this agent, in the order of the query. Raises KeyError when the rule did not name it beforehand."""
+        found: dict[TableKey, Row] = {table.key_of(row): row for row in self._found[RowList(table, query, equal)]}
+        for key, row in self.rows.get(table, {}).items():
+            if row is not None and _is_in(table, query, equal, row):
+                found[key] = row
+            else:
+                found.pop(key, None)
+        mine = [row for row in found.values() if table.values_of(row, ("agent_id",)) == (self._agent_id,)]
+        return sorted(mine, key=lambda row: table.values_of(row, query.order))
 
     def open_call(self, turn_id: str, call_id: str) -> dict[str, Any] | None:
         args: dict[str, Any] | None = self._found[OpenCall(turn_id, call_id)]
@@ -71,3 +90,9 @@ class TableChanges:
             self._found[call] = fact.event.safe_args or {}
         elif isinstance(fact.event, ToolResult | ToolFailed):
             self._found[call] = None
+
+
+def _is_in(table: Table[Row], query: RowQuery, equal: Sequence[Value], row: Row) -> bool:
+    if table.values_of(row, query.equal) != tuple(equal):
+        return False
+    return query.where is None or query.where.holds(table.values_of(row, (query.where.field,))[0])

@@ -3,7 +3,8 @@
 lost       a fact that was acknowledged is gone, an effect has no intent, or an effect never came
 repeated   an effect happened twice that may happen only once
 hidden     nobody is told of an effect whose outcome is unknown
-wedged     the turn did not finish when the same program was run again, or not as it would have without the kill
+wedged     the turn did not finish when the same program was run again, or not as it would have without the kill; a row
+           is not what the log says, or something waits and nobody is told to look
 """
 
 from collections import Counter
@@ -109,7 +110,8 @@ def check_kill(point: KillPoint, unharmed: Moment, killed: Moment, acknowledged:
             for entry in killed.ledger
             if entry.key not in intents and entry.tool not in harmless
         ]
-    return [BrokenPromise("lost", point, what) for what in found]
+    lost = [BrokenPromise("lost", point, what) for what in found]
+    return lost + [BrokenPromise("wedged", point, what) for what in killed.log.misfits]
 
 
 def check_recovery(point: KillPoint, unharmed: Moment, killed: Moment, recovered: Moment) -> list[BrokenPromise]:
@@ -118,7 +120,7 @@ def check_recovery(point: KillPoint, unharmed: Moment, killed: Moment, recovered
         "lost": [*_changed_facts(killed, recovered), *_missing_effects(unharmed, recovered)],
         "repeated": list(_repeats(killed, recovered)),
         "hidden": list(_hidden(killed, recovered)),
-        "wedged": list(_other_ends(unharmed, recovered)),
+        "wedged": [*_other_ends(unharmed, recovered), *recovered.log.misfits],
     }
     return [BrokenPromise(promise, point, what) for promise, found in promises.items() for what in found]
 

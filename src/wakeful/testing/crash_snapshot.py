@@ -14,6 +14,7 @@ from wakeful.contracts.events import (
     UnknownResolved,
 )
 from wakeful.ports import Store, TurnState
+from wakeful.testing.crash_rows import find_misfits
 
 CallName = tuple[str, str]
 """Turn and call."""
@@ -50,6 +51,8 @@ class Snapshot:
     """Calls that somebody is told to find out about, or was."""
     facts: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     """For each agent, its events in order: kind and time."""
+    misfits: list[str] = field(default_factory=list)
+    """What is wrong with the rows that follow from the log."""
 
     @property
     def count(self) -> int:
@@ -81,6 +84,7 @@ async def take_snapshot(store: Store) -> Snapshot:
         seen.unknown.add((row.turn_id, row.call_id))
     for turn in await store.turns():
         seen.turns[turn.turn_id] = TurnSeen(turn.state, answers.get(turn.turn_id, ""))
+    seen.misfits = await find_misfits(store)
     return seen
 
 

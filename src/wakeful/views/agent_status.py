@@ -10,6 +10,8 @@ class AgentStatus(Value):
     agent: str
     open_turns: int = 0
     """Turns that are not over: under way, waiting, or cut off."""
+    queued_messages: int = 0
+    """Messages that no turn has taken yet."""
     pending_actions: int = 0
     """What waits for somebody outside: a person, or a client."""
     unknown_outcomes: int = 0

@@ -123,7 +123,7 @@ async def test_rows_of_one_key_follow_from_one_agents_log(store: Store) -> None:
 
 def test_a_rule_reads_only_what_it_named_beforehand() -> None:
     facts = [asked()]
-    assert needs_of(facts)
+    assert needs_of(facts, AGENT)
     with pytest.raises(KeyError):
         TableChanges(AGENT, {}).take_in(LogEntry(AGENT, "calc", 1, facts[0]))
 

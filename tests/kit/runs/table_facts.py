@@ -3,17 +3,49 @@
 A new table adds the facts it is about here: a test compares the events of the story with the events that have rules.
 """
 
+from dataclasses import replace
+from typing import Any
+
 from kit.runs.action_facts import about, asked, decided, rule_added, rule_revoked
-from kit.runs.store_facts import AGENT, NOON, claimed, resolved, started, tool_failed, tool_started
+from kit.runs.store_facts import (
+    AGENT,
+    NOON,
+    THREAD,
+    claimed,
+    ended,
+    interrupt,
+    message,
+    resolved,
+    session,
+    started,
+    tool_failed,
+    tool_started,
+)
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     ActionSettled,
     ActionStaged,
+    AnyEvent,
     FilesTainted,
+    LimitChanged,
     RuntimeToolRequested,
     RuntimeToolResolved,
+    TurnFailed,
+    TurnInterjected,
+    TurnPauseLifted,
+    TurnPauseRequested,
+    TurnResumed,
+    TurnSuspended,
 )
+from wakeful.contracts.spending import WindowPassed
 from wakeful.ports import Claim, Store
+
+
+def decided_in(name: str, turn: str) -> Fact:
+    return replace(decided(name), turn_id=turn)
+
 
 OTHER, OTHER_TURN = "agent_2", "turn_9"
 
@@ -53,6 +85,68 @@ OUTSIDE: list[list[Fact]] = [
 """What others append."""
 
 
+WINDOW = WindowPassed(scope="runtime", period="hour", began=NOON, turns=NOON + 3600, usd="1", allowed="1", needed="0.5")
+_WAITS = ("appr_a", "appr_b")
+
+
+def in_turn(event: AnyEvent, turn: str, at: int = NOON) -> Fact:
+    return Fact(event, at, THREAD, turn)
+
+
+def rests(turn: str, reason: Any = "approval_required", *names: str, at: int = NOON) -> Fact:
+    return in_turn(TurnSuspended(reason=reason, waiting_for=names), turn, at)
+
+
+def resumed(turn: str, at: int = NOON) -> Fact:
+    return in_turn(TurnResumed(cause="decision"), turn, at)
+
+
+def interjected(turn: str, name: str) -> Fact:
+    return in_turn(TurnInterjected(message_id=name, item=UserItem(parts=(Text("also"),)), said_by="ada"), turn)
+
+
+def failed(turn: str, at: int = NOON) -> Fact:
+    event = TurnFailed(
+        turn_index=1, status="cancelled", stop_reason="cancelled", retryable=False, duration_ms=1.0, active_ms=1.0
+    )
+    return in_turn(event, turn, at)
+
+
+def passed_window(turn: str) -> Fact:
+    return in_turn(LimitChanged(limit_name="cost", limit=1.0, observed=1.5, window=WINDOW), turn)
+
+
+# Turns of a third agent: by turn, what its owner appends; then what others say to it.
+MAIL: list[tuple[str, list[Fact], list[Fact]]] = [
+    ("mail_1", [started("mail_1"), asked("appr_a", turn="mail_1"), asked("appr_b", turn="mail_1")], []),
+    ("mail_1", [rests("mail_1", "approval_required", *_WAITS)], [interjected("mail_1", "msg also")]),
+    ("mail_2", [], [in_turn(TurnPauseRequested(requested_by="ada"), "mail_1")]),
+    ("mail_2", [], [in_turn(TurnPauseLifted(requested_by="ada"), "mail_1", NOON + 1)]),
+    ("mail_1", [resumed("mail_1"), rests("mail_1", "approval_required", *_WAITS)], [decided_in("appr_a", "mail_1")]),
+    ("mail_1", [resumed("mail_1"), passed_window("mail_1"), rests("mail_1", "budget_window", "runtime hour")], []),
+    ("mail_2", [started("mail_2", index=2), rests("mail_2", "tool_missing", "add")], []),
+    ("mail_3", [failed("mail_3")], [interjected("mail_3", "msg too late"), interrupt("mail_2")]),
+    ("mail_2", [ended("mail_2")], []),
+    ("mail_4", [], []),
+]
+POSTAL = "agent_3"
+
+
+async def tell_mail(store: Store) -> None:
+    """Messages that wait, are taken, are said to turns under way and are answered; turns that rest and go on."""
+    for turn in ("mail_1", "mail_2", "mail_3", "mail_4", "mail_5"):
+        opening = [session()] if turn == "mail_1" else []
+        await store.admit(POSTAL, [*opening, message(turn)])
+    for turn, owned, outside in MAIL:
+        claim = await store.claim(turn)
+        if owned:
+            await store.append(claim, owned)
+        await store.release(claim)
+        for fact in outside:
+            await store.admit(POSTAL, [fact])
+    await store.admit("agent_4", [session(), message("mail_9")])
+
+
 async def tell(store: Store) -> Claim:
     """The whole story, and some of it for a second agent, whose claim is returned."""
     claim = await claimed(store)
@@ -64,6 +158,7 @@ async def tell(store: Store) -> Claim:
     await store.append(second, [started(OTHER_TURN), asked("appr_9", turn=OTHER_TURN), tool_started(OTHER_TURN)])
     await store.append(second, [tool_failed(OTHER_TURN), about(tainted(), "c1", turn=OTHER_TURN)])
     await store.admit(OTHER, [rule_revoked()])  # the rule is another agent's
+    await tell_mail(store)
     return second
 
 
@@ -73,4 +168,5 @@ def tainted() -> FilesTainted:
 
 def told() -> set[type]:
     """The events of the story."""
-    return {type(fact.event) for facts in (*OWNED, *OUTSIDE) for fact in facts}
+    mail = [[message()], *(facts for _, owned, outside in MAIL for facts in (owned, outside))]
+    return {type(fact.event) for facts in (*OWNED, *OUTSIDE, *mail) for fact in facts}

@@ -4,10 +4,11 @@ from types import NoneType
 from typing import Any, get_args
 
 import pytest
+from pydantic_core import from_json
 
 from kit.runs.event_samples import ONE_OF_EACH
 from kit.runs.store_facts import NOON, completed, fact, message, requested, tool_result
-from wakeful.contracts.content import Image
+from wakeful.contracts.content import Image, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
@@ -18,6 +19,7 @@ from wakeful.contracts.events import (
     Unrecognised,
 )
 from wakeful.contracts.history import UPCASTERS, parse, upcast
+from wakeful.contracts.messages import ChannelOrigin, SystemOrigin, WebhookOrigin
 from wakeful.contracts.models import TokenUsage
 from wakeful.store import chain
 from wakeful.store.chain import SALT
@@ -198,4 +200,39 @@ def test_an_old_shape_is_brought_up_to_date_step_by_step() -> None:
     assert old == {"model": "scripted:list", "items": 4}
     with pytest.raises(ValueError, match="no step to version 0"):
         parse("model.requested", -1, b"{}", {("model.requested", 0): second})
-    assert UPCASTERS == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({}, {}),
+        ({"origin": "operator"}, {}),
+        (
+            {"origin": "runtime", "authority_class": "runtime_instruction"},
+            {"message_kind": "internal_followup", "origin": SystemOrigin(subsystem="library")},
+        ),
+        (
+            {"origin": "integration", "authority_class": "integration_signal"},
+            {"message_kind": "webhook_event", "origin": WebhookOrigin(source="library")},
+        ),
+        (
+            {"origin": "external", "authority_class": "external_evidence"},
+            {"message_kind": "channel_event", "origin": ChannelOrigin(channel_id="library")},
+        ),
+    ],
+)
+def test_a_message_of_version_1_says_today_where_it_comes_from(old: dict[str, Any], new: dict[str, Any]) -> None:
+    assert list(UPCASTERS) == [("message.admitted", 1)]
+    body = {"message_id": "msg_1", "item": {"role": "user", "parts": [{"type": "text", "text": "hi"}]}}
+    said = UserItem(parts=(Text("hi"),))
+    authority = {name: value for name, value in old.items() if name == "authority_class"}
+    assert upcast("message.admitted", 1, body | old) == MessageAdmitted(
+        message_id="msg_1", item=said, **authority, **new
+    )
+
+
+def test_what_a_plain_message_leaves_at_its_default_is_not_stored() -> None:
+    event = MessageAdmitted(message_id="msg_1", item=UserItem(parts=(Text("hi"),)), priority="normal")
+    (row,) = encode([Fact(event, NOON, "main", "turn_1")], OUTSIDER)
+    (payload,) = row.payloads
+    assert set(from_json(payload)) == {"message_id", "item"}

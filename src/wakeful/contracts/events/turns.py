@@ -8,6 +8,16 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import Item, UserItem
 from wakeful.contracts.events.base import TURN, Event, Need, Preview
 from wakeful.contracts.failures import FailureArtifact
+from wakeful.contracts.messages import (
+    AdmissionContext,
+    DeliverySurface,
+    MessageKind,
+    OperatorOrigin,
+    Origin,
+    Priority,
+    TriggerKind,
+    Trust,
+)
 from wakeful.contracts.models import ProviderAttemptTimeline, TokenUsage
 from wakeful.contracts.policies import PolicyContext
 from wakeful.contracts.spending import WindowPassed, WindowRef
@@ -106,15 +116,34 @@ class MessageAdmitted(Event):
     kind: ClassVar[str] = "message.admitted"
     aliases: ClassVar[tuple[str, ...]] = ("message_admitted",)
     needs: ClassVar[tuple[Need, ...]] = TURN
+    version: ClassVar[int] = 2
     outsider: ClassVar[bool] = True
 
     message_id: str
     item: UserItem
-    origin: Literal["operator", "runtime", "integration", "external"] = "operator"
+    """Its body."""
+    message_kind: MessageKind = "operator_prompt"
+    trigger_kind: TriggerKind | None = None
+    """Not stored, because it follows from `message_kind`; readers get it always."""
+    origin: Origin = OperatorOrigin()
     authority_class: Authority = "operator_instruction"
+    trust: Trust | None = None
+    """Not stored, because it follows from `authority_class`; readers get it always."""
     derived_from: Authority | None = None
     """The lowest authority in the chain of causes behind it; None: its own."""
-    delivery_surface: Literal["run_once", "cli_prompt"] = "run_once"
+    priority: Priority = "normal"
+    delivery_surface: DeliverySurface = "run_once"
+    admission_context: AdmissionContext = "local_process"
+    source_refs: dict[str, str] = {}
+    """Ids of what it comes from: an external trigger, a wait, a timer, a task's result."""
+    metadata: dict[str, Any] | None = None
+    """What its transport knows of it. Nothing is routed by it."""
+    correlation_id: str | None = None
+    """The same for all messages of one piece of work."""
+    causation_id: str | None = None
+    """The message or task that caused it."""
+    work_item_id: str | None = None
+    task_id: str | None = None
     key: str | None = None
     fingerprint: str = ""
     """Hash of agent name and prompt: what `key` was given with the first time."""

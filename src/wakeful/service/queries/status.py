@@ -23,11 +23,15 @@ async def agents_status(store: Store, agent: str | None = None) -> list[AgentSta
         hint = f"there are: {', '.join(known[:20])}" if known else "nothing has been run here yet"
         raise InvalidConfig(f"there is no agent {agent!r} in {store.location}", hint)
     actions = Counter(row.agent_name for row in await store.actions(pending_only=True))
+    queued = Counter[str]()
+    for thread in await store.busy_threads():
+        queued[thread.agent_id] += thread.queued
     unknown = Counter(row.agent_id for row in await store.unknown())
     return [
         AgentStatus(
             agent=name,
             open_turns=sum(row.is_open for row in turns[name]),
+            queued_messages=sum(queued[stream] for stream in {row.agent_id for row in turns[name]}),
             pending_actions=actions[name],
             unknown_outcomes=sum(unknown[stream] for stream in {row.agent_id for row in turns[name]}),
             token_usage=await _usage(store, turns[name]),

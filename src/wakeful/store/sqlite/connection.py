@@ -18,13 +18,14 @@ from wakeful.contracts.errors import (
     StoreProblem,
     StoreReadOnly,
 )
-from wakeful.store.sqlite.migrations import migrate, shipped, version_of
+from wakeful.store.sqlite.migrations import Fill, migrate, shipped, version_of
 from wakeful.store.sqlite.new_file import prepare
 
 
-def connect_for_reading(path: Path, scratch: Callable[[], Path]) -> Callable[[], apsw.Connection]:
+def connect_for_reading(path: Path, scratch: Callable[[], Path], fill: Fill) -> Callable[[], apsw.Connection]:
     """What opens a connection to it. `scratch` makes the private folder, when one is needed: on a system that is
-    read-only altogether there is none. Raises what SQLite or the operating system say."""
+    read-only altogether there is none; `fill` makes the rows of tables that an older version has not. Raises what
+    SQLite or the operating system say."""
     try:
         return _usable(partial(_connect, path, "mode=ro"), path)
     except (apsw.CantOpenError, apsw.ReadOnlyError, _TooOld):
@@ -41,7 +42,7 @@ def connect_for_reading(path: Path, scratch: Callable[[], Path]) -> Callable[[],
             shutil.copyfile(name, copy.with_name(name.name))
     connection = connect(copy)
     try:
-        migrate(connection, copy, shipped())
+        migrate(connection, copy, shipped(), fill)
     finally:
         connection.close()
     return partial(connect, copy)

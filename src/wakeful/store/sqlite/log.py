@@ -24,7 +24,7 @@ from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.streams import SHIFT, Place, Span, Streams
 from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.sqlite.views import Views
-from wakeful.store.tables.row_rules import Need, OpenCall, RowKey
+from wakeful.store.tables.row_rules import Need, OpenCall, RowKey, RowList
 from wakeful.views.cost import CALL_FACTS, CostTally
 
 # Look-ups by number take 0.7 us each; a join of the same rows takes several times that.
@@ -157,6 +157,8 @@ class Log:
             match need:
                 case RowKey(table, key):
                     found[need] = self._tables.get(table, key)
+                case RowList(table, query, equal):
+                    found[need] = self._tables.page(table, query, equal)
                 case OpenCall(turn_id, call_id):
                     found[need] = self._safe_args(self.turn_of(agent_id, turn_id), call_id)
         return found

@@ -44,6 +44,7 @@ from wakeful.store.sqlite.connection import UNREADABLE, Statements, connect_for_
 from wakeful.store.sqlite.forks import refuse_inherited
 from wakeful.store.sqlite.log import Log
 from wakeful.store.sqlite.owners import Living
+from wakeful.store.sqlite.rebuild import fill_new_tables
 from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.streams import PIECE, Span
 from wakeful.store.sqlite.tables import SqliteTables
@@ -113,7 +114,8 @@ class SqliteReader(TableReads):
             refuse_inherited(path)
             anchored = read_anchor(path)
             refuse_missing(path, anchored)
-            again = await retried(lambda: connect_for_reading(path, partial(_private, scratch)), path, patience)
+            make = partial(connect_for_reading, path, partial(_private, scratch), fill_new_tables)
+            again = await retried(make, path, patience)
             connection = again()
             try:
                 check_recent(Statements(connection), path, anchored)

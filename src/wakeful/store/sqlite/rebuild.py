@@ -3,11 +3,13 @@
 The log is read without a lock. Then, in one transaction, what was appended since is added and all rows are replaced.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
+from wakeful.contracts.errors import EventRefused, StoreDamaged
 from wakeful.contracts.spending import WindowKey
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book, changes
@@ -17,6 +19,7 @@ from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.streams import Span, Streams
 from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.sqlite.views import Views
+from wakeful.store.tables import TABLES
 
 
 def rebuild(again: Callable[[], apsw.Connection], path: Path, patience: float) -> None:
@@ -43,6 +46,19 @@ def rebuild(again: Callable[[], apsw.Connection], path: Path, patience: float) -
             connection.close()
     except UNREADABLE as error:
         raise translated(error, path) from error
+
+
+def fill_new_tables(connection: apsw.Connection, path: Path, there: Collection[str]) -> None:
+    """Make the rows of declared tables that an update has just added, in its transaction; `there` were before.
+
+    A log that cannot be read leaves them empty: whoever reads it is told what is wrong with it.
+    """
+    new = [table for table in TABLES if table.name not in there]
+    sql = Statements(connection)
+    log = _Books(Streams(sql, path))
+    with suppress(StoreDamaged, EventRefused, *UNREADABLE):
+        log.read_on()
+        SqliteTables(sql).rewrite(log.tables, {book.agent_id: agent for agent, book in log.books.items()}, new)
 
 
 class _Books:

@@ -7,19 +7,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from wakeful.ports.approvals import ACTIONS, APPROVAL_RULES
+from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES
 from wakeful.ports.tables import Table
 from wakeful.ports.taint import TAINTED_FILES
 from wakeful.ports.unknown_outcomes import UNKNOWN_OUTCOMES
+from wakeful.ports.wakes import WAKES
 from wakeful.store.tables.approvals import ACTION_RULES, RULE_RULES
+from wakeful.store.tables.mailbox import MESSAGE_RULES, THREAD_RULES
 from wakeful.store.tables.row_rules import RowRule, Rules
 from wakeful.store.tables.taint import TAINT_RULES
 from wakeful.store.tables.unknown_outcomes import UNKNOWN_RULES
+from wakeful.store.tables.wakes import WAKE_RULES
 
 TABLES: Mapping[Table[Any], Rules] = {
     UNKNOWN_OUTCOMES: UNKNOWN_RULES,
     ACTIONS: ACTION_RULES,
     APPROVAL_RULES: RULE_RULES,
     TAINTED_FILES: TAINT_RULES,
+    MESSAGES: MESSAGE_RULES,
+    BUSY_THREADS: THREAD_RULES,
+    WAKES: WAKE_RULES,
 }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from wakeful.contracts.envelope import Fact
-from wakeful.ports.tables import Row, Table, TableKey
+from wakeful.ports.tables import Row, RowQuery, Table, TableKey, Value
 
 
 class RowKey(NamedTuple):
@@ -18,6 +18,18 @@ class RowKey(NamedTuple):
     key: TableKey
 
 
+OWN_AGENT = "\0"
+"""In the key of a row that a rule names: the agent of the fact, whichever that is."""
+
+
+class RowList(NamedTuple):
+    """Rows of a query that a rule reads: all that agree in these values."""
+
+    table: Table[Any]
+    query: RowQuery
+    equal: tuple[Value, ...]
+
+
 class OpenCall(NamedTuple):
     """What `tool.started` shows of the arguments of a call that has no outcome yet: the log knows it."""
 
@@ -25,7 +37,7 @@ class OpenCall(NamedTuple):
     call_id: str
 
 
-Need: TypeAlias = RowKey | OpenCall
+Need: TypeAlias = RowKey | RowList | OpenCall
 
 
 class LogEntry(NamedTuple):
@@ -38,9 +50,11 @@ class LogEntry(NamedTuple):
 
 
 class AtHand(Protocol):
-    """What a rule named beforehand, with what earlier facts of the same append made of it."""
+    """What a rule named beforehand, with what earlier facts of the same append made of it, and before its own fact."""
 
     def get(self, table: Table[Row], *key: Any) -> Row | None: ...
+
+    def list(self, table: Table[Row], query: RowQuery, *equal: Value) -> Sequence[Row]: ...
 
     def open_call(self, turn_id: str, call_id: str) -> dict[str, Any] | None: ...
 

@@ -33,9 +33,10 @@ def _lines(status: AgentStatus) -> list[str]:
     used = status.token_usage
     rounds = f"{used.total_model_rounds:,} round{'' if used.total_model_rounds == 1 else 's'}"
     last = _tokens(used.last_turn) if used.last_turn is not None else "none has reported any"
+    queued = f"{status.queued_messages} messages queued, " if status.queued_messages else ""
     return [
         status.agent,
-        f"  open       {status.open_turns} turns, {status.pending_actions} waiting for somebody, "
+        f"  open       {status.open_turns} turns, {queued}{status.pending_actions} waiting for somebody, "
         f"{status.unknown_outcomes} of unknown outcome",
         f"  tokens     {_tokens(used.total)}, in {rounds}",
         f"  last turn  {last}",

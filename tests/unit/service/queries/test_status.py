@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from kit.runs.store_facts import claimed, message, started
 from wakeful import Agent, run
 from wakeful.service.queries.status import agents_status
 from wakeful.store.memory import MemoryStore
@@ -28,3 +29,13 @@ async def test_the_last_turn_is_the_newest_that_reported_in_whichever_conversati
     assert one.token_usage.last_turn is not None and other.token_usage.last_turn is not None
     assert (one.token_usage.last_turn.total_tokens, other.token_usage.last_turn.total_tokens) == (4, 9)
     assert [each.agent for each in await agents_status(store, "other")] == ["other"]
+
+
+async def test_messages_that_no_turn_has_taken_are_counted() -> None:
+    store = MemoryStore()
+    claim = await claimed(store, "t1")
+    assert [(each.open_turns, each.queued_messages) for each in await agents_status(store)] == [(1, 1)]
+    await store.append(claim, [started("t1")])
+    await store.admit(claim.agent_id, [message("t2")])
+    await store.admit(claim.agent_id, [message("t3", thread="side")])
+    assert [(each.open_turns, each.queued_messages) for each in await agents_status(store)] == [(3, 2)]

@@ -32,6 +32,7 @@ from wakeful.store.tables import TABLES
 
 GROWING = {
     "agents", "events", "appends", "turns", "unknown", "actions", "rules", "tainted_files", "spending", "holds",
+    "messages", "busy_threads", "wakes",
     "turn_costs", "blobs", "workflows", "task_runs", "task_run_events",
 }  # fmt: skip
 ALLOWED = {
@@ -41,6 +42,7 @@ ALLOWED = {
     "FROM workflows": "workflows are few: a person saved each one",
     "SELECT id, agent_id FROM agents ORDER BY id": "for checking and repairing everything, and for lists of all agents",
     "FROM task_runs WHERE kind": "a list of runs, up to a limit",
+    "wakes t INDEXED BY wakes_due": "wakes in the order of their times: the index, up to a limit",
 }
 """Parts of statements that may read a whole table or a whole index, and why."""
 DECLARED = {query_sql(table, query) for table in TABLES for query in table.queries}
@@ -94,6 +96,12 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         ],
         "rules": [store.rules, lambda: store.rules("calc")],
         "tainted_files": [lambda: store.tainted_files("/a/b/c", digest="d", below=True)],
+        "message": [lambda: store.message("m")],
+        "queued": [lambda: store.queued("agent_1", "t1"), lambda: store.queued("agent_1", "t1", limit=1)],
+        "busy_threads": [store.busy_threads],
+        "wake": [lambda: store.wake("agent_1", "t1", "turn 5")],
+        "next_wake": [store.next_wake],
+        "due_wakes": [lambda: store.due_wakes(5, limit=3)],
         "spending": [store.spending, lambda: store.spending(["all"], after=5)],
         "usage": [lambda: store.usage("agent_1")],
         "save_workflow": [lambda: store.save_workflow("w", "{}", new_id="wf", created_at=1, key="k")],

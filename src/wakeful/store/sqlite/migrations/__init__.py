@@ -5,11 +5,11 @@ refused, with both versions named.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import apsw
 
@@ -36,7 +36,11 @@ def shipped() -> list[Migration]:
     return steps
 
 
-def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration]) -> None:
+Fill: TypeAlias = Callable[[apsw.Connection, Path, Collection[str]], None]
+"""Makes the rows of new tables: told which tables there were before the first step."""
+
+
+def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration], fill: Fill | None = None) -> None:
     """Bring the database to the newest step. Raises apsw.BusyError while another process does the same."""
     newest = steps[-1].version
     version = version_of(connection, path, newest)
@@ -44,12 +48,15 @@ def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration])
         return
     if version > 0:
         _back_up(connection, path, version)
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     for step in steps:
         with _Immediately(connection):
             # Another process may have run this step since we looked.
             if version_of(connection, path, newest) < step.version:
                 connection.execute(step.sql)
                 connection.execute(f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {step.version}")
+                if step.version == newest and version > 0 and fill is not None:
+                    fill(connection, path, there)
 
 
 def backup_path(path: Path, version: int) -> Path:

@@ -1,0 +1,141 @@
+"""Rules of `messages` and `busy_threads`: where each message is, and what is open in a thread."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import MessageAdmitted, Terminal, TurnCompleted, TurnFailed, TurnInterjected, TurnStarted
+from wakeful.ports.mailbox import BANDS, BUSY_THREADS, MESSAGES, OPEN_OF_TURN, BusyThread, MessageRow, MessageState
+from wakeful.store.tables.row_rules import OWN_AGENT, AtHand, Gone, LogEntry, Need, RowKey, RowList, RowRule, Rules
+
+
+def is_under_way(messages: Sequence[MessageRow]) -> bool:
+    """Has a turn with these open messages begun?"""
+    return any(row.state == "taken" for row in messages)
+
+
+def is_new(rows: AtHand, event: MessageAdmitted) -> bool:
+    return rows.get(MESSAGES, event.message_id) is None
+
+
+def is_queued(entry: LogEntry, event: MessageAdmitted, rows: AtHand) -> bool:
+    """Does the message wait for a turn? One that is admitted to a turn under way does not."""
+    return is_new(rows, event) and not is_under_way(rows.list(MESSAGES, OPEN_OF_TURN, entry.fact.turn_id or ""))
+
+
+def waiting(event: TurnStarted, rows: AtHand) -> int:
+    """How many messages leave the queue with this turn."""
+    found = [rows.get(MESSAGES, message_id) for message_id in event.message_ids]
+    return sum(row is not None and row.state == "queued" for row in found)
+
+
+def thread_after_end(entry: LogEntry, rows: AtHand) -> BusyThread:
+    """What is open in the thread once this turn has ended."""
+    thread_id, turn_id = entry.fact.thread_id or "", entry.fact.turn_id or ""
+    thread = thread_row(entry, rows)
+    messages = rows.list(MESSAGES, OPEN_OF_TURN, turn_id)
+    unread = sum(row.state == "queued" for row in messages)
+    begun = is_under_way(messages)
+    return BusyThread(entry.agent_id, thread_id, max(0, thread.turns - begun), max(0, thread.queued - unread))
+
+
+def thread_row(entry: LogEntry, rows: AtHand) -> BusyThread:
+    thread_id = entry.fact.thread_id or ""
+    return rows.get(BUSY_THREADS, entry.agent_id, thread_id) or BusyThread(entry.agent_id, thread_id, 0, 0)
+
+
+def needs_admitted(fact: Fact, event: MessageAdmitted) -> Sequence[Need]:
+    return (RowKey(MESSAGES, (event.message_id,)), *needs_turn(fact, event))
+
+
+def needs_started(fact: Fact, event: TurnStarted) -> Sequence[Need]:
+    return (_thread(fact), *(RowKey(MESSAGES, (message_id,)) for message_id in event.message_ids))
+
+
+def needs_turn(fact: Fact, event: Any) -> Sequence[Need]:
+    return (_thread(fact), RowList(MESSAGES, OPEN_OF_TURN, (fact.turn_id or "",)))
+
+
+def _thread(fact: Fact) -> RowKey:
+    return RowKey(BUSY_THREADS, (OWN_AGENT, fact.thread_id or ""))
+
+
+# --- messages ----------------------------------------------------------------------------------------------------
+
+
+def _admitted(entry: LogEntry, event: MessageAdmitted, rows: AtHand) -> list[MessageRow]:
+    if not is_new(rows, event):
+        return []
+    return [_message(entry, event, "queued" if is_queued(entry, event, rows) else "interjected")]
+
+
+def _interjected(entry: LogEntry, event: TurnInterjected, rows: AtHand) -> list[MessageRow]:
+    if not rows.list(MESSAGES, OPEN_OF_TURN, entry.fact.turn_id or ""):
+        return []  # the turn was over: whoever said it is told so, and nothing is kept of it
+    return [_message(entry, event, "interjected")]
+
+
+def _message(entry: LogEntry, event: MessageAdmitted | TurnInterjected, state: MessageState) -> MessageRow:
+    fact = entry.fact
+    said = event if isinstance(event, MessageAdmitted) else None  # else its turn's owner said it, to the turn
+    return MessageRow(
+        message_id=event.message_id,
+        agent_id=entry.agent_id,
+        thread_id=fact.thread_id or "",
+        state=state,
+        band=BANDS[said.priority if said is not None else "interject"],
+        kind=said.message_kind if said is not None else "operator_prompt",
+        authority=said.authority_class if said is not None else "operator_instruction",
+        key=said.key if said is not None else None,
+        turn_id=fact.turn_id or "",
+        admitted_seq=entry.seq,
+        admitted_at=fact.at,
+        taken_at=None if state == "queued" else fact.at,
+        ended_at=None,
+    )
+
+
+def _started(entry: LogEntry, event: TurnStarted, rows: AtHand) -> list[MessageRow]:
+    found = [rows.get(MESSAGES, message_id) for message_id in event.message_ids]
+    turn_id, at = entry.fact.turn_id or "", entry.fact.at
+    return [row._replace(state="taken", turn_id=turn_id, taken_at=at) for row in found if row is not None]
+
+
+def _processed(entry: LogEntry, event: Terminal, rows: AtHand) -> list[MessageRow]:
+    found = rows.list(MESSAGES, OPEN_OF_TURN, entry.fact.turn_id or "")
+    return [row._replace(state="processed", ended_at=entry.fact.at) for row in found]
+
+
+MESSAGE_RULES: Rules = {
+    MessageAdmitted: RowRule(_admitted, needs_admitted),
+    TurnInterjected: RowRule(_interjected, needs_turn),
+    TurnStarted: RowRule(_started, needs_started),
+    TurnCompleted: RowRule(_processed, needs_turn),
+    TurnFailed: RowRule(_processed, needs_turn),
+}
+
+
+# --- busy_threads ------------------------------------------------------------------------------------------------
+
+
+def _more_queued(entry: LogEntry, event: MessageAdmitted, rows: AtHand) -> list[BusyThread]:
+    thread = thread_row(entry, rows)
+    return [thread._replace(queued=thread.queued + 1)] if is_queued(entry, event, rows) else []
+
+
+def _more_under_way(entry: LogEntry, event: TurnStarted, rows: AtHand) -> list[BusyThread]:
+    thread = thread_row(entry, rows)
+    return [thread._replace(turns=thread.turns + 1, queued=max(0, thread.queued - waiting(event, rows)))]
+
+
+def _less_open(entry: LogEntry, event: Terminal, rows: AtHand) -> list[BusyThread | Gone]:
+    left = thread_after_end(entry, rows)
+    return [left if left.turns or left.queued else Gone((left.agent_id, left.thread_id))]
+
+
+THREAD_RULES: Rules = {
+    MessageAdmitted: RowRule(_more_queued, needs_admitted),
+    TurnStarted: RowRule(_more_under_way, needs_started),
+    TurnCompleted: RowRule(_less_open, needs_turn),
+    TurnFailed: RowRule(_less_open, needs_turn),
+}

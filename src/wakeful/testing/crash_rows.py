@@ -1,0 +1,46 @@
+"""Rows that follow from the log: are they what the log says, and does everything that waits have its wake?
+
+Asked after every kill. Nothing is changed: the rows are made a second time, in memory.
+"""
+
+from typing import Any
+
+from wakeful.contracts.spending import WindowKey
+from wakeful.ports import Match, Store, Table, TableKey
+from wakeful.store.encoding import OWNER
+from wakeful.store.memory_tables import MemoryTables
+from wakeful.store.rows import Book, changes
+from wakeful.store.spending import Move
+from wakeful.store.tables import TABLES
+
+
+async def find_misfits(store: Store) -> list[str]:
+    """What is wrong with the rows of declared tables, in words."""
+    made = MemoryTables()
+    windows: dict[WindowKey, Move] = {}
+    for agent_id in await store.agents():
+        book = Book(agent_id, windows, made)
+        for entry in await store.read(agent_id):
+            book.record([entry.fact], changes([entry.fact], OWNER, entry.seq - 1, book))
+    found: list[str] = []
+    for table in TABLES:
+        stored = _by_key(table, await store.find_rows(table, [Match({})], order=table.key))
+        if stored != _by_key(table, made.all(table)):
+            found.append(f"the rows of {table.name} are not those that follow from the log")
+    return found + await _without_wake(store)
+
+
+async def _without_wake(store: Store) -> list[str]:
+    found: list[str] = []
+    under_way = {(row.agent_id, row.thread_id) for row in await store.busy_threads() if row.turns}
+    for turn in await store.turns(open_only=True):
+        if turn.state == "suspended" and await store.wake(turn.agent_id, turn.thread_id, turn.turn_id) is None:
+            found.append(f"turn {turn.turn_id} rests and has no wake")
+        free = (turn.agent_id, turn.thread_id) not in under_way
+        if turn.state == "admitted" and free and await store.wake(turn.agent_id, turn.thread_id) is None:
+            found.append(f"turn {turn.turn_id} waits in a free thread, and nobody is told to look")
+    return found
+
+
+def _by_key(table: Table[Any], rows: Any) -> dict[TableKey, Any]:
+    return {table.key_of(row): row for row in rows}

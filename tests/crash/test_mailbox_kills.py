@@ -1,0 +1,36 @@
+"""A real process, killed at every commit of admissions and turns: no message is lost, run twice or left without a wake.
+
+Every sweep of this folder holds the rows against the log after each kill (`wakeful.testing.crash_rows`).
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from crash import mailbox_scenarios as scenarios
+from crash.reached import assert_reached
+from kit.runs.store_facts import AGENT, message, session, started
+from kit.runs.table_facts import rests
+from wakeful.store.sqlite import SqliteStore
+from wakeful.testing import kill_everywhere
+from wakeful.testing.crash_rows import find_misfits
+
+
+def test_messages_that_are_killed_anywhere_are_each_answered_once() -> None:
+    assert_reached(kill_everywhere(scenarios.a_queue_in_one_thread))
+
+
+async def test_inversion_rows_that_a_kill_had_left_behind_are_found(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "runs.db")
+    await store.admit(AGENT, [session(), message("t1")])
+    await store.admit(AGENT, [replace(message("t2"), thread_id="side")])
+    claim = await store.claim("t1")
+    await store.append(claim, [started("t1"), rests("t1", "tool_missing", "add")])
+    assert await find_misfits(store) == []
+    store._connection.execute("DELETE FROM wakes")
+    assert await find_misfits(store) == [
+        "the rows of wakes are not those that follow from the log",
+        "turn t2 waits in a free thread, and nobody is told to look",
+        "turn t1 rests and has no wake",
+    ]
+    await store.release(claim)
+    await store.close()
