@@ -254,7 +254,7 @@ class AgentOptions:
     )
     """Folders in which skills are looked for besides the usual ones."""
     subtasks: bool = option(checked_flag, False, brought=True)
-    """It may split its work into children: `run_subtask`, `spawn_self` and notes of the turn."""
+    """It may split its work into children, and keep notes that they share."""
     collections: "tuple[str | Collection, ...]" = option(
         agent_checks.checked_collections,
         (),

@@ -185,7 +185,7 @@ class Calls:
         elif self._stopping is not None and dispatch.attempt > 1 and not self._is_let_finish(dispatch):
             call.abandon(*self._stopping)  # a second run that the turn's end came before
         elif self._has_locks(dispatch):
-            call.start(probe_first=probe_first, eager=eager)
+            call.begin(probe_first=probe_first, eager=eager)
         else:
             self._at_locks.add(self.spawn(self._start_with_locks(call, probe_first)))
 
@@ -208,7 +208,7 @@ class Calls:
             call.abandon(*self._stopping)
             return
         if has_them:
-            call.start(probe_first=probe_first)
+            call.begin(probe_first=probe_first)
         else:
             call.abandon("locked")
 

@@ -324,7 +324,7 @@ class Requests:
     def _begin(self, step: AskModel, model: Model, wait_ms: float) -> None:
         work, asking = self._work, self._ask(step, model, wait_ms)
         # In a tree the requests of a pass begin side by side, and their answers are taken in one by one.
-        begin = work.tasks.start if not work.state.tree.levels else work.tasks.spawn
+        begin = work.tasks.spawn_eagerly if not work.state.tree.levels else work.tasks.spawn
         self._task = begin(asking, lambda: self._given_up(step, model))
 
     def give_up(self) -> None:

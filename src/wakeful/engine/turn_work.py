@@ -247,7 +247,7 @@ class TurnTasks:
         task.add_done_callback(self._done if cancelled is None else partial(self._done, cancelled=cancelled))
         return task
 
-    def start(
+    def spawn_eagerly(
         self, work: Coroutine[Any, Any, None], cancelled: Callable[[], None] | None = None
     ) -> "asyncio.Future[None] | None":
         """The same for work that may never wait; None: it is over."""

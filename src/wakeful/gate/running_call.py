@@ -90,7 +90,7 @@ class RunningCall:
         self._work: CallHandle | None = None
         self._ctx: RunContext[Any] | None = None
 
-    def start(self, *, probe_first: bool = False, eager: EagerStarts | None = None) -> None:
+    def begin(self, *, probe_first: bool = False, eager: EagerStarts | None = None) -> None:
         """Begin. The intent is on disk; with `eager`, the call is pure and its intent may follow."""
         seconds = self.at.declaration.timeout
         deadline = datetime.now(UTC) + timedelta(seconds=seconds) if seconds is not None else None
