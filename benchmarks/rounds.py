@@ -33,7 +33,7 @@ ROUNDS = (10, 50, 200, 800, 5_000)
 LIMIT = 60.0
 WARM_UP = 20
 ENOUGH_RUNS, ENOUGH_SECONDS, MOST_RUNS = 3, 1.0, 25
-OURS, RIVAL = "wakeful+sqlite", "langgraph+sqlite"
+OURS, RIVAL, YARDSTICK = "wakeful+sqlite", "langgraph+sqlite", "bare apsw"
 PROFILED_ROUNDS = 800
 
 
@@ -199,7 +199,12 @@ def aims(cells: list[Cell]) -> list[Aim]:
         return cell.bytes_a_round if cell and cell.finished else None
 
     counts = sorted({cell.rounds for cell in cells})
-    told = [Aim(f"durable round, {n:,} rounds", cost(OURS, n), 250, "us") for n in counts]
+    told = [Aim(f"durable round, {n:,} rounds", cost(OURS, n), 350 if n <= 50 else 200, "us") for n in counts]
+    for rounds in counts:
+        mine, bare = found.get((OURS, rounds)), found.get((YARDSTICK, rounds))
+        if rounds >= 800 and mine and bare and mine.processor and bare.processor:
+            share = mine.processor / bare.processor
+            told.append(Aim(f"processor over a {YARDSTICK} loop's, {rounds:,} rounds", share, 5, "times"))
     for rounds, part in ((50, 18), (800, 55)):
         mine, rival = cost(OURS, rounds), found.get((RIVAL, rounds))
         if rival and rival.microseconds is not None:

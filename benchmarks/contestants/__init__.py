@@ -42,6 +42,14 @@ CONTESTANTS = {
             True,
             "`run(agent, ..., store=path)`, a new database file",
         ),
+        Contestant(
+            "bare apsw",
+            "on_apsw",
+            "prepare",
+            "apsw",
+            True,
+            "no agent: a loop that commits four hashed facts a round, the yardstick for a durable round",
+        ),
         Contestant("wakeful", "on_wakeful", "memory", "wakeful", False, "the same on the memory store"),
         Contestant(
             "pydantic-ai", "on_pydantic_ai", "prepare", "pydantic-ai-slim", False, "`Agent.run`, a `Model` subclass"

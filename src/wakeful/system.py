@@ -146,4 +146,4 @@ class UniqueIds:
 
 def _letters(number: int, pairs: int) -> str:
     """A number as Crockford base 32, two letters for each ten bits."""
-    return "".join(_PAIRS[number >> shift & 1023] for shift in range(10 * (pairs - 1), -1, -10))
+    return "".join([_PAIRS[number >> shift & 1023] for shift in range(10 * (pairs - 1), -1, -10)])

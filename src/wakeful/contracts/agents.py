@@ -1,5 +1,6 @@
 """What holds for a whole turn: the agent's configuration as a value, stored once under its own hash."""
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import Any
 
@@ -92,6 +93,10 @@ class TurnConfig(Value):
     @cached_property
     def _by_name(self) -> dict[str, ToolDeclaration]:
         return {tool.name: tool for tool in self.tools}
+
+    @property
+    def tool_names(self) -> Collection[str]:
+        return self._by_name.keys()
 
     def tool(self, name: str) -> ToolDeclaration | None:
         return self._by_name.get(name)

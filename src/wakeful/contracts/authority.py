@@ -6,14 +6,17 @@ from typing import Literal, TypeAlias
 Authority: TypeAlias = Literal["operator_instruction", "runtime_instruction", "integration_signal", "external_evidence"]
 """Highest first. A signal has a verified sender, and who wrote what it carries is not known; of evidence neither is."""
 
-_LOWER: dict[str, int] = {
-    "operator_instruction": 0,
-    "runtime_instruction": 1,
-    "integration_signal": 2,
-    "external_evidence": 3,
-}
+
+class _Ranks(dict[str, int]):
+    """The lower a word, the higher its number."""
+
+    def __missing__(self, word: str) -> int:
+        return len(self)
+
+
+_LOWER = _Ranks(operator_instruction=0, runtime_instruction=1, integration_signal=2, external_evidence=3)
 
 
 def lowest(words: Iterable[str]) -> str:
     """The lowest of them. A word that nobody knows is below all others; of none, it is the operator's."""
-    return max(words, key=lambda word: _LOWER.get(word, len(_LOWER)), default="operator_instruction")
+    return max(words, key=_LOWER.__getitem__, default="operator_instruction")

@@ -177,6 +177,8 @@ class Round:
     request: OpenRequest | None = None
     attempts: list[ProviderAttemptRecord] = field(default_factory=list)
     """Attempts that were lost."""
+    crashes: int = 0
+    """How often the process ended before the answer was stored."""
     batch: list[Call] = field(default_factory=list)
     """The calls, in model order."""
     front: int = 0

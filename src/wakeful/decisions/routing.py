@@ -162,7 +162,7 @@ def route(
             ),
         )
     selected = free[0]
-    lacking = {name for model in free for name in _lacks(model, needs)}
+    lacking = {name for model in free for name in _lacks(model, needs)} if needs.capabilities else set()
     gap = tuple(name for name in CAPABILITIES if name in lacking) if lacking else ()
     decided = _routing_decided(
         routing_id=routing_id,
@@ -223,7 +223,7 @@ def _lasting(resolved: RoutingCandidatesResolved) -> tuple[set[str], set[tuple[s
 
 
 def _lacks(model: ModelFacts, needs: Requirements) -> tuple[str, ...]:
-    if model.capabilities is None:
+    if model.capabilities is None or not needs.capabilities:
         return ()
     return tuple(name for name in needs.capabilities if name not in model.capabilities)
 
@@ -236,8 +236,8 @@ def _against(model: ModelFacts, needs: Requirements, money: MoneyLeft, now_ms: i
 
     if model.barred is not None:
         return excluded(model.barred, model.detail)
-    missing = [name for name in _lacks(model, needs) if name not in needs.accepted_gap]
-    if missing:
+    lacking = _lacks(model, needs)
+    if lacking and (missing := [name for name in lacking if name not in needs.accepted_gap]):
         return excluded("capability_gap", f"it has no {', no '.join(missing)}")
     window = model.context_window
     if window is not None and needs.prompt_tokens > window:

@@ -6,15 +6,16 @@ Whatever can be wrong with a request is wrong before this; what returns survives
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, get_origin
+from typing import Any, NamedTuple, get_origin
+from weakref import WeakKeyDictionary
 
 from pydantic_core import PydanticSerializationError, to_json
 from typing_extensions import is_protocol, is_typeddict
 
-from wakeful.contracts.budgets import Budget, Limits
+from wakeful.contracts.budgets import Budget, LimitOverrides, Limits
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import MAIN_THREAD, Fact
+from wakeful.contracts.envelope import MAIN_THREAD, Fact, Recorded
 from wakeful.contracts.errors import DepsMissing, InvalidValue, KeyReused, WrongDeps
 from wakeful.contracts.events import HistoryImported, MessageAdmitted, SessionStarted
 from wakeful.contracts.tools import PREVIEW_CHARS
@@ -24,18 +25,34 @@ from wakeful.engine.agent import Agent
 from wakeful.engine.agent_tool import AgentTool
 from wakeful.engine.run_request import Engine, MessageOrigin, RunRequest, WorkflowTerms
 from wakeful.gate.large_content import offload
-from wakeful.ports import Admitted, Store, TurnRow
+from wakeful.ports import Store, TurnRow
 from wakeful.tools.results import clean
 
 MAX_CONTEXT_BYTES = 16_000
 MAX_INLINE_HISTORY = 40_000
 MAX_NOTES_BYTES = 16_000
 MAX_NAME_CHARS = 2_000
+_BUDGET = Budget()
+"""What holds where neither the caller nor the agent says anything."""
+_limits: "WeakKeyDictionary[Agent[Any, Any], tuple[Budget, LimitOverrides, Limits]]" = WeakKeyDictionary()
+"""Of each agent the last limits, and what they rest on."""
+
+
+class NewTurn(NamedTuple):
+    """A message that is safe, and its turn."""
+
+    turn: TurnRow
+    created: bool
+    """False: the key was there already and nothing was written."""
+    reservation: str | None
+    """What this process claims the turn with, if it was reserved."""
+    facts: list[Recorded]
+    """The turn's own, as they were stored: as long as nothing else was written, nobody has to read them again."""
 
 
 async def admit(
-    engine: Engine, request: RunRequest, message: UserItem, fingerprint: str, history: Sequence[Any]
-) -> Admitted:
+    engine: Engine, request: RunRequest, limits: Limits, message: UserItem, fingerprint: str, history: Sequence[Any]
+) -> NewTurn:
     """Make the message safe. What returns survives a power cut; a turn of a thread is reserved for this run."""
     store, clock, ids = engine.store, engine.clock, engine.ids
     thread = request.thread if request.thread is not None else MAIN_THREAD
@@ -56,7 +73,7 @@ async def admit(
         notes=_plain("notes", request.host.notes, MAX_NOTES_BYTES),
         principal=request.principal.id if request.principal is not None else None,
         **_whose_word(request.origin),
-        limits=allowed(engine, request),
+        limits=limits,
         **({"collections": request.collections} if request.collections is not None else {}),
         **await _what_it_runs(store, request.workflows),
     )
@@ -69,7 +86,9 @@ async def admit(
         facts.append(Fact(await _imported(store, history), clock.now(), thread, turn_id))
     answer = await store.admit(agent_id, facts, reserve=request.thread is not None)
     assert answer is not None
-    return answer
+    first = answer.turn.first_seq
+    own = [fact for fact in facts if fact.turn_id is not None] if answer.created else []
+    return NewTurn(*answer, [Recorded(agent_id, first + index, fact) for index, fact in enumerate(own)])
 
 
 def allowed(engine: Engine, request: RunRequest) -> Limits:
@@ -77,7 +96,11 @@ def allowed(engine: Engine, request: RunRequest) -> Limits:
     agent = request.agent
     if request.host.limits is not None:
         return request.host.limits
-    return (request.budget or agent.budget or Budget()).limits(agent.max_steps, engine.limit_overrides)
+    budget, overrides = request.budget or agent.budget or _BUDGET, engine.limit_overrides
+    known = _limits.get(agent)
+    if known is None or known[0] is not budget or known[1] != overrides:
+        known = _limits[agent] = budget, overrides, budget.limits(agent.max_steps, overrides)
+    return known[2]
 
 
 async def _what_it_runs(store: Store, workflows: WorkflowTerms) -> dict[str, Any]:

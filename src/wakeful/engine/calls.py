@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.envelope import Fact, event_id
+from wakeful.contracts.envelope import Fact, before, event_id
 from wakeful.contracts.errors import Fenced, InvalidConfig, ToolAsks
 from wakeful.contracts.events import (
     ActionRequired,
@@ -19,6 +19,7 @@ from wakeful.contracts.events import (
     ToolDispatched,
     ToolFailed,
     ToolProgress,
+    ToolResult,
     UnknownResolved,
 )
 from wakeful.contracts.events.tools import AbortReason
@@ -33,6 +34,7 @@ from wakeful.gate.outside_requests import approval_from_inside
 from wakeful.gate.running_call import RunningCall
 from wakeful.gate.turn_gate import AfterCall
 from wakeful.tools.context import OutputSink, ProgressSink, RunContext
+from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.results import clean
 from wakeful.views.approval_record import approval_of
 
@@ -144,6 +146,20 @@ class Calls:
 
     def run(self, dispatch: CallAtGate, admission: Admission, first_seq: int) -> None:
         """Let a call run; its intent is on disk, and the first fact of its admission has this number."""
+        self.written_down(dispatch, admission, first_seq)
+        self._run(dispatch, probe_first=False)
+
+    def run_ahead(self, dispatch: CallAtGate, admission: Admission) -> None:
+        """Let a lone pure call run before its intent is on disk: its outcome may go there with it."""
+        assert admission.permission_at is not None
+        dispatch.permission_ref = before(len(admission.events) - admission.permission_at)
+        self._run(dispatch, probe_first=False, eager=self._work.tasks.eager)
+
+    def is_running(self, call_id: str) -> bool:
+        return call_id in self._running
+
+    def written_down(self, dispatch: CallAtGate, admission: Admission, first_seq: int) -> None:
+        """The facts that let a call through have their numbers: its outcome will name them by those."""
         agent_id = self._work.place.claim.agent_id
         if admission.permission_at is not None:
             dispatch.permission_ref = event_id(agent_id, first_seq + admission.permission_at)
@@ -151,14 +167,15 @@ class Calls:
             dispatch.sandbox_ref = event_id(agent_id, first_seq + admission.sandbox_at)
         if isinstance(admission.events[0], HookStarted):
             dispatch.hook_outcomes = outcomes_of(admission.events, lambda index: event_id(agent_id, first_seq + index))
-        self._run(dispatch, probe_first=False)
 
     def run_again(self, repeat: "Repeat", _: int) -> None:
         """Let a call run whose intent was an outcome of its own."""
         self.repeats.pop(repeat.dispatch.call_id, None)
         self._run(repeat.dispatch, probe_first=repeat.probe_first, may_begin=repeat.may_begin)
 
-    def _run(self, dispatch: CallAtGate, *, probe_first: bool, may_begin: bool = True) -> None:
+    def _run(
+        self, dispatch: CallAtGate, *, probe_first: bool, may_begin: bool = True, eager: EagerStarts | None = None
+    ) -> None:
         call = RunningCall(dispatch, self, self._outcome)
         self._running[dispatch.call_id] = call
         if dispatch.lock_owner is not None:
@@ -168,7 +185,7 @@ class Calls:
         elif self._stopping is not None and dispatch.attempt > 1 and not self._is_let_finish(dispatch):
             call.abandon(*self._stopping)  # a second run that the turn's end came before
         elif self._has_locks(dispatch):
-            call.start(probe_first=probe_first)
+            call.start(probe_first=probe_first, eager=eager)
         else:
             self._at_locks.add(self.spawn(self._start_with_locks(call, probe_first)))
 
@@ -430,3 +447,14 @@ class Calls:
         if due is not None:
             level = self._level_of(dispatch.call_id)
             self._post([self._work.fact(due, dispatch.step, dispatch.call_id, level)])
+
+
+def name_verdict(facts: Sequence[Fact], verdict_at: int, call_id: str) -> None:
+    """An outcome that is written with the verdict on its call says how far before it that stands."""
+    for place in range(verdict_at + 1, len(facts)):
+        fact = facts[place]
+        event = fact.event
+        if fact.call_id == call_id and isinstance(event, ToolResult | ToolFailed):
+            ref = before(place - verdict_at)
+            if event.permission_ref != ref:
+                fact.event = event.model_copy(update={"permission_ref": ref})

@@ -1,4 +1,4 @@
-"""What a turn's requests rest on, written down again when it changes within the turn.
+"""What a turn's requests rest on, as a fact: when the turn begins, and again when it changes within the turn.
 
 The conversation itself only grows; what changes the rest is a plan, or a summary that takes the place of the
 conversation's beginning. Contents are named and measured, never copied.
@@ -8,11 +8,108 @@ import hashlib
 import time
 from collections.abc import Sequence
 
+from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
-from wakeful.contracts.events import CompactionCompleted, ContextItem, ContextOmission, ContextResolved, PlanArtifact
+from wakeful.contracts.events import (
+    CompactionCompleted,
+    ContextItem,
+    ContextOmission,
+    ContextResolved,
+    MissingFact,
+    PlanArtifact,
+)
 from wakeful.decisions.planning import plan_section
+from wakeful.decisions.prompt import changes, cut
 from wakeful.decisions.prompt_size import Measure, characters, tokens
 from wakeful.decisions.state import TurnState
+from wakeful.engine.prepare.prompt import TurnContext
+from wakeful.ports import TurnRow
+
+
+def resolved(
+    row: TurnRow,
+    state: TurnState,
+    config: TurnConfig,
+    found: TurnContext,
+    *,
+    config_ref: BlobRef,
+    policy_digest: str,
+    knowledge: Sequence[ContextItem] = (),
+    knowledge_tokens: int = 0,
+    omitted: Sequence[ContextOmission] = (),
+    missing: Sequence[MissingFact] = (),
+    revision: int = 1,
+    before: TurnConfig | None = None,
+    took_ms: float = 0.0,
+) -> ContextResolved:
+    """What the turn rests on. `before` is what it rested on until now; None: it begins, and follows the turn before."""
+    instructions = tuple(_instruction(block, config_ref) for block in _blocks(config))
+    if state.planning.plan is not None:  # it goes on after a crash, with the plan it has
+        instructions = (*instructions, plan_ref(state.planning.plan))
+    history = history_refs(
+        state.conversation.items, state.conversation.measure, found.compaction_id, f"{row.agent_id}:{row.window_from}"
+    )
+    folded = (superseded(found.compaction_id),) if found.compaction_id is not None else ()
+    compared = before if before is not None else found.previous
+    said = changes(compared.prompt_blocks, config.prompt_blocks) if compared is not None else []
+    if compared is not None and not said and compared.instructions != config.instructions:
+        said = ["agent instructions changed"]
+    return ContextResolved(
+        context_id=f"ctx_{row.turn_id}",
+        revision=revision,
+        knowledge_refs=tuple(knowledge),
+        workspace_refs=_workspace(config, found),
+        browser_refs=(ContextItem(ref=row.thread_id, kind="session"),),
+        policy_facts=_policy(config.profile, policy_digest, state.terms.derived_from),
+        instruction_refs=instructions,
+        history_refs=history,
+        omissions=(*found.omissions, *omitted, *folded),
+        missing=tuple(missing),
+        token_limit=config.context_window,
+        tokens_used=sum(item.tokens or 0 for item in (*instructions, *history)) + knowledge_tokens,
+        tokens_are_estimate=True,
+        compaction_id=found.compaction_id,
+        untrusted_refs=found.untrusted
+        or (state.terms.context.untrusted_refs if state.terms.context is not None else ()),
+        reason="; ".join(said),
+        context_build_ms=round(found.took_ms + took_ms, 3),
+    )
+
+
+def _blocks(config: TurnConfig) -> list[tuple[str, str | None, str, int]]:
+    """Of each block of the prompt: its kind, its file, its digest, its length."""
+    if config.prompt_blocks:
+        return [(block.kind, block.source, block.digest, block.length) for block in config.prompt_blocks]
+    return [(block.kind, None, "", len(block.text)) for block in cut(config)]
+
+
+def _instruction(block: tuple[str, str | None, str, int], config_ref: BlobRef) -> ContextItem:
+    kind, source, digest, length = block
+    return ContextItem(
+        ref=source if source is not None else f"{config_ref.digest}#{kind}",
+        kind="skill" if kind in ("skills", "active_skills") else "instruction",
+        digest=digest or None,
+        tokens=tokens(length),
+        trust="workspace" if kind == "workspace_guidance" else None,
+    )
+
+
+def _workspace(config: TurnConfig, found: TurnContext) -> tuple[ContextItem, ...]:
+    if config.workspace is None:
+        return ()
+    items = [ContextItem(ref=config.workspace, kind="workspace")]
+    items += [ContextItem(ref=skill.entrypoint_path, kind="skill") for skill in found.skills]
+    return tuple(items)
+
+
+def _policy(profile: str, digest: str, derived_from: str) -> tuple[ContextItem, ...]:
+    """What holds for the turn's calls, by name and by digest."""
+    return (
+        ContextItem(ref=f"profile:{profile}", kind="policy"),
+        ContextItem(ref="policy:gate", kind="policy", digest=digest),
+        ContextItem(ref=f"derived_from:{derived_from}", kind="policy", trust=derived_from),
+    )
 
 
 def resolved_again(

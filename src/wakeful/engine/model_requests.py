@@ -96,7 +96,7 @@ class Requests:
         self._seen = 0
         """How many of the turn's items are in the history."""
         self._tools = shown_tools(self._config.tools, self._config.injected_tool_args)
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Future[None] | None = None
         self._giving_up = False
         self._abandoning = False
         """The provider is being told; nothing but the runner's own end cuts that short."""
@@ -322,9 +322,10 @@ class Requests:
                 waiter.set_result(None)
 
     def _begin(self, step: AskModel, model: Model, wait_ms: float) -> None:
-        self._task = self._work.tasks.spawn(
-            self._ask(step, model, wait_ms), cancelled=lambda: self._given_up(step, model)
-        )
+        work, asking = self._work, self._ask(step, model, wait_ms)
+        # In a tree the requests of a pass begin side by side, and their answers are taken in one by one.
+        begin = work.tasks.start if not work.state.tree.levels else work.tasks.spawn
+        self._task = begin(asking, lambda: self._given_up(step, model))
 
     def give_up(self) -> None:
         """The turn is to end: nobody waits for the answer."""

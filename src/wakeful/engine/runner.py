@@ -3,6 +3,7 @@
     take in what is known; settle what a crash left open
     loop:  fold the outcomes
            while there is a step to take: fold its facts, note what it starts
+           a lone pure call begins here; if it is over at once, its outcome is folded and the next step taken
            append it all in one transaction; with a barrier when something not pure starts, and at rest
            start what may begin; wait for the next outcomes
 
@@ -12,18 +13,23 @@ rest because something arrived, the turn is folded again and the same outcomes a
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from operator import attrgetter
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AlreadyDecided, RestRefused, StoreProblem, WakefulError
 from wakeful.contracts.events import WarningIssued
+from wakeful.decisions import run_ahead
 from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import decide
+from wakeful.engine.calls import name_verdict
 from wakeful.engine.spend_windows import TurnWindows
 from wakeful.engine.state_loader import fold
-from wakeful.engine.steps import Steps
+from wakeful.engine.steps import CallAhead, Start, Steps
 from wakeful.engine.turn_work import TurnWork
+from wakeful.tools.eager_start import EagerStarts
 from wakeful.views.conversation_export import turn_facts
 
 NOT_PERSISTED = "not_persisted"
@@ -31,6 +37,8 @@ NOT_PERSISTED = "not_persisted"
 WATCHER_DROPPED = "watcher_dropped"
 """The warning about somebody who watched and broke: what they would have glimpsed from there on is lost."""
 _NEEDS_BARRIER = attrgetter("needs_barrier")
+IN_A_ROW = 8
+"""At most so many passes until the loop gets its turn: others are there, too, and a turn may never have to wait."""
 
 
 class TurnRunner:
@@ -49,6 +57,10 @@ class TurnRunner:
         self._broken: BaseException | None = None
         self._unwritten: list[Fact] = []
         """Outcomes that are taken in and not in the store."""
+        self._ahead: tuple[list[Fact], int, str] | None = None
+        """What is to be written with a call that has begun before it is, where its verdict stands there, its id."""
+        self._passes = 0
+        """Since the loop last had its turn."""
         self._answers = 0
         """How many standing answers, given and taken back, the catalogue on record knows of."""
         self.steps = Steps(work, self.post)
@@ -64,6 +76,7 @@ class TurnRunner:
 
     async def _run(self, opening: list[Fact]) -> None:
         state = self._work.state
+        self._work.tasks.eager = EagerStarts()
         listener = asyncio.create_task(self._listen())
         timekeeper = asyncio.create_task(self._keep_time())
         outcomes = opening
@@ -78,6 +91,11 @@ class TurnRunner:
                     return
                 if not outcomes and not self._look:
                     outcomes = await self._next()
+                elif (passes := self._passes + 1) < IN_A_ROW:
+                    self._passes = passes
+                else:
+                    self._passes = 0
+                    await asyncio.sleep(0)
         except BaseException as error:
             # The caller stopped waiting, or the store refused: a small crash. What runs is told, and what is open is
             # settled when the turn is taken up again.
@@ -109,16 +127,14 @@ class TurnRunner:
         else:
             facts += await self._with_windows(work.terms.windows, outcomes)
         starts = steps.repeated(outcomes) if outcomes and steps.expects_outcomes else []
-        while decided := decide(state):
-            before, stop, full = len(facts), state.stop, state.rest.full_window
-            for step in decided:
-                for fact in steps.begin(step, starts, len(facts)):
-                    evolve(state, fact)
-                    facts.append(fact)
-                if state.stop is not stop or state.rest.full_window is not full:
-                    break  # a limit that only this step could see: nothing else begins
-            if len(facts) == before:
-                break  # somebody was asked: the answer will be an outcome
+        self._decide(facts, starts)
+        undecided = False
+        if len(starts) == 1 and (ahead := starts[0].ahead) is not None and not self._inbox:
+            if await self._run_ahead(ahead, facts, starts):
+                undecided = self._spoken  # what was written past us is heard first
+                if not undecided:
+                    self._decide(facts, starts)
+            outcomes = self._unwritten = list(facts)
         if not facts and not self._look:
             return []
         self._look = self._spoken = False
@@ -166,7 +182,58 @@ class TurnRunner:
         # What others wrote may change what is to be done next: decide again before waiting.
         if others:
             self._look = bool(decide(state)) or self._look
+        if undecided:
+            self._look = True
         return self._take()
+
+    def _decide(self, facts: list[Fact], starts: list[Start]) -> None:
+        """Take every step there is to take: its facts are folded and noted, and what it starts is noted."""
+        state, steps = self._work.state, self.steps
+        while decided := decide(state):
+            before, stop, full = len(facts), state.stop, state.rest.full_window
+            for step in decided:
+                for fact in steps.begin(step, starts, len(facts)):
+                    evolve(state, fact)
+                    facts.append(fact)
+                if state.stop is not stop or state.rest.full_window is not full:
+                    break  # a limit that only this step could see: nothing else begins
+            if len(facts) == before:
+                break  # somebody was asked: the answer will be an outcome
+
+    async def _run_ahead(self, ahead: CallAhead, facts: list[Fact], starts: list[Start]) -> bool:
+        """Begin a lone pure call whose intent is among these facts. True: it is over, and its outcome is one of them.
+
+        When it is not over soon, its intent is written while it runs, and its tool is not run ahead again.
+        """
+        work, calls, start = self._work, self.steps.calls, starts.pop()
+        call_id = ahead.dispatch.call_id
+        verdict_at = start.fact_index + ahead.verdict_at
+        self._ahead = facts, verdict_at, call_id
+        calls.run_ahead(ahead.dispatch, ahead.admission)
+        if calls.is_running(call_id):
+            await self._wait_briefly(call_id)
+        self._ahead = None
+        if calls.is_running(call_id):
+            self.steps.slow.add(ahead.dispatch.declaration.name)
+            named = partial(calls.written_down, ahead.dispatch, ahead.admission)
+            starts.append(Start(named, False, start.fact_index))
+            return False
+        if self.steps.expects_outcomes:
+            return False  # it has a question: that is an outcome of its own
+        taken = self._take()
+        for fact in taken:
+            evolve(work.state, fact)
+        facts += taken
+        name_verdict(facts, verdict_at, call_id)
+        return True
+
+    async def _wait_briefly(self, call_id: str) -> None:
+        is_running, loop = self.steps.calls.is_running, asyncio.get_running_loop()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(run_ahead.SECONDS):
+                while is_running(call_id) and self._broken is None:
+                    self._waiter = loop.create_future()
+                    await self._waiter
 
     async def _with_windows(self, windows: TurnWindows, outcomes: list[Fact]) -> list[Fact]:
         """Take the outcomes in, seeing what they mean for spend windows; returns what is to be said about those."""
@@ -214,6 +281,10 @@ class TurnRunner:
         await asyncio.gather(*(requests.shut_down() for requests in steps.every_request))
         await steps.calls.shut_down()
         finished = self._take()
+        if self._ahead is not None:  # its reply is paid for, and its intent has to stand before its outcome
+            unwritten, verdict_at, call_id = self._ahead
+            finished = [*unwritten, *finished]
+            name_verdict(finished, verdict_at, call_id)
         if isinstance(error, StoreProblem):
             await self._tell_lost(error, finished)
         elif finished:
@@ -263,6 +334,7 @@ class TurnRunner:
         return taken
 
     async def _next(self) -> list[Fact]:
+        self._passes = 0
         if not self._inbox and not self._look:
             # What was started stands before us in the loop's queue. Something quick is over when our turn comes:
             # taking it in then saves the tick that being woken would take.

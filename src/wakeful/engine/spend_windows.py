@@ -35,6 +35,19 @@ from wakeful.ports import Clock, Store
 _NOTHING = Decimal(0)
 
 
+def windows_of_turn(
+    store: Store,
+    clock: Clock,
+    agents: Sequence[tuple[str, Sequence[SpendWindow]]],
+    principal: str | None,
+    owner: OwnerWindows,
+) -> "TurnWindows | None":
+    """The spend windows that hold for a turn; None: none does. `agents` work in it, its own first."""
+    if owner.runtime or owner.of_principal(principal) or [name for name, windows in agents if windows]:
+        return TurnWindows(store, clock, agents, principal, owner)
+    return None
+
+
 class TurnWindows:
     """What the requests of a turn are held to, besides the turn's own budget."""
 
@@ -55,11 +68,6 @@ class TurnWindows:
         self._rows: dict[WindowKey, SpendRow] = {}
         self._provisional = 0
         """Of the newest lost attempt: counted at what was held, until its price is known."""
-
-    @property
-    def any(self) -> bool:
-        """Does any window hold for this turn at all?"""
-        return bool(self._agents or self._owner.runtime or self._owner.of_principal(self._principal))
 
     def of(self, agent: str) -> tuple[WindowRef, ...]:
         """Those that a request counts in now: of the turn's agent, of whoever asks, of the principal, of all."""

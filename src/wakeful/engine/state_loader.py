@@ -177,6 +177,11 @@ def predecessor(row: TurnRow, thread: Sequence[TurnRow]) -> TurnRow | None:
     return max(earlier, key=lambda turn: turn.first_seq, default=None)
 
 
+def empty_thread(unread: int = 0) -> Thread:
+    """A conversation of which nothing is known, but how many items lie before."""
+    return Thread(TurnState(conversation=LevelConversation([UNREAD] * unread)))
+
+
 class FoldStart(NamedTuple):
     """What a thread's fold begins with."""
 
@@ -206,7 +211,7 @@ async def beginning(store: Store, row: TurnRow, recorded: Sequence[Recorded], *,
         event = entry.fact.event
         if isinstance(event, ThreadCheckpointed) and not event.with_turn:
             return FoldStart(await _from_pages(store, row.agent_id, event, lost=lost), ordered)
-    return FoldStart(Thread(TurnState(conversation=LevelConversation([UNREAD] * unread))), ordered)
+    return FoldStart(empty_thread(unread), ordered)
 
 
 async def _from_pages(store: Store, agent_id: str, event: ThreadCheckpointed, *, lost: bool) -> Thread:
@@ -264,7 +269,7 @@ class ThreadFolder:
         lost: bool = False,
     ) -> None:
         self.thread = thread
-        self._store = store
+        self.store = store
         self._row = row
         self._before = before
         self._lost = lost
@@ -317,7 +322,7 @@ class ThreadFolder:
         if digest in self.configs:
             return
         try:
-            self.configs[digest] = await load_config(self._store, digest)
+            self.configs[digest] = await load_config(self.store, digest)
         except TurnUnreadable:
             if not self._lost:
                 raise
@@ -325,7 +330,7 @@ class ThreadFolder:
 
     async def _whole(self, fact: Fact) -> Fact:
         try:
-            return await hydrated(self._store, fact)
+            return await hydrated(self.store, fact)
         except TurnUnreadable:
             if not self._lost:
                 raise

@@ -32,6 +32,7 @@ from wakeful.contracts.tools import Effects, ToolError
 from wakeful.decisions.compaction_outcome import settled_fold, turns_before
 from wakeful.decisions.levels import Call, Level, OutsideRequest, SummaryRole, as_child, payload_schema
 from wakeful.decisions.policy.provenance import what_it_does
+from wakeful.decisions.run_ahead import may_run_ahead
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, FINISH
 from wakeful.decisions.state import Stop
 from wakeful.decisions.turn import (
@@ -89,6 +90,8 @@ _ANSWERED_TOO_LATE: dict[Because, str] = {
 _WITHDRAWN: dict[Because, str] = {"cancelled": "run_cancelled", "sibling": "sibling_failed"}
 """What is said of a question that nobody has to answer any more; of any other: `run_ended`."""
 
+_PLAIN_ADMISSION = 2
+"""The verdict and the beginning: no hook was heard, nothing holds the call."""
 MAX_CAUSE = 300
 """How much is said of why files are tainted."""
 
@@ -107,6 +110,21 @@ class Start(NamedTuple):
     """It is a call that runs."""
     alone: bool = False
     """Nothing may begin beside it."""
+    ahead: "CallAhead | None" = None
+    """A call that may begin before its facts are on disk."""
+
+
+class CallAhead(NamedTuple):
+    """A lone pure call on its way out of the gate."""
+
+    dispatch: CallAtGate
+    admission: Admission
+
+    @property
+    def verdict_at(self) -> int:
+        """Which fact of its admission is the verdict."""
+        assert self.admission.permission_at is not None
+        return self.admission.permission_at
 
 
 class Steps:
@@ -128,6 +146,8 @@ class Steps:
         """Calls for which somebody (a hook, a lock) is waited for."""
         self._through: dict[str, Callable[[], Admission]] = {}
         """What the gate says now of calls that had to wait there, until that is on disk."""
+        self.slow: set[str] = set()
+        """Tools with a call that ran ahead and was not over soon: theirs go the usual way from then on."""
 
     def requests_of(self, level: Level) -> Requests:
         found = self._requests.get(level.id)
@@ -240,6 +260,7 @@ class Steps:
     def close(self) -> None:
         """The turn rests, or this runner goes down: nobody waits here any more, and no lock stays behind."""
         self.waiting.close()
+        self._work.tasks.close()
         for at_gate in self._at_gate.values():
             at_gate.cancel()
         self._at_gate.clear()
@@ -294,14 +315,30 @@ class Steps:
         if dispatch is not None and self._is_answered_here(dispatch.declaration.name):
             return [*facts, *self._answer_here(call, dispatch, admission, starts, fact_index)]
         if dispatch is not None:
+            is_quick = waited is None and self._may_run_ahead(call, dispatch, admission)
+            ahead = CallAhead(dispatch, admission) if is_quick else None
             facts += self._about_to_write(call, dispatch)
             pure = dispatch.declaration.effect == "pure"
-            starts.append(Start(partial(self._let_run, dispatch, admission), not pure, fact_index, False, True, alone))
+            begin = partial(self._let_run, dispatch, admission)
+            starts.append(Start(begin, not pure, fact_index, False, True, alone, ahead))
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
             # An approver is asked about an action; a client that runs a call is outside, and the turn rests on it.
             asks = isinstance(admission.events[-1], ActionRequired)
             starts.append(Start(partial(self._opened, call.call_id), True, fact_index, asks=asks))
         return facts
+
+    def _may_run_ahead(self, call: Call, dispatch: CallAtGate, admission: Admission) -> bool:
+        """Not where anybody looks at the log before or after the call, or sees what it does while it does it."""
+        work, tool = self._work, dispatch.tool
+        return (
+            may_run_ahead(work.state, call, dispatch.declaration)
+            and len(admission.events) == _PLAIN_ADMISSION
+            and dispatch.declaration.name not in self.slow
+            and work.after_call is None
+            and work.terms.windows is None
+            and (work.audience.watcher is None or not tool.sees_cancel)
+            and not tool.write_roots
+        )
 
     def _about_to_write(self, call: Call, dispatch: CallAtGate) -> list[Fact]:
         """In a turn with untrusted input: whatever changes from now on may be of this call's making. So it is with a

@@ -109,6 +109,8 @@ class Claim:
     turn_epoch: int
     seen: int
     """Up to here the owner knows the stream: after an `append` that wrote something, the number of its last fact."""
+    head: int = 0
+    """The newest event of the agent's stream when it was claimed."""
     fresh: bool = field(default=True)
     """False when the turn was claimed before, here or elsewhere: what is open in it was cut off."""
     taken_from: TakenFrom | None = None

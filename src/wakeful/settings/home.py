@@ -5,6 +5,7 @@ import os
 import secrets
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 SECRET = "secret"
@@ -16,12 +17,17 @@ _SECRET_BYTES = 32
 
 def home(environ: Mapping[str, str] = os.environ) -> Path:
     """`$WAKEFUL_HOME`, or the place where this system keeps a user's data."""
-    named = environ.get("WAKEFUL_HOME")
+    # A user's own folder is the process's, whoever's environment is asked about.
+    return _home(environ.get("WAKEFUL_HOME"), environ.get("XDG_DATA_HOME"), os.environ.get("HOME"))
+
+
+@lru_cache(maxsize=8)
+def _home(named: str | None, data: str | None, _: str | None) -> Path:
     if named:
         return Path(named).expanduser()
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "wakeful"
-    return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "wakeful"
+    return Path(data or Path.home() / ".local" / "share") / "wakeful"
 
 
 def home_secret(environ: Mapping[str, str] = os.environ) -> bytes | None:

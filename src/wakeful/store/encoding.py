@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from wakeful.contracts.envelope import MAX_PAYLOAD_BYTES, Fact
 from wakeful.contracts.errors import EventRefused
-from wakeful.contracts.events import BY_KIND, EVENTS, AnyEvent, Unrecognised
+from wakeful.contracts.events import BY_KIND, EVENTS, AnyEvent, PermissionEvaluated, Unrecognised
 from wakeful.contracts.history import parse
 from wakeful.contracts.models import TokenUsage
 from wakeful.store import chain
@@ -49,6 +49,7 @@ class _Shape(NamedTuple):
     to_json: Callable[..., bytes]
     defaults: dict[str, Any]
     """What a field comes back as when it is not stored."""
+    counts_tokens: bool
 
 
 def _shape(event: type[AnyEvent]) -> _Shape:
@@ -59,14 +60,17 @@ def _shape(event: type[AnyEvent]) -> _Shape:
     values = {name: field.get_default(call_default_factory=True) for name, field in optional.items()}
     defaults = {name: value for name, value in values.items() if not isinstance(value, dict | list)}
     to_json = event.__pydantic_serializer__.to_json
-    return _Shape(event.kind, event.version, event.outsider, event.needs, ids, to_json, defaults)
+    counts = "token_usage" in event.model_fields
+    return _Shape(event.kind, event.version, event.outsider, event.needs, ids, to_json, defaults, counts)
 
 
 _SHAPES = {event: _shape(event) for event in EVENTS}
 
 
 _TOKENS = tuple(TokenUsage.model_fields)
-_REQUIRED = object()
+_VERDICT = PermissionEvaluated.kind
+_VERDICTS: dict[int, tuple[AnyEvent, bytes]] = {}
+_MOST_VERDICTS = 16
 
 
 class Stored(NamedTuple):
@@ -154,7 +158,7 @@ def _payload(fact: Fact, writer: Writer) -> tuple[str, int, bytes]:
         if not all(shape.ids(fact)):
             raise _without_id(fact, shape)
         try:
-            payload = shape.to_json(event, exclude_none=True, **_worth_storing(event, shape))
+            payload = _verdict_json(event, shape) if kind == _VERDICT else _json(event, shape)
         except (PydanticSerializationError, UnicodeEncodeError) as error:
             raise EventRefused(f"{kind} cannot be written as JSON: {error}", "Use JSON values only.") from error
     if writer == OUTSIDER and not event.outsider:
@@ -169,18 +173,33 @@ def _payload(fact: Fact, writer: Writer) -> tuple[str, int, bytes]:
     return kind, version, payload
 
 
-def _worth_storing(event: AnyEvent, shape: _Shape) -> dict[str, Any]:
-    """What to write: fields that are not as they would come back anyway.
+def _json(event: AnyEvent, shape: _Shape) -> bytes:
+    """The fields that are not as they would come back anyway.
 
     Further down only counts of tokens are looked at: excluding defaults by value everywhere would also drop the `type`
     and `role` that tell parts and items apart.
     """
     values, defaults = event.__dict__, shape.defaults
-    kept = {name for name in event.__pydantic_fields_set__ if values[name] != defaults.get(name, _REQUIRED)}
-    usage = values.get("token_usage")
-    if isinstance(usage, TokenUsage):
-        return {"include": kept, "exclude": {"token_usage": {name for name in _TOKENS if not getattr(usage, name)}}}
-    return {"include": kept}
+    given = event.__pydantic_fields_set__
+    usual = [name for name in given if name in defaults and values[name] == defaults[name]]
+    kept = given.difference(usual) if usual else given
+    if shape.counts_tokens and (usage := values["token_usage"]) is not None:
+        counts = usage.__dict__
+        none = {name for name in _TOKENS if not counts[name]}
+        return shape.to_json(event, exclude_none=True, include=kept, exclude={"token_usage": none})
+    return shape.to_json(event, exclude_none=True, include=kept)
+
+
+def _verdict_json(event: AnyEvent, shape: _Shape) -> bytes:
+    """Most verdicts are one and the same value: what the newest ones were written as is known."""
+    known = _VERDICTS.get(id(event))
+    if known is not None:  # and kept alive here: no other value has its id
+        return known[1]
+    payload = _json(event, shape)
+    if len(_VERDICTS) >= _MOST_VERDICTS:
+        _VERDICTS.clear()
+    _VERDICTS[id(event)] = event, payload
+    return payload
 
 
 def _without_id(fact: Fact, shape: _Shape) -> EventRefused:

@@ -266,6 +266,7 @@ class MemoryStore(TableReads):
             lease.epoch,
             epoch,
             seen=0,
+            head=agent.seq,
             fresh=epoch == 1,
             taken_from=before,
             late_upto=max(late.values(), default=0),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import (
     MessageAdmitted,
@@ -31,7 +31,9 @@ from wakeful.store.spending import CONCERNED, Hold, HoldKey, KnownSpending, Move
 from wakeful.store.table_changes import TableChanges, needs_of
 from wakeful.store.tables import RULES_OF_EVENT
 from wakeful.store.tables.row_rules import LogEntry, Need, OpenCall, RowKey
-from wakeful.views.cost import CALL_FACTS, TurnCost, turn_cost
+from wakeful.views.cost import CALL_FACTS, CostTally, TurnCost
+
+_CONCERNED, _CALL_FACTS = frozenset(CONCERNED), frozenset(CALL_FACTS)
 
 
 class Known(KnownSpending, Protocol):
@@ -47,8 +49,8 @@ class Known(KnownSpending, Protocol):
 
     def turn(self, turn_id: str) -> TurnRow | None: ...
 
-    def call_facts(self, turn_id: str) -> list[Recorded]:
-        """What the log says of an open turn's requests to models (`views.cost.CALL_FACTS`)."""
+    def cost_so_far(self, turn_id: str) -> CostTally:
+        """What the log says of an open turn's requests to models."""
         ...
 
     def find(self, needs: Sequence[Need]) -> Mapping[Need, Any]:
@@ -73,7 +75,7 @@ class Changes:
     tables: Mapping[Table[Any], Mapping[TableKey, Any]] = field(default_factory=dict)
     """Rows of declared tables; None: gone."""
     spending: Spending = field(default_factory=Spending)
-    asked: dict[str, list[Recorded]] = field(default_factory=dict)
+    asked: dict[str, list[Fact]] = field(default_factory=dict)
     """Facts about requests to models, by turn."""
     costs: dict[str, TurnCost] = field(default_factory=dict)
     """What the requests of turns that ended come to."""
@@ -87,16 +89,16 @@ def changes(facts: Sequence[Fact], writer: int, after: int, known: Known) -> Cha
     tables = TableChanges(known.agent_id, known.find(needs) if needs else {})
     made.tables = tables.rows
     for seq, fact in enumerate(facts, after + 1):
-        rule = _RULES.get(type(fact.event))
+        turn_id, kind = fact.turn_id, type(fact.event)
+        rule = _RULES.get(kind)
         if rule is not None:
             rule(made, fact, seq, known)
-        if needs or type(fact.event) in RULES_OF_EVENT:
+        if needs or kind in RULES_OF_EVENT:
             tables.take_in(LogEntry(known.agent_id, made.agent_name or known.agent_name, seq, fact))
-        if isinstance(fact.event, CONCERNED):
+        if kind in _CONCERNED:
             made.spending.take_in(fact, known)
-        turn_id = fact.turn_id
-        if isinstance(fact.event, CALL_FACTS):
-            made.asked.setdefault(turn_id or "", []).append(Recorded(known.agent_id, seq, fact))
+        if kind in _CALL_FACTS:
+            made.asked.setdefault(turn_id or "", []).append(fact)
         if turn_id is not None:
             if turn_id not in newest and not (turn_id in made.turns or known.has_turn(turn_id)):
                 raise EventRefused(
@@ -189,7 +191,7 @@ def _turn_ended(made: Changes, fact: Fact, seq: int, known: Known) -> None:
     _move(made, fact, known, event.status, waiting_for=(), ended_at=fact.at)
     made.spending.take_in(fact, known)
     turn_id = fact.turn_id or ""
-    made.costs[turn_id] = turn_cost([*known.call_facts(turn_id), *made.asked.get(turn_id, ())])
+    made.costs[turn_id] = known.cost_so_far(turn_id).total(made.asked.get(turn_id, ()))
     if isinstance(event, TurnCompleted) and event.token_usage is not None:
         made.last_turn = event.token_usage
 
@@ -248,7 +250,7 @@ class Book:
         self.last_turn: TokenUsage | None = None
         self.costs: dict[str, TurnCost] = {}
         self._started: dict[OpenCall, dict[str, Any]] = {}
-        self._asked: dict[str, list[Recorded]] = {}
+        self._costs_so_far: dict[str, CostTally] = {}
 
     def has_turn(self, turn_id: str) -> bool:
         return turn_id in self.turns
@@ -266,8 +268,8 @@ class Book:
             case OpenCall():
                 return self._started.get(need)
 
-    def call_facts(self, turn_id: str) -> list[Recorded]:
-        return self._asked.get(turn_id, [])
+    def cost_so_far(self, turn_id: str) -> CostTally:
+        return self._costs_so_far.get(turn_id) or CostTally()
 
     def window(self, key: WindowKey) -> Move | None:
         return self.windows.get(key)
@@ -299,10 +301,14 @@ class Book:
         if made.last_turn is not None:
             self.last_turn = made.last_turn
         for turn_id, asked in made.asked.items():
-            self._asked.setdefault(turn_id, []).extend(asked)
+            tally = self._costs_so_far.get(turn_id)
+            if tally is None:
+                tally = self._costs_so_far[turn_id] = CostTally()
+            for fact in asked:
+                tally.take(fact)
         self.costs.update(made.costs)
         for turn_id in made.costs:
-            self._asked.pop(turn_id, None)
+            self._costs_so_far.pop(turn_id, None)
         for fact in facts:
             # Once a call has its outcome, nobody asks for its arguments again.
             if isinstance(fact.event, ToolStarted):

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.threads import contained_exit, run_in_thread
 
 
@@ -26,10 +27,18 @@ class CallHandle:
         """Told what an async tool returned at once, a tick before `result` is done."""
 
 
-def begin(fn: Callable[..., Any], is_async: bool, given: tuple[Any, ...], values: dict[str, Any]) -> CallHandle:
-    """Start a function where it belongs."""
+def begin(
+    fn: Callable[..., Any],
+    is_async: bool,
+    given: tuple[Any, ...],
+    values: dict[str, Any],
+    eager: EagerStarts | None = None,
+) -> CallHandle:
+    """Start a function where it belongs. With `eager`, one that is async and never waits is over on return."""
     running = CallHandle(is_thread=not is_async)
-    if is_async:
+    if is_async and eager is not None:
+        running.result = eager.start(_contained(fn, given, values, running))
+    elif is_async:
         running.result = asyncio.get_running_loop().create_task(_contained(fn, given, values, running))
     else:
         running.result = run_in_thread(functools.partial(fn, *given, **values))

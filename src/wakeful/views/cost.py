@@ -6,11 +6,11 @@ reported, and then the sum says that it is not complete. Money is added as decim
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from wakeful.contracts.envelope import Recorded, once
+from wakeful.contracts.envelope import Fact, Recorded, once
 from wakeful.contracts.events import (
     CostEstimated,
     CostRecorded,
@@ -138,6 +138,8 @@ class ModelCall:
     cost: Decimal | None = None
     price_list: PriceListUsed | None = None
     price_known: bool = False
+    number: int = 0
+    """How many requests of its turn were sent before it, where they are counted."""
 
     @property
     def is_priced(self) -> bool:
@@ -149,40 +151,53 @@ class ModelCall:
         return self.usage is not None or self.refused
 
 
-def model_calls(facts: Iterable[Recorded]) -> list[ModelCall]:
-    """The requests of some turns, in the order they were sent."""
-    calls: list[ModelCall] = []
-    open_: dict[tuple[str | None, str | None], ModelCall] = {}
-    """The newest call of each level: what a fact about an attempt belongs to."""
-    ended: dict[tuple[str | None, str | None], ModelCall] = {}
-    priced: set[str] = set()
-    for _, _, fact in once(facts):
+class _CallFacts:
+    """Takes in what facts say of requests, one after the other."""
+
+    __slots__ = ("ended", "open", "priced")
+
+    def __init__(self) -> None:
+        self.open: dict[tuple[str | None, str | None], ModelCall] = {}
+        """The newest call of each level: what a fact about an attempt belongs to."""
+        self.ended: dict[tuple[str | None, str | None], ModelCall] = {}
+        self.priced: set[str] = set()
+        """Models that have a price."""
+
+    def take(self, fact: Fact) -> ModelCall | None:
+        """A new request, where the fact is one."""
         place = fact.turn_id, fact.level
         match fact.event:
             case ModelRequested() as event:
-                call = open_[place] = ModelCall(event.model_ref, fact.depth, fact.at, fact.turn_id or "")
-                calls.append(call)
+                call = self.open[place] = ModelCall(event.model_ref, fact.depth, fact.at, fact.turn_id or "")
+                return call
             case ModelCompleted() as event:
-                if (done := open_.pop(place, None)) is not None:
+                if (done := self.open.pop(place, None)) is not None:
                     done.usage = event.token_usage
-                    ended[place] = done
+                    self.ended[place] = done
             case ModelFailed() as event:
                 # One that was turned down before it was sent is no call.
-                if (lost := open_.pop(place, None)) is not None:
+                if (lost := self.open.pop(place, None)) is not None:
                     lost.usage = event.token_usage
                     lost.refused = event.failure_kind in REFUSED or event.stage == "connect"
-                    ended[place] = lost
+                    self.ended[place] = lost
             case CostRecorded() as event:
-                priced.add(event.model_ref)
-                if (paid := ended.get(place)) is not None and event.priced:
+                self.priced.add(event.model_ref)
+                if (paid := self.ended.get(place)) is not None and event.priced:
                     paid.cost = Decimal(event.amount)
                     paid.price_list = PriceListUsed(name=event.price_list, date=event.price_date)
             case CostEstimated() as event:
-                priced.add(event.model_ref)
+                self.priced.add(event.model_ref)
             case RoutingCandidatesResolved() as event:
-                priced.update(each.model_ref for each in event.candidates if each.price_known)
+                self.priced.update(each.model_ref for each in event.candidates if each.price_known)
+        return None
+
+
+def model_calls(facts: Iterable[Recorded]) -> list[ModelCall]:
+    """The requests of some turns, in the order they were sent."""
+    said = _CallFacts()
+    calls = [call for _, _, fact in once(facts) if (call := said.take(fact)) is not None]
     for call in calls:
-        call.price_known = call.model_ref in priced
+        call.price_known = call.model_ref in said.priced
     return calls
 
 
@@ -230,11 +245,71 @@ def call_groups(calls: Iterable[ModelCall]) -> list[CallGroup]:
     ]
 
 
-def turn_cost(facts: Iterable[Recorded]) -> TurnCost:
-    """What the requests of one turn come to, from its facts about them."""
-    calls = model_calls(facts)
-    times = [call.at for call in calls]
-    return TurnCost(min(times, default=0), max(times, default=0), tuple(call_groups(calls)))
+class CostTally:
+    """What the requests of one turn come to, as far as it has come: its size does not grow with their number."""
+
+    __slots__ = ("_first_at", "_last_at", "_refused", "_said", "_sums", "_times")
+
+    def __init__(self, facts: Iterable[Fact] = ()) -> None:
+        self._said = _CallFacts()
+        self._first_at = self._last_at = 0
+        self._times = 0
+        """How many requests there were."""
+        self._sums: dict[tuple[str, int, PriceListUsed | None], tuple[int, CallGroup]] = {}
+        """Requests that nothing more can be said of, and when the first of each group came."""
+        self._refused: dict[tuple[str, int, PriceListUsed | None], int] = {}
+        """Those among them that were refused: priced, if their model has a price."""
+        for fact in facts:
+            self.take(fact)
+
+    def take(self, fact: Fact) -> None:
+        """One of `CALL_FACTS`; each comes once, in the order of the log."""
+        said, place = self._said, (fact.turn_id, fact.level)
+        if isinstance(fact.event, ModelRequested):
+            for known in (said.open, said.ended):
+                if (before := known.pop(place, None)) is not None:
+                    self._add(before)
+        call = said.take(fact)
+        if call is not None:
+            call.number = self._times
+            self._first_at = min(self._first_at or call.at, call.at)
+            self._last_at = max(self._last_at, call.at)
+            self._times += 1
+
+    def _add(self, call: ModelCall) -> None:
+        key = call.model_ref, call.depth, call.price_list
+        first, group = self._sums.get(key, (call.number, CallGroup(*key, 0, 0, 0, NOTHING, Decimal(0))))
+        if call.refused and call.cost is None:
+            self._refused[key] = self._refused.get(key, 0) + 1
+        group = group._replace(
+            calls=group.calls + 1,
+            unpriced=group.unpriced + (call.cost is None and not call.refused),
+            unreported=group.unreported + (not call.is_reported),
+            used=group.used + call.usage if call.usage is not None else group.used,
+            cost=group.cost + call.cost if call.cost is not None else group.cost,
+        )
+        self._sums[key] = min(first, call.number), group
+
+    def total(self, more: Iterable[Fact] = ()) -> TurnCost:
+        """With what is about to be written."""
+        whole = CostTally()
+        whole._first_at, whole._last_at, whole._times = self._first_at, self._last_at, self._times
+        whole._sums, whole._refused = dict(self._sums), dict(self._refused)
+        said = whole._said
+        said.open = {place: replace(call) for place, call in self._said.open.items()}
+        said.ended = {place: replace(call) for place, call in self._said.ended.items()}
+        said.priced = set(self._said.priced)
+        for fact in more:
+            whole.take(fact)
+        for call in (*said.open.values(), *said.ended.values()):
+            whole._add(call)
+        groups = [
+            group._replace(unpriced=group.unpriced + whole._refused[key])
+            if key in whole._refused and group.model_ref not in said.priced
+            else group
+            for key, (_, group) in sorted(whole._sums.items(), key=lambda entry: entry[1][0])
+        ]
+        return TurnCost(whole._first_at, whole._last_at, tuple(groups))
 
 
 def line(groups: Iterable[CallGroup]) -> CostLine:

@@ -351,3 +351,13 @@ async def test_the_first_turn_of_a_thread_is_kept_as_long(store: Store, other: S
         await store.claim(TURN)
     backend.hands.now += 30.1
     await store.claim(TURN)
+
+
+async def test_a_claim_says_where_the_stream_ended(store: Store) -> None:
+    answer = await store.admit(AGENT, [session(), message()])
+    assert answer is not None
+    claim = await store.claim(TURN)
+    assert claim.head == answer.turn.last_seq
+    await store.append(claim, [started()])
+    await store.release(claim)
+    assert (await store.claim(TURN)).head == answer.turn.last_seq + 1

@@ -36,7 +36,7 @@ from wakeful.decisions.retries import dispose
 from wakeful.decisions.secret_values import NO_SECRETS
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import Step, decide
-from wakeful.engine.prepare.tools import _gate_policy
+from wakeful.engine.prepare.tools import gate_policy
 from wakeful.engine.recovery import recovered
 from wakeful.engine.steps import Start, Steps
 from wakeful.engine.turn_facts import KnownFacts
@@ -106,7 +106,7 @@ class Simulation:
             agent_name="tree",
             model_ref=agent.model.ref,  # type: ignore[union-attr]
             tools=tuple(each.declaration for each in tools.values()),
-            policy=_gate_policy(agent, []),
+            policy=gate_policy(agent),
             subtasks=True,
             allow_parallel_subagents=True,
             max_parallel_subagents=agent.max_parallel_subagents,

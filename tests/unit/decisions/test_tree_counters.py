@@ -35,7 +35,7 @@ from wakeful.contracts.tools import ToolError
 from wakeful.decisions.compaction import context_tokens
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.state import TurnState
-from wakeful.engine.prepare.tools import _gate_policy
+from wakeful.engine.prepare.tools import gate_policy
 from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.outcomes import failed
 
@@ -93,7 +93,7 @@ class Steered(Simulation):
         super().__init__(root, limits, luck, planned=planned)
         agent = self.agent.changed(hitl_tools=["look", "pay"] if asks else [])
         self.config = self.config.changed(
-            policy=_gate_policy(agent, []),
+            policy=gate_policy(agent),
             context_window=window,
             compaction=CompactionPolicy(threshold=0.5),
         )

@@ -53,6 +53,7 @@ def _round_of(level: Level, step: int) -> None:
     if step != level.step:
         level.step = step
         level.round.attempts.clear()
+        level.round.crashes = 0
 
 
 def model_answered(state: TurnState, level: Level, event: ModelCompleted) -> None:
@@ -88,6 +89,7 @@ def attempt_lost(state: TurnState, level: Level, fact: Fact, event: ModelFailed)
     asked.failure = event
     level.phase = "lost"
     if event.stage == "crash":
+        level.round.crashes += 1
         return  # our own death is none of the provider's attempts
     level.round.attempts.append(_attempt_record(event, asked.backoff_ms))
 

@@ -5,19 +5,19 @@ What it would lose there is refused before the turn begins.
 """
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
-from wakeful.contracts.errors import AgentMissing, InvalidConfig, NotBuiltYet
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.tools import Principal
-from wakeful.contracts.workflows import AGENT_CALL, WorkflowGraph
-from wakeful.decisions.workflows.children import agent_names, as_child
+from wakeful.decisions.workflows.children import as_child
 from wakeful.engine.admission import check_deps
 from wakeful.engine.agent import Agent
 from wakeful.engine.agent_tool import AgentTool
-from wakeful.engine.prepare.configuration import config_of, window_of
-from wakeful.engine.prepare.models import choices_of
+from wakeful.engine.prepare.configuration import config_of
+from wakeful.engine.prepare.models import choices_of, window_of
+from wakeful.engine.prepare.prompt import instructions_of
 from wakeful.engine.prepare.tools import toolbelt
 from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_work import OtherAgent
@@ -34,30 +34,16 @@ class RunInputs(NamedTuple):
     thread: str
     turn_id: str
 
-
-def named_agents(
-    graph: WorkflowGraph, agents: Sequence[Agent[Any, Any]], deps: Any = None
-) -> dict[str, Agent[Any, Any]]:
-    """The agents of a graph's nodes, by the name of the call. Raises AgentMissing, DepsMissing, and NotBuiltYet for
-    what cannot be kept inside a run."""
-    there = {agent.name: agent for agent in agents}
-    found = {}
-    for name in agent_names(graph):
-        if name not in there:
-            given = ", ".join(there) or "none"
-            raise AgentMissing(
-                f"the workflow {graph.name!r} needs the agent {name!r}, which was not supplied (given: {given})",
-                "nothing was changed; pass it in agents=[...], or name it with --tools module:name",
-            )
-        agent = there[name]
-        if agent.planning_enabled:
-            raise NotBuiltYet(
-                f"planning_enabled in an agent that is a node of a workflow ({name!r})",
-                "the graph is the plan: give the node an agent without it",
-            )
-        check_deps(agent, deps, f"the workflow {graph.name!r}")
-        found[AGENT_CALL + name] = agent
-    return found
+    def around(self, agent: str) -> RunContext[Any]:
+        """What the instructions of an agent are made from, where a function makes them."""
+        return RunContext(
+            self.deps,
+            context=self.context,
+            principal=self.principal,
+            agent=agent,
+            thread=self.thread,
+            turn_id=self.turn_id,
+        )
 
 
 def agents_among(tools: Iterable[Tool[Any]]) -> dict[str, Agent[Any, Any]]:
@@ -81,7 +67,8 @@ def with_theirs(called: Mapping[str, Agent[Any, Any]]) -> dict[str, Agent[Any, A
 
 def check_called(engine: Engine, agent: Agent[Any, Any]) -> None:
     """What can be wrong with the agents that are its tools is wrong before its message is taken in."""
-    for other in with_theirs(agents_among(agent.tools)).values():
+    called = agents_among(agent.tools)
+    for other in with_theirs(called).values() if called else ():
         choices_of(engine.resolve_model, other)
 
 
@@ -106,18 +93,7 @@ async def _other(engine: Engine, agent: Agent[Any, Any], given: RunInputs, stack
     belt = await toolbelt(agent, await engine.store.rules(agent.name), now, engine.surroundings, stack)
     models = [engine.resolve_model(choice) for choice in (agent.model, *agent.fallbacks)]
     await engine.pricing.ready(models)
-    told = agent.instructions
-    if not isinstance(told, str):
-        around = RunContext(
-            deps,
-            context=given.context,
-            principal=given.principal,
-            agent=agent.name,
-            thread=given.thread,
-            turn_id=given.turn_id,
-        )
-        said = told(around)
-        told = await said if inspect.isawaitable(said) else said
+    told = await instructions_of(agent, None, given._replace(deps=deps).around)
     config = as_child(config_of(agent, belt, told)).changed(context_window=window_of(models[0]))
     ref = await engine.store.put_blob(config.model_dump_json().encode(), "application/json")
     return OtherAgent(config, ref, agent.output_schema, models, belt.tools, agent.hooks, deps)

@@ -1,15 +1,65 @@
-"""An agent, its tools and its instructions as the configuration that a turn, or a part of one, is held to."""
+"""An agent, its tools and its instructions as the configuration that a turn, or a part of one, is held to.
 
-from typing import Any
+It follows from the agent, its belt and its prompt, and an agent never changes: the last one is kept with the agent,
+also as the bytes under whose digest it is stored.
+"""
+
+import hashlib
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.model_settings import ModelSettings, owner_of, provider_of
 from wakeful.contracts.setting_names import ABOUT_MODELS
+from wakeful.contracts.skills import SkillEntry
+from wakeful.decisions.prompt import AssembledPrompt
 from wakeful.decisions.tool_choice import choosable
 from wakeful.engine.agent import Agent
 from wakeful.engine.agent_options import stored_options
 from wakeful.engine.prepare.tools import Belt
 from wakeful.ports import Model
+
+
+class StoredConfig(NamedTuple):
+    """A configuration, and how it stands in the store."""
+
+    config: TurnConfig
+    encoded: bytes
+    digest: str
+
+
+class _Kept(NamedTuple):
+    belt: Belt
+    prompt: AssembledPrompt
+    skills: tuple[SkillEntry, ...]
+    config: TurnConfig
+
+
+_kept: "WeakKeyDictionary[Agent[Any, Any], _Kept]" = WeakKeyDictionary()
+_stored: "WeakKeyDictionary[Agent[Any, Any], tuple[TurnConfig, StoredConfig]]" = WeakKeyDictionary()
+"""Of each agent what was worked out last, and what it rests on."""
+
+
+def turn_config(
+    agent: Agent[Any, Any], belt: Belt, prompt: AssembledPrompt, skills: tuple[SkillEntry, ...]
+) -> TurnConfig:
+    """What holds for a turn of this agent. The same object as before when nothing of it changed."""
+    known = _kept.get(agent)
+    if known is None or known.belt is not belt or known.prompt != prompt or known.skills != skills:
+        config = config_of(agent, belt, prompt.text).changed(prompt_blocks=prompt.blocks, skills=skills)
+        known = _kept[agent] = _Kept(belt, prompt, skills, config)
+    return known.config
+
+
+def stored_config(agent: Agent[Any, Any], config: TurnConfig, window: int | None) -> StoredConfig:
+    """The configuration with the window of the model that is asked, ready to be stored."""
+    known = _stored.get(agent)
+    if known is None or known[0] is not config or known[1].config.context_window != window:
+        whole = config.changed(context_window=window)
+        encoded = whole.model_dump_json().encode()
+        stored = StoredConfig(whole, encoded, "sha256:" + hashlib.sha256(encoded).hexdigest())
+        known = _stored[agent] = config, stored
+    return known[1]
 
 
 def config_of(agent: Agent[Any, Any], belt: Belt, instructions: str) -> TurnConfig:
@@ -34,13 +84,6 @@ def _sent(who: str, settings: ModelSettings, belt: Belt) -> dict[str, Any]:
     sent = {name: value for name, value in settings.written().items() if name not in ("stream", *ABOUT_MODELS)}
     choice = choosable(who, settings.tool_choice, [tool.name for tool in belt.offered])
     return {**sent, "tool_choice": list(choice)} if isinstance(choice, tuple) else sent
-
-
-def window_of(model: Model) -> int | None:
-    """How much the model can be shown, where it says so."""
-    profile = getattr(model, "profile", None)
-    found = getattr(profile, "context_window", None) if profile is not None else getattr(model, "context_window", None)
-    return found if isinstance(found, int) else None
 
 
 def _owner(choice: str | Model) -> str | None:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.contracts.events import AssistantRecorded, HistoryImported, ThreadCheckpointed
+from wakeful.contracts.events import AssistantRecorded, HistoryImported, MessageAdmitted, ThreadCheckpointed
 from wakeful.contracts.events.turns import Terminal
 from wakeful.decisions.state import TurnState, after
 from wakeful.decisions.thread_pages import PageMark, next_page
@@ -18,6 +18,7 @@ from wakeful.engine.state_loader import (
     FoldedTurn,
     ThreadFolder,
     beginning,
+    empty_thread,
     is_seal,
     predecessor,
     start_of_window,
@@ -54,8 +55,10 @@ class Conversation(NamedTuple):
     row: TurnRow
     """With the first event that the turn rests on."""
     folded: FoldedTurn
-    of_turn: list[Recorded]
+    of_turn: Sequence[Recorded]
     """The turn's own facts."""
+    messages: list[MessageAdmitted]
+    """What it was begun with, and what was said to it since."""
     turn_index: int
     """The turn's number in its thread, from 1."""
     call_ids: int
@@ -63,8 +66,13 @@ class Conversation(NamedTuple):
     seal: Seal
 
 
-async def conversation_of(store: Store, row: TurnRow, claim: Claim) -> Conversation:
-    """The conversation of a claimed turn. Raises TurnUnreadable when something that it rests on is gone."""
+async def conversation_of(store: Store, row: TurnRow, claim: Claim, facts: Sequence[Recorded] = ()) -> Conversation:
+    """The conversation of a claimed turn. Raises TurnUnreadable when something that it rests on is gone.
+
+    `facts` are the turn's own, where they are known and the newest of the stream.
+    """
+    if facts and row.agent_id != row.agent_name:  # a session that was made for this one turn
+        return await _conversation(ThreadFolder(store, row, empty_thread()), row, claim, facts, 1, row.first_seq)
     rows = await store.turns_of_thread(row.agent_id, row.thread_id, last=NEWEST)
     before = predecessor(row, rows)
     if before is None and len(rows) == NEWEST:
@@ -77,25 +85,34 @@ async def conversation_of(store: Store, row: TurnRow, claim: Claim) -> Conversat
     if not row.turn_index:
         warm = warm_threads.take(store, row, waited[-1] if waited else None)
     if warm is not None:
-        own = await store.read(row.agent_id, turn_id=row.turn_id)
-        folding, window_from = ThreadFolder(store, row, warm.thread), warm.window_for(row)
-    else:
-        # Until a turn has begun its row names itself alone; its conversation rests on the thread, from where the turn
-        # before it began to read, from the newest pages, or from the newest summary on.
-        window_from = row.window_from
-        if not row.turn_index:
-            known_from = min(turn.first_seq for turn in rows)
-            window_from = known_from if before is None else await _known_from(store, before, [*since, row])
-        recorded = await _thread_from(store, row, window_from, rows)
-        if not row.turn_index:
-            window_from = start_of_window(row, recorded)
-            recorded = [entry for entry in recorded if entry.seq >= window_from]
-        folding, own = await _cold(store, row, recorded)
+        own = facts or await store.read(row.agent_id, turn_id=row.turn_id)
+        folding = ThreadFolder(store, row, warm.thread)
+        return await _conversation(folding, row, claim, own, turn_index, warm.window_for(row))
+    # Until a turn has begun its row names itself alone; its conversation rests on the thread, from where the turn
+    # before it began to read, from the newest pages, or from the newest summary on.
+    window_from = row.window_from
+    if not row.turn_index:
+        known_from = min(turn.first_seq for turn in rows)
+        window_from = known_from if before is None else await _known_from(store, before, [*since, row])
+    recorded = await _thread_from(store, row, window_from, rows)
+    if not row.turn_index:
+        window_from = start_of_window(row, recorded)
+        recorded = [entry for entry in recorded if entry.seq >= window_from]
+    folding, own = await _cold(store, row, recorded)
+    return await _conversation(folding, row, claim, own, turn_index, window_from)
+
+
+async def _conversation(
+    folding: ThreadFolder, row: TurnRow, claim: Claim, own: Sequence[Recorded], turn_index: int, window_from: int
+) -> Conversation:
+    """Take in the turn's own facts."""
     await folding.take(own)
     folded = folding.folded(own[-1].seq)
     call_ids = len(folded.thread.call_ids.order)
     claim.seen = max(claim.seen, folded.last_seq)
-    return Conversation(row._replace(window_from=window_from), folded, own, turn_index, call_ids, Seal())
+    messages = [event for entry in own if isinstance(event := entry.fact.event, MessageAdmitted)]
+    row = row._replace(window_from=window_from)
+    return Conversation(row, folded, own, messages, turn_index, call_ids, Seal())
 
 
 async def _known_from(store: Store, before: TurnRow, later: Sequence[TurnRow]) -> int:

@@ -15,18 +15,19 @@ needs none of this: a result itself says that it is untrusted.
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.contracts.events import AnyEvent, FilesTainted, ToolFailed, ToolResult
+from wakeful.decisions.state import TurnState
 from wakeful.engine.steps import MAX_CAUSE
 from wakeful.engine.trusted_files import TrustedFiles, is_guidance, whole_digest
-from wakeful.engine.turn_work import TurnWork
 from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.turn_gate import AfterCall
-from wakeful.ports import Store, TaintRow
+from wakeful.ports import Clock, Store, TaintRow
+from wakeful.tools.function import Tool
 from wakeful.tools.local import unified_diff
 from wakeful.workspaces.changed_files import SLACK_NS, changed_at, changed_files, digest_of
 
@@ -35,48 +36,68 @@ WRITES = ("wakeful/write_file", "wakeful/edit_file", "wakeful/apply_patch")
 COMMANDS = ("wakeful/exec_command", "wakeful/exec_command_batch")
 
 
-def watching_files(work: TurnWork, after: AfterCall | None) -> AfterCall | None:
-    """What is heard after a call, with what it did to files and what it read from tainted ones."""
-    if not work.code.others and not any(tool.workspace_root is not None for tool in work.code.tools.values()):
-        return after
-
-    async def heard(at: CallAtGate, events: list[AnyEvent]) -> list[AnyEvent]:
-        root = at.tool.workspace_root
-        if root is not None:
-            events = await _with_taint(work, at, root, events)
-        return events if after is None else await after(at, events)
-
-    return heard
-
-
-async def note_tainted_roots(work: TurnWork) -> None:
-    """Before the first call: which folders that commands of this turn may write have tainted files."""
-    roots = {root for tool in work.code.tools.values() for root in tool.write_roots}
-    for root in sorted(roots):
-        found = await work.place.store.tainted_files(_text(root), below=True, limit=1)
+async def tainted_roots(store: Store, tools: Iterable[Tool[Any]]) -> dict[str, str]:
+    """Before the first call: which folders that commands of this turn may write have tainted files, and why."""
+    noted: dict[str, str] = {}
+    for root in sorted({root for tool in tools for root in tool.write_roots}):
+        found = await store.tainted_files(_text(root), below=True, limit=1)
         if found:
-            work.tainted_roots[root] = found[0].cause
+            noted[root] = found[0].cause
+    return noted
 
 
-async def _with_taint(work: TurnWork, at: CallAtGate, root: str, events: list[AnyEvent]) -> list[AnyEvent]:
-    name, last = at.declaration.name, events[-1]
-    if not isinstance(last, ToolResult | ToolFailed):
-        return events
-    why, since = "", at.taints_since
-    if name == READ or (name in WRITES and isinstance(last, ToolFailed)):
-        why = await _read_from(work.place.store, root, _paths(name, at.arguments))
-    elif name in COMMANDS:
-        why = await _may_have_read(work, at)
-    written: list[AnyEvent] = []
-    if since is not None or (why and name in COMMANDS):
-        cause = work.state.thread.exposure.untrusted or why or name
-        began = since if since is not None else work.clock.now() - round(last.duration_ms * 1_000)
-        for each in at.tool.write_roots:
-            files = await asyncio.to_thread(_changed, each, at, began)
-            written.append(_settled(each, cause, files, since))
-    if why:
-        events = [*events[:-1], last.model_copy(update={"untrusted": why[:MAX_CAUSE]})]
-    return [*written, *events]
+class FileTaint:
+    """Looks, after each call of a turn, at what it did to files and what it read from tainted ones."""
+
+    def __init__(
+        self, store: Store, clock: Clock, state: Callable[[], TurnState], tainted_roots: dict[str, str]
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._state = state
+        self._tainted_roots = tainted_roots
+        """Of the turn: what is found here is noted in it."""
+
+    def before(self, after: AfterCall | None) -> AfterCall:
+        """What is heard after a call: this, and then whoever was heard already."""
+
+        async def heard(at: CallAtGate, events: list[AnyEvent]) -> list[AnyEvent]:
+            root = at.tool.workspace_root
+            if root is not None:
+                events = await self._with_taint(at, root, events)
+            return events if after is None else await after(at, events)
+
+        return heard
+
+    async def _with_taint(self, at: CallAtGate, root: str, events: list[AnyEvent]) -> list[AnyEvent]:
+        name, last = at.declaration.name, events[-1]
+        if not isinstance(last, ToolResult | ToolFailed):
+            return events
+        why, since = "", at.taints_since
+        if name == READ or (name in WRITES and isinstance(last, ToolFailed)):
+            why = await _read_from(self._store, root, _paths(name, at.arguments))
+        elif name in COMMANDS:
+            why = await self._may_have_read(at)
+        written: list[AnyEvent] = []
+        if since is not None or (why and name in COMMANDS):
+            cause = self._state().thread.exposure.untrusted or why or name
+            began = since if since is not None else self._clock.now() - round(last.duration_ms * 1_000)
+            for each in at.tool.write_roots:
+                files = await asyncio.to_thread(_changed, each, at, began)
+                written.append(_settled(each, cause, files, since))
+        if why:
+            events = [*events[:-1], last.model_copy(update={"untrusted": why[:MAX_CAUSE]})]
+        return [*written, *events]
+
+    async def _may_have_read(self, at: CallAtGate) -> str:
+        """Why what a command says is untrusted, or nothing."""
+        for root in at.tool.write_roots:
+            found = await self._store.tainted_files(_text(root), below=True, limit=1)
+            if found:
+                self._tainted_roots[root] = found[0].cause
+                what = found[0].path or "files of the workspace"
+                return f"{at.declaration.name}, which may have read {what} ({found[0].cause})"
+        return ""
 
 
 def _settled(root: str, cause: str, files: dict[str, str] | None, since: int | None) -> FilesTainted:
@@ -91,17 +112,6 @@ def _changed(root: str, at: CallAtGate, since: int) -> dict[str, str] | None:
     if at.declaration.name in WRITES:
         return _written(root, at)
     return changed_files(root, since * 1_000)
-
-
-async def _may_have_read(work: TurnWork, at: CallAtGate) -> str:
-    """Why what a command says is untrusted, or nothing."""
-    for root in at.tool.write_roots:
-        found = await work.place.store.tainted_files(_text(root), below=True, limit=1)
-        if found:
-            work.tainted_roots[root] = found[0].cause
-            what = found[0].path or "files of the workspace"
-            return f"{at.declaration.name}, which may have read {what} ({found[0].cause})"
-    return ""
 
 
 async def _read_from(store: Store, root: str, paths: Sequence[str]) -> str:

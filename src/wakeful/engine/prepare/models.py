@@ -1,7 +1,8 @@
-"""Routing of a turn: what is known of each model of its chain, and the decision that follows from it.
+"""The models of a turn: whom its agent may ask, what is known of each of them, and the decision that follows from it.
 
-Collected once when a turn begins, and again when it is taken up: then the decision on record stands, unless what the
-turn needs or which models there are has changed. Limits that providers named are believed until the time they named.
+Whom it may ask is found out before a message is taken: what cannot be asked is refused by the name of its field. What
+is known is collected when a turn begins, and again when it is taken up: then the decision on record stands, unless what
+the turn needs or which models there are has changed. Limits that providers named hold until the time they named.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import File, Image
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Recorded
-from wakeful.contracts.errors import KeyMissing, ModelFailure
+from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, KeyMissing, ModelFailure, WakefulError
 from wakeful.contracts.events import RoutingCandidatesResolved, RoutingDecided
 from wakeful.contracts.model_settings import ModelSettings
 from wakeful.decisions.limits import known_limits
@@ -32,8 +33,9 @@ from wakeful.decisions.routing import (
     same_candidates,
 )
 from wakeful.engine.agent import Agent
+from wakeful.engine.prepare.conversation import Conversation
 from wakeful.engine.run_request import Engine, ResolveModel
-from wakeful.ports import Model, RefusedAttachment
+from wakeful.ports import Claim, Model, RefusedAttachment
 
 RECENT = 400
 """How many of an agent's newest events are looked through for what providers said about their limits."""
@@ -60,12 +62,43 @@ class Choice(NamedTuple):
     missing: KeyMissing | None = None
 
 
+class ModelChoices(NamedTuple):
+    """Whom an agent may ask."""
+
+    chain: Sequence[Choice]
+    """Its model and the fallbacks."""
+    planner: Sequence[Model]
+    """Who plans, where that is somebody else; empty: the agent's own."""
+    summariser: Sequence[Model]
+    """The same for who summarises."""
+
+    @property
+    def models(self) -> list[Model]:
+        """Those of the chain that have their keys."""
+        return [each.model for each in self.chain if each.model is not None]
+
+
 class ModelRoute(NamedTuple):
     """The models to ask, in order, and the facts that say why these."""
 
     models: tuple[Model, ...]
     facts: tuple[RoutingFact, ...]
     """Empty when the decision on record stands."""
+    window: int | None = None
+    """What the first of them can be shown, in tokens; None where nobody knows."""
+
+
+def model_choices(resolve: ResolveModel, agent: Agent[Any, Any]) -> ModelChoices:
+    """Raises KeyMissing, InvalidConfig with the name of the field, and what is wrong with a name."""
+    chain = choices_of(resolve, agent)
+    planning = agent.planning_model if agent.planning_enabled else None
+    if planning is None and agent.compaction.model is None:
+        return ModelChoices(chain, (), ())
+    return ModelChoices(
+        chain,
+        _apart(resolve, agent, "planning_model", planning),
+        _apart(resolve, agent, "compaction.model", agent.compaction.model),
+    )
 
 
 def choices_of(resolve: ResolveModel, agent: Agent[Any, Any]) -> list[Choice]:
@@ -74,8 +107,9 @@ def choices_of(resolve: ResolveModel, agent: Agent[Any, Any]) -> list[Choice]:
     Raises KeyMissing when no model of the chain has its key, and what is wrong with a name at once.
     """
     found = [_choice(resolve, each) for each in (agent.model, *agent.fallbacks)]
-    if all(each.model is None for each in found) and found[0].missing is not None:
-        raise found[0].missing
+    first = found[0]
+    if first.missing is not None and all(each.model is None for each in found):
+        raise first.missing
     return found
 
 
@@ -86,6 +120,36 @@ def _choice(resolve: ResolveModel, named: str | Model) -> Choice:
     except KeyMissing as missing:
         assert isinstance(named, str)
         return Choice(named if ":" in named else named.replace("/", ":", 1), None, missing)
+
+
+def _apart(resolve: ResolveModel, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:
+    if choice is None:
+        return []
+    try:
+        return [resolve(choice)]
+    except WakefulError as error:
+        raise InvalidConfig(
+            f"Agent {agent.name!r}: {field}={choice!r} cannot be used: {error.message}",
+            error.hint or f"name another model, or leave {field} out to use the agent's own",
+        ) from error
+
+
+def check_window(agent: Agent[Any, Any], model: Model | None) -> None:
+    """How full the context is needs a window: raises ContextWindowUnknown where nobody knows the model's."""
+    if model is None or agent.budget_awareness is None or window_of(model) is not None:
+        return
+    raise ContextWindowUnknown(
+        f"Agent {agent.name!r}: budget_awareness={agent.budget_awareness!r} needs the context window of "
+        f"{model.ref}, which nobody knows",
+        "name a model whose window is known, give its profile a context_window, or leave budget_awareness out",
+    )
+
+
+def window_of(model: Model) -> int | None:
+    """How much the model can be shown, where it says so."""
+    profile = getattr(model, "profile", None)
+    found = getattr(profile, "context_window", None) if profile is not None else getattr(model, "context_window", None)
+    return found if isinstance(found, int) else None
 
 
 class Turn(NamedTuple):
@@ -105,14 +169,56 @@ class Turn(NamedTuple):
     """A spend window holds for it."""
 
 
+async def turn_models(
+    engine: Engine,
+    agent: Agent[Any, Any],
+    choices: ModelChoices,
+    claim: Claim,
+    config: TurnConfig,
+    conversation: Conversation,
+    limits: Limits,
+    *,
+    source: Source,
+    windowed: bool,
+) -> ModelRoute:
+    """Whom this turn asks. Raises ContextWindowUnknown where the window has to be known and is not."""
+    models = choices.models
+    await engine.pricing.ready([*models, *choices.planner, *choices.summariser])
+    if config.workflow is not None:
+        routed = ModelRoute(tuple(models), ())  # its nodes ask models of their own, or none
+    else:
+        folded = conversation.folded
+        recent: Sequence[Recorded] = folded.thread.limits
+        for model in models:
+            if hasattr(model, "profile"):  # others have no limits that anybody has told of
+                recent = await engine.store.read(claim.agent_id, after=max(0, claim.seen - RECENT))
+                break
+        turn = Turn(
+            claim.turn_id,
+            config,
+            folded.state.limits if folded.started is not None else limits,
+            folded.state.bill.cost,
+            [message.item for message in conversation.messages],
+            conversation.of_turn,
+            recent,
+            source,
+            windowed,
+        )
+        routed = routed_models(engine, choices.chain, turn)
+    if not routed.models:
+        return routed
+    check_window(agent, routed.models[0])
+    return routed._replace(window=window_of(routed.models[0]))
+
+
 def routed_models(engine: Engine, choices: Sequence[Choice], turn: Turn) -> ModelRoute:
     """The models of a turn that begins, or of one that is taken up."""
     now = engine.clock.now()
     before = _on_record(turn.facts)
     config = turn.config
     needs = Requirements(
-        requirements(turn.messages, (tool.name for tool in config.tools), config.require),
-        _prompt_tokens(turn) if any(_profile(each) is not None for each in choices) else 0,
+        requirements(turn.messages, config.tool_names, config.require),
+        _prompt_tokens(turn) if [each for each in choices if _profile(each) is not None] else 0,
         frozenset(config.accept_gap),
     )
     money = MoneyLeft(
@@ -134,8 +240,7 @@ def routed_models(engine: Engine, choices: Sequence[Choice], turn: Turn) -> Mode
         if isinstance(anew, RoutingCandidatesResolved) and same_candidates(resolved, anew):
             return ModelRoute(_chain(chain, choices), ())
         decided = decide(known_limits(turn.recent, now // 1000))
-    models = tuple(model for place in decided.places if (model := choices[place].model) is not None)
-    return ModelRoute(models, decided.facts)
+    return ModelRoute(tuple([model for place in decided.places if (model := choices[place].model)]), decided.facts)
 
 
 def _on_record(facts: Sequence[Recorded]) -> tuple[RoutingCandidatesResolved, tuple[str, ...]] | None:
@@ -174,7 +279,7 @@ def _known(
         return ModelFacts(choice.ref, barred="no_credential", detail=words)
     model, profile = choice.model, _profile(choice)
     refuses: Callable[[ModelSettings], ModelFailure | None] | None = getattr(model, "refusal", None)
-    refusal = refuses(turn.config.model_settings) if refuses is not None else None  # see `ports.RefusingModel`
+    refusal = refuses(turn.config.model_settings) if refuses is not None else None  # see `ports.Refusing`
     ruled_out = engine.model_rules.against(choice.ref, leaves_machine=getattr(model, "leaves_machine", False))
     if ruled_out is not None:
         return ModelFacts(choice.ref, barred=ruled_out.reason, detail=ruled_out.detail)

@@ -7,24 +7,19 @@ turn's, and that turn says what changed.
 
 import asyncio
 import hashlib
+import inspect
 import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import (
-    AnyEvent,
-    ContextItem,
     ContextOmission,
-    ContextResolved,
-    MissingFact,
-    SkillActivated,
-    ToolResult,
 )
 from wakeful.contracts.prompts import ExecutionRoots
 from wakeful.contracts.skills import ActiveSkill, AgentKind, SkillEntry
@@ -33,23 +28,18 @@ from wakeful.decisions.prompt import (
     Guidance,
     PromptParts,
     assembled,
-    changes,
-    cut,
+    own_instructions,
     root_blocks,
     taken_up,
 )
-from wakeful.decisions.prompt_size import tokens
-from wakeful.decisions.skills import activated
 from wakeful.engine.agent import Agent
-from wakeful.engine.context_facts import history_refs, plan_ref, superseded
+from wakeful.engine.prepare.tools import Belt
 from wakeful.engine.state_loader import FoldedTurn
 from wakeful.engine.trusted_files import TrustedFiles
-from wakeful.engine.turn_work import TurnWork
-from wakeful.gate.call_at_gate import CallAtGate
-from wakeful.gate.turn_gate import AfterCall
 from wakeful.guidance import GuidanceFile, LoadedGuidance, load_guidance
 from wakeful.settings.home import home
 from wakeful.skills import discover
+from wakeful.tools.context import RunContext
 from wakeful.tools.source import Surroundings
 
 AGENT_HOME = "agent_home"
@@ -73,6 +63,17 @@ class TurnContext:
     untrusted: tuple[str, ...] = ()
     """Files among them that the owner has not accepted."""
     took_ms: float = 0.0
+
+
+class _Kept(NamedTuple):
+    belt: Belt
+    instructions: str
+    max_depth: int | None
+    prompt: AssembledPrompt
+
+
+_prompts: "WeakKeyDictionary[Agent[Any, Any], _Kept]" = WeakKeyDictionary()
+"""Of each agent the last prompt that follows from it alone, and what it rests on."""
 
 
 def roots_of(agent: Agent[Any, Any]) -> ExecutionRoots:
@@ -162,6 +163,38 @@ def around(surroundings: Surroundings, found: TurnContext) -> Surroundings:
     return replace(surroundings, readable=outside) if outside else surroundings
 
 
+async def instructions_of(
+    agent: Agent[Any, Any], before: TurnConfig | None, around: Callable[[str], RunContext[Any]]
+) -> str:
+    """What the agent's own program says. What a function said when the turn began holds for the whole turn."""
+    if isinstance(agent.instructions, str):
+        return agent.instructions
+    if before is not None:
+        return own_instructions(before)
+    told = agent.instructions(around(agent.name))
+    return await told if inspect.isawaitable(told) else told
+
+
+def turn_prompt(
+    agent: Agent[Any, Any],
+    found: TurnContext,
+    before: TurnConfig | None,
+    instructions: str,
+    belt: Belt,
+    max_depth: int | None,
+) -> AssembledPrompt:
+    """The system prompt of a turn. Where nothing but the agent has a say in it, the last one is kept with the agent."""
+    is_lasting = before is None and not looks_around(agent)
+    known = _prompts.get(agent) if is_lasting else None
+    if known is None or known.belt is not belt or known.instructions != instructions or known.max_depth != max_depth:
+        names = [tool.name for tool in belt.offered]
+        prompt = prompt_of(agent, found, before, instructions, names, max_depth)
+        if not is_lasting:
+            return prompt
+        known = _prompts[agent] = _Kept(belt, instructions, max_depth, prompt)
+    return known.prompt
+
+
 def prompt_of(
     agent: Agent[Any, Any],
     found: TurnContext,
@@ -186,116 +219,3 @@ def prompt_of(
 
 def _guidance(file: GuidanceFile | None) -> Guidance | None:
     return Guidance(file.source.path, file.text) if file is not None else None
-
-
-# --- the fact ------------------------------------------------------------------------------------------------------
-
-
-def resolved(
-    work: TurnWork,
-    found: TurnContext,
-    config_ref: BlobRef,
-    *,
-    knowledge: Sequence[ContextItem] = (),
-    knowledge_tokens: int = 0,
-    omitted: Sequence[ContextOmission] = (),
-    missing: Sequence[MissingFact] = (),
-    revision: int = 1,
-    before: TurnConfig | None = None,
-    took_ms: float = 0.0,
-) -> ContextResolved:
-    """What the turn rests on. `before` is what it rested on until now; None: it begins, and follows the turn before."""
-    config, row, state = work.config, work.place.row, work.state
-    instructions = tuple(_instruction(block, config_ref) for block in _blocks(config))
-    if state.planning.plan is not None:  # it goes on after a crash, with the plan it has
-        instructions = (*instructions, plan_ref(state.planning.plan))
-    history = history_refs(
-        state.conversation.items, state.conversation.measure, found.compaction_id, f"{row.agent_id}:{row.window_from}"
-    )
-    folded = (superseded(found.compaction_id),) if found.compaction_id is not None else ()
-    compared = before if before is not None else found.previous
-    said = changes(compared.prompt_blocks, config.prompt_blocks) if compared is not None else []
-    if compared is not None and not said and compared.instructions != config.instructions:
-        said = ["agent instructions changed"]
-    return ContextResolved(
-        context_id=f"ctx_{row.turn_id}",
-        revision=revision,
-        knowledge_refs=tuple(knowledge),
-        workspace_refs=_workspace(config, found),
-        browser_refs=(ContextItem(ref=row.thread_id, kind="session"),),
-        policy_facts=_policy(config, state.terms.derived_from),
-        instruction_refs=instructions,
-        history_refs=history,
-        omissions=(*found.omissions, *omitted, *folded),
-        missing=tuple(missing),
-        token_limit=config.context_window,
-        tokens_used=sum(item.tokens or 0 for item in (*instructions, *history)) + knowledge_tokens,
-        tokens_are_estimate=True,
-        compaction_id=found.compaction_id,
-        untrusted_refs=found.untrusted
-        or (state.terms.context.untrusted_refs if state.terms.context is not None else ()),
-        reason="; ".join(said),
-        context_build_ms=round(found.took_ms + took_ms, 3),
-    )
-
-
-def _blocks(config: TurnConfig) -> list[tuple[str, str | None, str, int]]:
-    """Of each block of the prompt: its kind, its file, its digest, its length."""
-    if config.prompt_blocks:
-        return [(block.kind, block.source, block.digest, block.length) for block in config.prompt_blocks]
-    return [(block.kind, None, "", len(block.text)) for block in cut(config)]
-
-
-def _instruction(block: tuple[str, str | None, str, int], config_ref: BlobRef) -> ContextItem:
-    kind, source, digest, length = block
-    return ContextItem(
-        ref=source if source is not None else f"{config_ref.digest}#{kind}",
-        kind="skill" if kind in ("skills", "active_skills") else "instruction",
-        digest=digest or None,
-        tokens=tokens(length),
-        trust="workspace" if kind == "workspace_guidance" else None,
-    )
-
-
-def _workspace(config: TurnConfig, found: TurnContext) -> tuple[ContextItem, ...]:
-    if config.workspace is None:
-        return ()
-    items = [ContextItem(ref=config.workspace, kind="workspace")]
-    items += [ContextItem(ref=skill.entrypoint_path, kind="skill") for skill in found.skills]
-    return tuple(items)
-
-
-def _policy(config: TurnConfig, derived_from: str) -> tuple[ContextItem, ...]:
-    """What holds for the turn's calls, by name and by digest."""
-    digest = "sha256:" + hashlib.sha256(config.policy.model_dump_json(exclude_defaults=True).encode()).hexdigest()
-    return (
-        ContextItem(ref=f"profile:{config.profile}", kind="policy"),
-        ContextItem(ref="policy:gate", kind="policy", digest=digest),
-        ContextItem(ref=f"derived_from:{derived_from}", kind="policy", trust=derived_from),
-    )
-
-
-# --- skills in use -------------------------------------------------------------------------------------------------
-
-
-def watching_skills(work: TurnWork, after: AfterCall | None) -> AfterCall | None:
-    """What is heard after a call, with the skills it activated told beside its result."""
-    skills = work.config.skills
-    if not skills:
-        return after
-    said = {
-        (event.load_reason, event.path)
-        for entry in work.place.known()
-        if isinstance(event := entry.fact.event, SkillActivated)
-    }
-
-    async def heard(at: CallAtGate, events: list[AnyEvent]) -> list[AnyEvent]:
-        last = events[-1]
-        if isinstance(last, ToolResult):
-            name, arguments = at.declaration.name, at.arguments
-            told = activated(skills, name, arguments, last, cwd=work.config.workspace, already=said)
-            said.update((event.load_reason, event.path) for event in told)
-            events = [*told, *events]
-        return events if after is None else await after(at, events)
-
-    return heard

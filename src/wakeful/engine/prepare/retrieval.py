@@ -75,6 +75,8 @@ async def retrieve(
     has: Sequence[str | Collection], names: Sequence[str] | None, question: str, hide: Callable[[str], str]
 ) -> RetrievalOutcome:
     """Search those that are wanted, all at once. Does not raise. `hide` takes the runtime's keys out of a text."""
+    if not has and names is None:
+        return RetrievalOutcome()
     collections, gone = chosen(has, names)
     not_there = tuple(_missing(name, why) for name, why in gone)
     asked = question[-MAX_QUESTION:].strip()

@@ -1,34 +1,38 @@
 """The tools of a turn: what the agent was given, what its sources have now, and what the policy leaves of both.
 
 Fixed when the turn is taken up, and on record as a catalogue: what is offered, asked, denied, missing, and why. A tool
-that is left out is refused like one that does not exist, whoever calls it.
+that is left out is refused like one that does not exist, whoever calls it. The belt of an agent without sources follows
+from the agent and the standing answers alone: it is kept with the agent.
 """
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from wakeful.contracts.controls import CompactionPolicy
 from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.policies import GatePolicy, PolicyContext, Rule, ToolPolicy
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.decisions.injected_fields import check_collisions
 from wakeful.decisions.policy.catalog import Asks, resolve_catalog
-from wakeful.decisions.policy.patterns import any_named, bare
-from wakeful.decisions.policy.permissions import class_verdict, default_policy
+from wakeful.decisions.policy.patterns import any_named
+from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.policy.verdict import CompiledPolicy, compiled_once
 from wakeful.decisions.secret_values import keys_only
 from wakeful.engine.agent import Agent
-from wakeful.engine.agent_options import OPTIONS
 from wakeful.engine.agent_tool import AgentTool
+from wakeful.engine.prepare.idle_options import (
+    idle_options,
+    replaced_policy,
+    rules_about_nothing,
+    silent_servers,
+    told,
+)
 from wakeful.ports import RuleRow
-from wakeful.sandbox.settings import SandboxSettings
 from wakeful.tools.function import Tool
-from wakeful.tools.hooks import Hook
 from wakeful.tools.runtime_tools import runtime_tools
 from wakeful.tools.source import Offer, Surroundings, ToolSource, Withheld
 
@@ -36,16 +40,18 @@ _users: "WeakKeyDictionary[ToolSource, int]" = WeakKeyDictionary()
 """How many runs use a source; the last one closes it."""
 _policies: "WeakKeyDictionary[Agent[Any, Any], tuple[tuple[str, ...], GatePolicy]]" = WeakKeyDictionary()
 _catalogs: "WeakKeyDictionary[Agent[Any, Any], tuple[CompiledPolicy, Any, ToolCatalog]]" = WeakKeyDictionary()
+_belts: "WeakKeyDictionary[Agent[Any, Any], tuple[tuple[str, ...], Belt]]" = WeakKeyDictionary()
 """What was worked out for an agent the last time, and what it rests on."""
 
 
 class Belt(NamedTuple):
     """What a turn works with."""
 
-    tools: dict[str, Tool[Any]]
+    tools: Mapping[str, Tool[Any]]
     """The code, of whatever is offered."""
     offered: tuple[ToolDeclaration, ...]
     policy: GatePolicy
+    policy_digest: str
     catalog: ToolCatalog
     catalog_with: Callable[[Sequence[RuleRow], float], ToolCatalog]
     """The catalogue of the same tools under other standing answers, at a time in Unix seconds."""
@@ -62,16 +68,39 @@ async def toolbelt(
     context: PolicyContext = "library",
 ) -> Belt:
     """Put the belt together. Sources stay open until the stack is left."""
+    standing = _held(rules, now)
+    key = (context, *(rule.id for rule in standing)) if standing else (context,)
+    if not agent.sources and (known := _belts.get(agent)) is not None and known[0] == key:
+        return known[1]
     tools, withheld = await registered(agent, surroundings, stack)
+    confined = _confined(tools)
+    belt = _belt(agent, tools, withheld, confined, standing, now, context)
+    # Of tools that run commands, what they are confined to may change from turn to turn.
+    if not agent.sources and not confined and all(rule.expires is None for rule in belt.policy.rules):
+        _belts[agent] = key, belt
+    return belt
+
+
+def _belt(
+    agent: Agent[Any, Any],
+    tools: dict[str, Tool[Any]],
+    withheld: Sequence[Withheld],
+    confined: dict[str, Confinement],
+    standing: Sequence[Rule],
+    now: float,
+    context: PolicyContext,
+) -> Belt:
     if context == "library":  # elsewhere the context may have left a tool out, and that is nobody's mistake
         _check_hitl(agent, tools, withheld)
-    check_collisions(f"Agent {agent.name!r}", agent.injected_tool_args, [tool.declaration for tool in tools.values()])
-    policy = gate_policy(agent, rules, now, context)
     declarations = [tool.declaration for tool in tools.values()]
-    confined, asks = _confined(tools), _asking(tools)
+    check_collisions(f"Agent {agent.name!r}", agent.injected_tool_args, declarations)
+    policy, asks = gate_policy(agent, standing, context), _asking(tools)
 
     def catalog_of(held_to: GatePolicy, at: float) -> ToolCatalog:
         return _catalog(agent, held_to, declarations, withheld, at, confined, asks)
+
+    def catalog_with(others: Sequence[RuleRow], at: float) -> ToolCatalog:
+        return catalog_of(gate_policy(agent, _held(others, at), context), at)
 
     catalog = catalog_of(policy, now)
     reasons = {each.tool_name: each.policy_reason for each in catalog.entries}
@@ -87,8 +116,9 @@ async def toolbelt(
         kept,
         tuple(tool.declaration for tool in kept.values()),
         policy,
+        "sha256:" + hashlib.sha256(policy.model_dump_json(exclude_defaults=True).encode()).hexdigest(),
         catalog,
-        lambda others, at: catalog_of(gate_policy(agent, others, at, context), at),
+        catalog_with,
         told(agent, warnings),
     )
 
@@ -101,20 +131,27 @@ async def registered(
     return _by_name(agent, offers), [each for offer in offers for each in offer.withheld]
 
 
+def _held(rules: Sequence[RuleRow], now: float) -> list[Rule]:
+    """The standing answers that hold at a time."""
+    standing = [Rule.model_validate(row.rule) for row in rules if row.revoked_at is None]
+    return [rule for rule in standing if rule.expires is None or rule.expires > now]
+
+
 def gate_policy(
-    agent: Agent[Any, Any], rules: Sequence[RuleRow], now: float, context: PolicyContext = "library"
+    agent: Agent[Any, Any], standing: Sequence[Rule] = (), context: PolicyContext = "library"
 ) -> GatePolicy:
     """What the owner says about this agent's calls, with the standing answers that hold now.
 
     The same object as before when nothing of it changed: what was worked out for it holds.
     """
-    alive = [row for row in rules if row.revoked_at is None]
-    standing = [Rule.model_validate(row.rule) for row in alive]
-    held = [rule for rule in standing if rule.expires is None or rule.expires > now]
-    key = (context, *(rule.id for rule in held))
+    key = (context, *(rule.id for rule in standing))
     known = _policies.get(agent)
     if known is None or known[0] != key:
-        known = _policies[agent] = key, _gate_policy(agent, held, context)
+        given = stated_policy(agent, context)
+        policy = given.model_copy(
+            update={"rules": (*given.rules, *standing), "hitl_tools": (*given.hitl_tools, *agent.hitl_tools)}
+        )
+        known = _policies[agent] = key, policy
     return known[1]
 
 
@@ -142,13 +179,6 @@ def default_tools(agent: Agent[Any, Any], context: PolicyContext = "library") ->
         allowed_mcp_servers=[
             source.name.removeprefix("mcp.") for source in agent.sources if source.name.startswith("mcp.")
         ],
-    )
-
-
-def _gate_policy(agent: Agent[Any, Any], standing: Sequence[Rule], context: PolicyContext = "library") -> GatePolicy:
-    given = stated_policy(agent, context)
-    return given.model_copy(
-        update={"rules": (*given.rules, *standing), "hitl_tools": (*given.hitl_tools, *agent.hitl_tools)}
     )
 
 
@@ -237,96 +267,3 @@ def _confined(tools: dict[str, Tool[Any]]) -> dict[str, Confinement]:
             if confinement is not None:
                 found[name] = confinement
     return found
-
-
-ANY = "*"
-NAMED = 5
-"""How many tools a line names."""
-_log = logging.getLogger("wakeful.tools")
-_said: "WeakKeyDictionary[Agent[Any, Any], set[str]]" = WeakKeyDictionary()
-
-
-def replaced_policy(
-    agent: Agent[Any, Any], tools: ToolPolicy, default: ToolPolicy, declarations: Sequence[ToolDeclaration]
-) -> Iterator[str]:
-    """What `policy=` leaves out that the default policy would offer."""
-    left = {
-        each.name: verdict
-        for each in declarations
-        if (verdict := class_verdict(tools, each)).decision == "deny"
-        and class_verdict(default, each).decision != "deny"
-    }
-    if left:
-        more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
-        yield (
-            f"Agent {agent.name!r}: policy= replaces the default policy and leaves out {len(left)} of its tools: "
-            f"{', '.join(list(left)[:NAMED])}{more} ({next(iter(left.values())).reason}). "
-            "To keep the default and add rules to it, give GatePolicy(rules=...) without tools=."
-        )
-
-
-def silent_servers(agent: Agent[Any, Any], offered: Sequence[str], reasons: Mapping[str, str]) -> Iterator[str]:
-    """MCP servers none of whose tools are offered; `reasons` says why a tool is not."""
-    for source in agent.sources:
-        own = f"{source.name}/"
-        if not source.name.startswith("mcp.") or any(name.startswith(own) for name in offered):
-            continue
-        why = next((f"{name}: {reason}" for name, reason in reasons.items() if name.startswith(own)), "it lists none")
-        yield f"Agent {agent.name!r}: no tool of the MCP server {source.name[4:]!r} is offered ({why})."
-
-
-def rules_about_nothing(agent: Agent[Any, Any], tools: Sequence[str]) -> Iterator[str]:
-    """Rules about tools that neither the agent nor an agent that it calls has; `tools` are its own, by name."""
-    for rule in agent.policy.rules if agent.policy is not None else ():
-        if rule.match != ANY and not any(any_named((rule.match,), name) for name in tools):
-            yield f"Agent {agent.name!r}: the rule {rule.decision} {rule.match} is about none of its tools."
-
-
-def hooks_about_nothing(agent: Agent[Any, Any], more: Iterable[Hook], tools: Sequence[str]) -> Iterator[str]:
-    """Hooks of the agent and of the run about tools that are not there."""
-    for hook in (*agent.hooks, *more):
-        if hook.match != ANY and not any(any_named((hook.match,), name) for name in tools):
-            yield f"Agent {agent.name!r}: the hook {hook.name} is about {hook.match}, which is none of its tools."
-
-
-def idle_options(agent: Agent[Any, Any], *, has_tools: bool) -> Iterator[str]:
-    """Options that need another one to have an effect."""
-    who = f"Agent {agent.name!r}"
-    for name in ("planning_model", "planning_instructions"):
-        if getattr(agent, name) and not agent.planning_enabled:
-            yield f"{who}: {name} has no effect without planning_enabled=True."
-    usual = OPTIONS["max_parallel_subagents"].default
-    if agent.max_parallel_subagents != usual and not agent.allow_parallel_subagents:
-        yield f"{who}: max_parallel_subagents has no effect without allow_parallel_subagents=True."
-    if agent.sandbox != SandboxSettings() and (agent.workspace is None or agent.profile == "chat"):
-        needed = "a workspace" if agent.workspace is None else 'another profile than "chat"'
-        yield f"{who}: sandbox= has no effect without {needed}: there are no commands to confine."
-    if agent.injected_tool_args and not has_tools:
-        yield f"{who}: injected_tool_args has no effect without tools."
-
-
-def limits_of_nothing(agent: Agent[Any, Any], limits: Iterable[str], tools: Sequence[str]) -> Iterator[str]:
-    """Limits on calls of tools that are not there, by the names of the limits."""
-    for limit in limits:
-        if not any(name == limit or bare(name) == limit for name in tools):
-            yield f"Agent {agent.name!r}: Budget(per_tool=...) names {limit}, which is none of its tools."
-
-
-def idle_compaction(agent: Agent[Any, Any], window: int | None) -> Iterator[str]:
-    """A compaction that was asked for, and a model whose window nobody knows."""
-    if window is None and agent.compaction.enabled and agent.compaction != CompactionPolicy():
-        yield (
-            f"Agent {agent.name!r}: compaction= has no effect: the context window of its model is not known. "
-            "Give its profile a context_window."
-        )
-
-
-def told(agent: Agent[Any, Any], words: Iterable[str]) -> tuple[str, ...]:
-    """The warnings, which the log of the process hears of once."""
-    listed = tuple(words)
-    said = _said.setdefault(agent, set()) if listed else set()
-    for each in listed:
-        if each not in said:
-            said.add(each)
-            _log.warning("%s", each)
-    return listed

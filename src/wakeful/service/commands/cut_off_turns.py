@@ -9,7 +9,7 @@ import logging
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.errors import AgentBusy, StoreProblem
-from wakeful.engine.prepare.turn import safe_keeping
+from wakeful.engine.prepare.gate import safe_keeping
 from wakeful.engine.recovery import closed_beforehand
 from wakeful.engine.run_request import Engine
 from wakeful.engine.state_loader import fold

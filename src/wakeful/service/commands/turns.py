@@ -13,6 +13,7 @@ from typing import Any
 
 from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.approvals import Approval, Decided
+from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import parts_of
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Recorded
@@ -20,6 +21,7 @@ from wakeful.contracts.errors import AgentBusy, AgentMissing, StoreProblem, Turn
 from wakeful.contracts.events import ModelFailed, ModelRequested, TurnInterruptRequested
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.engine.admission import (
+    NewTurn,
     admit,
     allowed,
     check_bound,
@@ -35,10 +37,10 @@ from wakeful.engine.model_requests import short_answer
 from wakeful.engine.outside_answers import Approver
 from wakeful.engine.prepare.agents_inside import check_called
 from wakeful.engine.prepare.conversation import checkpoint, keep_warm
-from wakeful.engine.prepare.models import choices_of
-from wakeful.engine.prepare.phase_models import check_window, phase_models
+from wakeful.engine.prepare.models import ModelChoices, check_window, model_choices
 from wakeful.engine.prepare.retrieval import check_collections
-from wakeful.engine.prepare.turn import opening, prepare
+from wakeful.engine.prepare.start_facts import start_facts
+from wakeful.engine.prepare.turn import prepare
 from wakeful.engine.run_request import Engine, RunRequest, WorkflowTerms
 from wakeful.engine.runner import TurnRunner
 from wakeful.engine.state_loader import fold
@@ -64,28 +66,33 @@ async def run_turn(engine: Engine, request: RunRequest) -> RunResult[Any]:
     check_names(request)
     message = UserItem(parts=storable(parts_of(request.prompt)))
     fingerprint = fingerprint_of(agent.name, message, request.workflows.run)
-    known, reservation = await store.turn_of_key(request.key) if request.key is not None else None, None
+    known = await store.turn_of_key(request.key) if request.key is not None else None
+    new: NewTurn | None = None
+    choices: ModelChoices | None = None
     if known is None:
         # Whatever can be wrong with the request is wrong before its message is safe: afterwards it is owed an answer.
         check_deps(agent, request.deps, "a new turn")
         check_bound(agent, request.context)
         check_collections(f"Agent {agent.name!r}", agent.collections, request.collections)
-        choices = choices_of(engine.resolve_model, agent)
+        choices = model_choices(engine.resolve_model, agent)
         check_called(engine, agent)
-        phase_models(engine, agent)
-        check_window(agent, choices[0].model if choices else None)
-        await check_money(engine, request, message, [choice.model for choice in choices if choice.model is not None])
+        check_window(agent, choices.chain[0].model)
+        limits = allowed(engine, request)
+        await check_money(engine, request, limits, message, choices.models)
         history = items_from(request.history) if request.history is not None else ()
         if request.supersede and request.thread is not None:
             speaker = request.principal.id if request.principal is not None else "caller"
             await supersede(engine, agent.name, request.thread, requested_by=speaker)
-        known, _, reservation = await admit(engine, request, message, fingerprint, history)
+        new = await admit(engine, request, limits, message, fingerprint, history)
+        known = new.turn
     try:
-        return await _answer(engine, request, known, message, fingerprint, reservation)
+        if known.fingerprint != fingerprint:
+            raise reused(request.key or "", known, agent.name, message)
+        return await _answer(engine, request, known, new, choices)
     except BaseException:
-        if reservation is not None:
+        if new is not None and new.reservation is not None:
             with suppress(StoreProblem):
-                await store.give_up(known.turn_id, reservation)
+                await store.give_up(known.turn_id, new.reservation)
         raise
 
 
@@ -93,23 +100,22 @@ async def _answer(
     engine: Engine,
     request: RunRequest,
     known: TurnRow,
-    message: UserItem,
-    fingerprint: str,
-    reservation: str | None,
+    new: NewTurn | None,
+    choices: ModelChoices | None,
 ) -> RunResult[Any]:
     """The answer to a message that is safe: from the log, from whoever runs it already, or by running it here."""
     agent, store = request.agent, engine.store
-    if known.fingerprint != fingerprint:
-        raise reused(request.key or "", known, agent.name, message)
     if request.on_turn is not None:
         request.on_turn(known.turn_id, known.agent_id)
     if not known.is_open:
         return await recall(engine, known, agent)
+    if known.agent_id != known.agent_name:  # made for this one turn: there is no other
+        return await _run_on(engine, known, request, choices, waits=True, new=new)
     for earlier in await store.turns_of_thread(known.agent_id, known.thread_id, open_only=True):
         # One turn a thread, in the order they were admitted: what was acknowledged first is answered first.
         if earlier.first_seq < known.first_seq:
-            await _run_on(engine, earlier, request, waits=True)
-    return await _run_on(engine, known, request, waits=True, reservation=reservation)
+            await _run_on(engine, earlier, request, choices, waits=True)
+    return await _run_on(engine, known, request, choices, waits=True, new=new)
 
 
 async def resume_turn(
@@ -168,10 +174,16 @@ async def recall(engine: Engine, row: TurnRow, agent: Agent[Any, Any] | None) ->
 
 
 async def _run_on(
-    engine: Engine, row: TurnRow, request: RunRequest, *, waits: bool = False, reservation: str | None = None
+    engine: Engine,
+    row: TurnRow,
+    request: RunRequest,
+    choices: ModelChoices | None = None,
+    *,
+    waits: bool = False,
+    new: NewTurn | None = None,
 ) -> RunResult[Any]:
     """Run it until it rests. A spend window that turns in a moment is waited for, with the turn at rest meanwhile."""
-    result = await _run(engine, row, request, waits, reservation)
+    result = await _run(engine, row, request, choices, waits, new)
     while result.stop_reason == "cost":
         # Before looking: nothing is missed in between.
         watch = engine.store.watch(row.agent_id, thread_id=row.thread_id, feed="outsiders")
@@ -186,7 +198,7 @@ async def _run_on(
         finally:
             watch.close()
         try:
-            result = await _run(engine, row, request, waits, None)
+            result = await _run(engine, row, request, choices, waits, None)
         except AgentBusy:
             break  # somebody else was faster with it, and goes on
     return result
@@ -203,7 +215,12 @@ async def _sleep_unless_told(engine: Engine, watch: Watch, seconds: float) -> No
 
 
 async def _run(
-    engine: Engine, row: TurnRow, request: RunRequest, waits: bool, reservation: str | None
+    engine: Engine,
+    row: TurnRow,
+    request: RunRequest,
+    choices: ModelChoices | None,
+    waits: bool,
+    new: NewTurn | None,
 ) -> RunResult[Any]:
     """Claim the turn and run it until it rests, after what another process left open in the thread's turns.
 
@@ -211,6 +228,7 @@ async def _run(
     by those whose caller wants the answer. Raises AgentBusy for all others.
     """
     store, watch = engine.store, None
+    reservation = new.reservation if new is not None else None
     try:
         while True:
             try:
@@ -230,29 +248,37 @@ async def _run(
     finally:
         if watch is not None:
             watch.close()
-    return await _claimed(engine, row, request, claim)
+    return await _claimed(engine, row, request, choices, claim, new.facts if new is not None else ())
 
 
-async def _claimed(engine: Engine, row: TurnRow, request: RunRequest, claim: Claim) -> RunResult[Any]:
+async def _claimed(
+    engine: Engine,
+    row: TurnRow,
+    request: RunRequest,
+    choices: ModelChoices | None,
+    claim: Claim,
+    facts: Sequence[Recorded],
+) -> RunResult[Any]:
     store = engine.store
     stack = AsyncExitStack()
     try:
-        row = await store.turn(row.turn_id) or row
+        if not facts or claim.head != facts[-1].seq:  # somebody has written since, or nobody knows
+            facts, row = (), await store.turn(row.turn_id) or row
         if not row.is_open or await _still_waits(engine, row, request):
             return await recall(engine, row, request.agent)
         try:
-            prepared = await prepare(engine, row, claim, request, stack, partial(_decided, engine))
+            prepared = await prepare(engine, row, claim, request, stack, partial(_decided, engine), choices, facts)
         except TurnUnreadable as gone:
             await end_unreadable(engine, row, claim, gone)
             return await recall(engine, await store.turn(row.turn_id) or row, request.agent)
-        work = prepared.work
-        runner = TurnRunner(work, partial(checkpoint, work, prepared.conversation))
+        work, record = prepared
+        runner = TurnRunner(work, partial(checkpoint, work, record.conversation))
         if work.audience.watcher is not None:
             work.audience.tell(work.place.known())  # what is known already, before what is new
         known = work.place.known.last_seq
-        await runner.run(await opening(engine, request, prepared, runner))
+        await runner.run(await start_facts(request, work, record, runner.steps))
         if work.state.phase == "ended":
-            keep_warm(work.place, work.state, prepared.conversation)
+            keep_warm(work.place, work.state, record.conversation)
         if runner.steps.calls.is_awaiting_late_answers:
             engine.linger(runner.steps.calls.late_answers())
         if request.host.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):
@@ -291,9 +317,10 @@ async def _still_waits(engine: Engine, row: TurnRow, request: RunRequest) -> boo
     return bool(row.waiting_for) and pending.issuperset(row.waiting_for)
 
 
-async def check_money(engine: Engine, request: RunRequest, message: UserItem, models: Sequence[Model]) -> None:
+async def check_money(
+    engine: Engine, request: RunRequest, limits: Limits, message: UserItem, models: Sequence[Model]
+) -> None:
     """Raises InvalidBudget where the money is less than the price of the input and a short answer, with any model."""
-    limits = allowed(engine, request)
     if limits.usd is None or not limits.final_answer_reserve or request.workflows.run is not None:
         return
     await engine.pricing.ready(models)

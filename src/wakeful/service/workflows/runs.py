@@ -23,7 +23,7 @@ from wakeful.contracts.workflows import (
 )
 from wakeful.decisions.workflows.node_inputs import complete_inputs, wrong_inputs
 from wakeful.decisions.workflows.progress import node_result, run_result
-from wakeful.engine.prepare.agents_inside import named_agents
+from wakeful.engine.prepare.workflows import named_agents
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.gate.large_content import resolve

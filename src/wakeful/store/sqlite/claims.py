@@ -115,6 +115,7 @@ class Claims:
             lease.epoch,
             turn_epoch,
             seen=0,
+            head=head,
             fresh=turn_epoch == 1,
             taken_from=before,
             late_upto=self._late_upto(agent, thread_id),

@@ -25,15 +25,13 @@ from wakeful.store.sqlite.streams import SHIFT, Place, Span, Streams
 from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.sqlite.views import Views
 from wakeful.store.tables.row_rules import Need, OpenCall, RowKey
-from wakeful.views.cost import CALL_FACTS
+from wakeful.views.cost import CALL_FACTS, CostTally
 
 # Look-ups by number take 0.7 us each; a join of the same rows takes several times that.
 _AGENT = "SELECT seq, hash, name FROM agents WHERE id = ?"
 _LEASE = "SELECT owner, epoch FROM leases WHERE agent = ? AND thread_id = ?"
 _TURN = "SELECT epoch, heard FROM turns WHERE id = ?"
 _CALL_KINDS = frozenset(event.kind for event in CALL_FACTS)
-KEPT = 400
-"""Of a turn with more facts about requests to models none are kept in memory: they are read once more at its end."""
 _APPEND = "INSERT INTO appends (id, turn, header, body, hash) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -50,8 +48,8 @@ class Log:
         """Turn id to the numbers of its agent and of itself, and its first event: all are for life."""
         self.written: dict[int, tuple[int, bytes]] = {}
         """What the transaction under way has appended: each agent's number, with its newest sequence and hash."""
-        self._asked: dict[str, list[Recorded] | None] = {}
-        """What was said of requests to models in turns that began here; None: too much to keep, the log knows it."""
+        self._costs_so_far: dict[str, CostTally | None] = {}
+        """What was said of requests to models in turns that began here; None: the log knows better."""
         self._unheld: dict[str, int] = {}
         """Turns that hold nothing in a spend window, and the epoch of the claim under which that was seen: only their
         owner changes it, and most never do."""
@@ -92,14 +90,13 @@ class Log:
                 raise RestRefused(f"turn {claim.turn_id} has not seen event {heard}", "Fold what arrived, then decide.")
             others = self._others(Span(agent, claim.agent_id, heard, claim.turn_id, first), claim.seen)
         if facts:
-            if claim.fresh:
-                self._asked.setdefault(claim.turn_id, [])
+            if claim.fresh and claim.turn_id not in self._costs_so_far:
+                self._costs_so_far[claim.turn_id] = CostTally()
             made = changes(facts, OWNER, seq, _Known(self, claim.agent_id, agent, name, claim.turn_id, turn_epoch))
             self._write(Place(agent, seq, digest), stored, made)
-            if made.asked and (kept := self._asked.get(claim.turn_id)) is not None:
-                kept += made.asked.get(claim.turn_id, ())
-                if len(kept) > KEPT:
-                    self._asked[claim.turn_id] = None
+            if made.asked and (tally := self._costs_so_far.get(claim.turn_id)) is not None:
+                for fact in made.asked.get(claim.turn_id, ()):
+                    tally.take(fact)
         return others, seq + len(facts)
 
     def events_of(self, agent_id: str, turn_id: str) -> list[Recorded]:
@@ -193,23 +190,24 @@ class Log:
         ((first,),) = self._sql.all("SELECT first_seq FROM turns WHERE turn_id = ?", (turn_id,))
         return int(first)
 
-    def call_facts(self, agent_id: str, turn_id: str) -> list[Recorded]:
-        """What is stored of an open turn's requests to models."""
-        if (kept := self._asked.get(turn_id)) is not None:
+    def cost_so_far(self, agent_id: str, turn_id: str) -> CostTally:
+        """What is stored of an open turn's requests to models; read, where the turn did not begin here."""
+        if (kept := self._costs_so_far.get(turn_id)) is not None:
             return kept
         row = self._views.turn(turn_id)
         span = None if row is None else self.streams.of_turn(agent_id, row)
         entries = self.streams.entries(span) if span is not None else ()
-        return [self.streams.recorded(agent_id, entry) for entry in entries if entry.head.kind in _CALL_KINDS]
+        of_calls = [self.streams.recorded(agent_id, entry) for entry in entries if entry.head.kind in _CALL_KINDS]
+        return CostTally(entry.fact for entry in of_calls)
 
     def rolled_back(self) -> None:
         """The transaction under way did not happen."""
         self.written.clear()
-        self._asked = dict.fromkeys(self._asked)
+        self._costs_so_far = dict.fromkeys(self._costs_so_far)
 
     def forget(self, turn_id: str) -> None:
         """A turn that nobody here owns needs no place in memory."""
-        self._asked.pop(turn_id, None)
+        self._costs_so_far.pop(turn_id, None)
         self._turns.pop(turn_id, None)
         self._unheld.pop(turn_id, None)
 
@@ -278,8 +276,8 @@ class _Known:
     def find(self, needs: Sequence[Need]) -> dict[Need, Any]:
         return self._log.find(self.agent_id, needs)
 
-    def call_facts(self, turn_id: str) -> list[Recorded]:
-        return self._log.call_facts(self.agent_id, turn_id)
+    def cost_so_far(self, turn_id: str) -> CostTally:
+        return self._log.cost_so_far(self.agent_id, turn_id)
 
     @property
     def checks_windows(self) -> bool:
