@@ -66,7 +66,7 @@ from wakeful.decisions.delegation import Refusal, child_of, jobs_of
 from wakeful.decisions.differences import Difference, compared, spelled, words
 from wakeful.decisions.evolve.conversations import writer_of
 from wakeful.decisions.evolve.facts import evolve
-from wakeful.decisions.ledger import UNPRICED
+from wakeful.decisions.ledger import KEPT_FOR_ANSWER, UNPRICED
 from wakeful.decisions.levels import Call, Level, as_child, payload_schema
 from wakeful.decisions.recovery import (
     CloseUnknown,
@@ -134,6 +134,8 @@ class Replay:
     """What was decided together with the last decision and has not come yet."""
     _late: bool = False
     """Something was seen since the last outcome, that may have been seen before what was decided since."""
+    _unmade: int = 0
+    """Requests decided since the last outcome that were not made: too dear for a level, or turned down."""
     _admission: list[AnyEvent] = field(default_factory=list)
     """The rest of what a call is let through or refused with."""
     _settlements: list[Settlement] = field(default_factory=list)
@@ -183,6 +185,8 @@ class Replay:
             case ToolDispatched(cause="approval"):
                 return Difference("run what was approved", "nothing was asked")
             case HookStarted() | HookCompleted() | HookFailed() | WarningIssued() | ToolCatalogResolved():
+                if fact.call_id is not None:
+                    self._hold(lambda each: isinstance(each, TakeUp) and each.call_id == fact.call_id)
                 return None  # what hooks say is outside the log; what follows from it is held to it
             case ToolStarted(dispatched=False) if self._is_passed_over(fact.call_id or ""):
                 return None  # its end follows, and is held to the decision
@@ -232,12 +236,14 @@ class Replay:
             case ModelFailed():
                 return self._lost(fact, event)
             case RoutingFallbackApplied() | CostEstimated():
+                self._hold(lambda each: self._asks_for(each, fact))
                 return None  # the request it explains follows, and is held to the decision
             case ScratchWritten():
                 return None
             case ToolResult() | ToolFailed() if event.tool_name in ANSWERED_HERE:
                 return None  # in the commit of a decision: what was decided together with it still follows
         self._decided = []  # an outcome: what is decided from here on is decided anew
+        self._unmade = 0
         self._late = False
         return None
 
@@ -259,6 +265,19 @@ class Replay:
             enough = len(self.state.tree.calls) + len(self.state.tree.levels) + 1
             found = next(filter(is_it, decide(self.state, more_places=enough)), None)
         return found
+
+    def _hold(self, is_it: Callable[[Step], bool]) -> None:
+        """Decide before the first of a step's facts: by the time of the next one, the turn's seconds may be used up."""
+        if any(map(is_it, self._decided)):
+            return
+        decided = decide(self.state)
+        if any(map(is_it, decided)):
+            self._decided = decided
+
+    @staticmethod
+    def _asks_for(step: Step, fact: Fact) -> bool:
+        """Is the step the request that the fact is about?"""
+        return isinstance(step, AskModel) and (step.level, step.step) == (fact.level, fact.step)
 
     def _one_of(self, fact: Fact, step: Step, or_this: Callable[[Step], bool] = lambda _: False) -> Difference | None:
         if self._find(lambda each: each == step or or_this(each)) is None:
@@ -330,6 +349,7 @@ class Replay:
         if level.phase != "asking":
             return self._turned_down(fact, event)
         asked = level.round.request
+        self._unmade = 0
         if event.stage == "crash":
             self._decided = []
             if asked is not None and asked.reattached and event.disposition == "retry":
@@ -359,7 +379,7 @@ class Replay:
         )
         if step is None:
             return Difference(words(wanted), self._would())
-        self._decided = []
+        self._unmade += 1
         level = self._level(fact.level)
         disposition = "fallback" if self.state.has_model_after(event.candidate, level) else "abort"
         kinds = ("unsupported_transport", *(("contract_error",) if payload_schema(level) is not None else ()))
@@ -436,10 +456,15 @@ class Replay:
 
     def _child_ended(self, fact: Fact, event: SubagentCompleted | SubagentFailed) -> Difference | None:
         error = event.error if isinstance(event, SubagentFailed) else ""
-        step = self._find(
-            lambda each: isinstance(each, EndLevel) and (each.level, each.error) == (event.level_id, error)
-        )
         level = self._level(event.level_id)
+
+        def is_it(step: Step) -> bool:
+            return isinstance(step, EndLevel) and (step.level, step.error) == (event.level_id, error)
+
+        self._hold(is_it)
+        if not any(map(is_it, self._decided)) and isinstance(event, SubagentFailed) and self._gave_way(level, event):
+            self._decided.append(EndLevel(event.level_id, error))
+        step = self._find(is_it)
         if step is None and self._is_dropped_draft(level, error):
             step = self._find(lambda each: isinstance(each, EndLevel) and each.level == event.level_id)
         if step is None:
@@ -447,6 +472,16 @@ class Replay:
         if event.steps != level.step:
             return Difference(f"{event.steps} rounds", f"{level.step} rounds")
         return self._same(fact)
+
+    def _gave_way(self, level: Level, event: SubagentFailed) -> bool:
+        """In older logs a child also ended when others were about to make the last requests, made or not."""
+        limits = self.state.limits
+        if level.phase not in ("ready", "lost") or event.details.get("reason") != "llm_calls":
+            return False
+        if limits.model_calls is None or not limits.final_answer_reserve:
+            return False
+        others = sum(isinstance(each, AskModel) and each.level != level.id for each in decide(self.state))
+        return limits.model_calls - self.state.ledger.model_calls - others - self._unmade <= 1
 
     def _is_dropped_draft(self, level: Level, error: str) -> bool:
         """What a child drew is judged by code. A turn that is ended at rest, without any, drops it."""
@@ -527,6 +562,12 @@ class Replay:
             return Difference(f"stop at {event.limit_name}={event.limit:g}", f"the limits are {allowed}")
         if event.observed <= event.limit and not event.what:
             return Difference(f"observed {event.observed:g}", f"not more than {event.limit:g}")
+        if event.what == KEPT_FOR_ANSWER and fact.level in self.state.tree.levels:
+            # Only its level ends: what was decided together with the request still follows.
+            if self._find(lambda each: self._asks_for(each, fact)) is None:
+                return Difference(f"ask in step {fact.step} of {fact.level}", self._would())
+            self._unmade += 1
+            return self._same(fact)
         self._decided = []
         return self._same(fact)
 
@@ -584,6 +625,7 @@ class Replay:
             return Difference(f"resumed: {event.cause}", f"resumed: {cause}")
         self._settlements = [*(closing or settlements)]
         self._decided = []
+        self._unmade = 0
         self.checked["turn.resumed"] = self.checked.get("turn.resumed", 0) + 1
         return None
 

@@ -173,7 +173,7 @@ Step: TypeAlias = (
 class _Room:
     """What is left while one answer of `decide` is put together: steps of the same answer share it."""
 
-    __slots__ = ("calls", "limits", "requests", "slots", "state", "tools")
+    __slots__ = ("asks", "calls", "limits", "requests", "slots", "state", "tools")
 
     def __init__(self, state: TurnState, more_places: int = 0) -> None:
         self.state = state
@@ -181,6 +181,8 @@ class _Room:
         self.slots = places_left(state) + more_places
         ledger = state.ledger
         self.requests = None if limits.model_calls is None else limits.model_calls - ledger.model_calls
+        self.asks = False
+        """A request is among the steps of this answer; what it would cost may yet keep it from being made."""
         self.calls = None if limits.tool_calls is None else limits.tool_calls - ledger.tool_calls
         self.tools: dict[str, int] = {}
         """Calls of tools with a limit of their own, decided in this answer."""
@@ -315,6 +317,8 @@ def _ask(state: TurnState, level: Level, room: _Room, step: AskModel) -> list[St
     limits, left = state.limits, room.requests
     keeps_one = limits.final_answer_reserve and level.id is not None
     if left is not None and left <= keeps_one:
+        if keeps_one and room.asks:
+            return []  # another level is about to make the last one; if it is not made, there is room for this level
         if keeps_one:
             return [_ended(level, "budget_exceeded", *_no_requests(limits, state))]
         return [HitLimit("llm_calls", limits.model_calls or 0, state.ledger.model_calls + 1)]
@@ -323,6 +327,7 @@ def _ask(state: TurnState, level: Level, room: _Room, step: AskModel) -> list[St
     if room.slots <= 0:
         return []
     room.slots -= 1
+    room.asks = True
     if left is not None:
         room.requests = left - 1
     if limits.final_answer_reserve and level is state and (left == 1 or step.step == limits.max_steps):

@@ -35,7 +35,7 @@ from wakeful.decisions.replay import Divergence, Replay
 from wakeful.decisions.retries import dispose
 from wakeful.decisions.secret_values import NO_SECRETS
 from wakeful.decisions.state import TurnState
-from wakeful.decisions.turn import decide
+from wakeful.decisions.turn import Step, decide
 from wakeful.engine.prepare.tools import gate_policy
 from wakeful.engine.recovery import recovered
 from wakeful.engine.steps import Start, Steps
@@ -60,8 +60,11 @@ INPUT, PER_TOKEN_IN, PER_TOKEN_OUT = 10, Decimal("0.000001"), Decimal("0.00001")
 class _Clock:
     def __init__(self, now: int = 1_000_000_000_000_000) -> None:
         self.at = now
+        self.tick = 0
+        """How far it moves whenever it is read."""
 
     def now(self) -> int:
+        self.at += self.tick
         return self.at
 
     def monotonic(self) -> float:
@@ -83,7 +86,17 @@ class Simulation:
     result = "fine"
     """What tools give back."""
 
-    def __init__(self, root: Node, limits: Limits, luck: Random, *, priced: bool = True, planned: bool = False) -> None:
+    def __init__(
+        self,
+        root: Node,
+        limits: Limits,
+        luck: Random,
+        *,
+        priced: bool = True,
+        planned: bool = False,
+        tick: int = 0,
+    ) -> None:
+        """`tick`: microseconds that pass whenever the clock is read, so that facts of one commit differ in time."""
         self.nodes, self.luck, self.priced = planted(root), luck, priced
         agent = tree_agent(root, priced=priced)
         tools = {each.name: each for each in agent.tools} | {
@@ -101,6 +114,7 @@ class Simulation:
         )
         self.configs = {DIGEST: self.config}
         self.agent, self.tools, self.clock = agent, tools, _Clock()
+        self.clock.tick = tick
         self.facts: list[Recorded] = []
         self.commits: list[int] = []
         self.call_ids = 0
@@ -191,7 +205,7 @@ class Simulation:
         """What the runner does in one pass, in one commit."""
         written: list[Fact] = []
         starts: list[Start] = []
-        while steps := decide(self.state):
+        while steps := self.next_steps():
             before, stop = len(written), self.state.stop
             for step in steps:
                 for fact in self.steps.begin(step, starts, len(written)):
@@ -203,6 +217,9 @@ class Simulation:
                 break
         if written:
             self._record(written)
+
+    def next_steps(self) -> list[Step]:
+        return decide(self.state)
 
     def _write(self, facts: list[Fact]) -> None:
         for fact in facts:

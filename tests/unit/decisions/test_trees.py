@@ -19,14 +19,18 @@ from hypothesis import strategies as st
 from kit.runs.tree_simulation import Simulation
 from kit.runs.trees import Ending, Node, check_tree, nodes
 from wakeful.contracts.budgets import Limits
+from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import (
     LimitChanged,
     ModelRequested,
+    SubagentCompleted,
     SubagentFailed,
     SubagentStarted,
     Terminal,
     TurnInterruptRequested,
 )
+from wakeful.decisions.turn import AskModel, EndLevel, Step, decide
+from wakeful.store.memory import MemoryStore
 
 TREES = int(os.environ.get("WAKEFUL_SIMULATED_TREES", "400"))
 """How many are grown; the whole check grows 2,000, `make trees` 10,000."""
@@ -110,6 +114,111 @@ def test_a_tree_that_somebody_stops_is_over_at_every_depth(share: int) -> None:
             assert end.status != "completed"
 
     grow(TREES // 4, share, check, trees, st.integers(0, 20), st.randoms(use_true_random=False), st.booleans())
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_time_that_passes_inside_a_commit_changes_no_decision(share: int) -> None:
+    """The facts of one step do not have one time, and the turn's seconds may run out between two of them."""
+
+    def check(root: Node, held_to: Limits, luck: Random, priced: bool, tick: int) -> None:
+        asyncio.run(play(root, held_to, luck, priced, tick))
+
+    async def play(root: Node, held_to: Limits, luck: Random, priced: bool, tick: int) -> None:
+        played = Simulation(root, held_to, luck, priced=priced, tick=tick)
+        played.play()
+        check_tree(played.facts, played.state, held_to)
+        assert played.replayed() is None
+
+    luck, ticks = st.randoms(use_true_random=False), st.sampled_from([7, 900, 60_000, 400_000])
+    grow(TREES // 2, share, check, trees, limits, luck, st.booleans(), ticks)
+
+
+async def test_a_turn_whose_seconds_run_out_between_an_estimate_and_its_request_comes_out_the_same() -> None:
+    root = Node([[("many", [Node(), Node()]), ("look",)]])
+    for half_ms in range(1, 80):
+        held_to = Limits(seconds=half_ms / 2_000, width=8, depth=1, usd="0.01", result_bytes=50_000)
+        played = Simulation(root, held_to, Random(half_ms), tick=500)
+        played.play()
+        assert played.replayed() is None
+
+
+TWO_CHILDREN = Node([[("run", Node()), ("run", Node())]])
+ONE_FOR_CHILDREN = Limits(
+    model_calls=3, width=2, depth=1, max_steps=2, usd="0.002", result_bytes=50_000, final_answer_reserve=True
+)
+"""One request for the root, one for its final answer, and one for a child; there is not even money for that one."""
+
+
+def ends_of_children(played: Simulation) -> dict[str, str]:
+    events = [entry.fact.event for entry in played.facts]
+    failed = {each.level_id: each.details["reason"] for each in events if isinstance(each, SubagentFailed)}
+    return failed | {each.level_id: "" for each in events if isinstance(each, SubagentCompleted)}
+
+
+async def test_a_child_does_not_end_for_a_request_that_another_one_could_not_afford() -> None:
+    for luck in range(20):
+        played = Simulation(TWO_CHILDREN, ONE_FOR_CHILDREN, Random(luck))
+        played.play()
+        check_tree(played.facts, played.state, ONE_FOR_CHILDREN)
+        assert played.replayed() is None
+        assert set(ends_of_children(played).values()) <= {"cost"}
+
+
+async def test_a_child_makes_the_request_that_the_model_of_another_one_turned_down() -> None:
+    limits = ONE_FOR_CHILDREN.model_copy(update={"usd": None})
+    played = Simulation(TWO_CHILDREN, limits, Random(3))
+    turned_down = iter([None, ModelFailure("not this one", kind="unsupported_transport", stage="connect")])
+    played.agent.model.refusal = lambda settings: next(turned_down, None)
+    played.work.place.store = MemoryStore()
+    played.play()
+    check_tree(played.facts, played.state, limits)
+    assert played.replayed() is None
+    ends = [entry.fact.event for entry in played.facts if isinstance(entry.fact.event, SubagentFailed)]
+    assert [(each.level_id, each.error) for each in ends] == [("c1", "subtask_failed")]
+    assert any(isinstance(entry.fact.event, SubagentCompleted) for entry in played.facts)
+
+
+class EagerEnds(Simulation):
+    """Decides as logs of before were: a child ends at once when others are about to make the last requests."""
+
+    def next_steps(self) -> list[Step]:
+        steps, limits = decide(self.state), self.state.limits
+        asking = [each.level for each in steps if isinstance(each, AskModel) and each.level is not None]
+        left = (limits.model_calls or 0) - self.state.ledger.model_calls - len(asking)
+        waiting = [level for level in self.state.tree.levels.values() if level.phase == "ready"]
+        if not asking or left > 1 or self.state.stop is not None:
+            return steps
+        details = (("reason", "llm_calls"), ("limit", limits.model_calls), ("observed", 2))
+        late = [level.id for level in waiting if level.id not in asking and level.stop_error is None]
+        return [*steps, *(EndLevel(each or "", "budget_exceeded", "kept", details) for each in late)]
+
+
+@pytest.mark.parametrize("usd", ["0.002", "0.004", "0.01"])
+async def test_a_log_in_which_children_ended_at_once_comes_out_the_same(usd: str) -> None:
+    many = Node([[("many", [Node(), Node([[("look",)]]), Node()]), ("run", Node())]])
+    eager = 0
+    for root in (TWO_CHILDREN, many):
+        for calls in (3, 4, 5):
+            limits = ONE_FOR_CHILDREN.model_copy(update={"usd": usd, "model_calls": calls, "width": 8})
+            for luck in range(10):
+                played = EagerEnds(root, limits, Random(luck))
+                played.play()
+                assert played.replayed() is None
+                eager += "llm_calls" in ends_of_children(played).values()
+    assert eager
+
+
+async def test_a_child_that_ended_for_want_of_requests_there_were_does_not_come_out_the_same() -> None:
+    limits = ONE_FOR_CHILDREN.model_copy(update={"usd": None})
+    played = Simulation(TWO_CHILDREN, limits, Random(3))
+    played.play()
+    assert ends_of_children(played) == {"c1": "", "c2": "llm_calls"}
+    assert played.replayed() is None
+    started = next(entry for entry in played.facts if entry.fact.event.kind == "turn.started")
+    more = limits.model_copy(update={"model_calls": 4})
+    event = started.fact.event.model_copy(update={"limits": more})
+    played.facts[1] = started._replace(fact=replace(started.fact, event=event))
+    assert played.replayed() is not None
 
 
 def drawn(share: int) -> list[int]:
