@@ -31,6 +31,7 @@ from wakeful.ports.store import (
     TaskRunStore,
     TurnRow,
     TurnState,
+    UsageOfName,
     Watch,
     WorkflowRow,
 )
@@ -87,6 +88,7 @@ __all__ = [
     "TurnState",
     "UnknownOutcomes",
     "UnknownRow",
+    "UsageOfName",
     "Value",
     "RefusedAttachment",
     "Watch",
