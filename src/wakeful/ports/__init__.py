@@ -32,6 +32,7 @@ from wakeful.ports.store import (
     TaskRunStore,
     TurnRow,
     TurnState,
+    UsageOfName,
     Watch,
     WorkflowRow,
 )
@@ -93,6 +94,7 @@ __all__ = [
     "TurnState",
     "UnknownOutcomes",
     "UnknownRow",
+    "UsageOfName",
     "Value",
     "WakeCause",
     "WakeRow",

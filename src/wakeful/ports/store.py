@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.contracts.models import AgentTokenUsageSummary
+from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.contracts.spending import SpendRow
 from wakeful.ports.approvals import Approvals
 from wakeful.ports.mailbox import Mailbox
@@ -45,6 +45,17 @@ class TurnRow(NamedTuple):
     @property
     def is_open(self) -> bool:
         return self.state in OPEN_STATES
+
+
+class UsageOfName(NamedTuple):
+    """What the agents of one name used, added up over all their streams."""
+
+    total: TokenUsage
+    rounds: int
+    reporting: int
+    """Streams in which a turn completed with token data."""
+    last_turn: TokenUsage | None
+    """Of the newest such turn in its stream, when there is one such stream; with several, their logs know."""
 
 
 class WorkflowRow(NamedTuple):
@@ -303,6 +314,18 @@ class Store(TableReads, Protocol):
         """Newest first."""
         ...
 
+    async def count_turns(self) -> int:
+        """How many there are, open and ended."""
+        ...
+
+    async def turns_of_agent(self, agent_id: str, *, limit: int, before: int | None = None) -> list[TurnRow]:
+        """A page of the turns of one stream, newest first; with `before`, of those admitted before that event."""
+        ...
+
+    async def ended_turns(self, agent_name: str, *, limit: int, before: TurnRow | None = None) -> list[TurnRow]:
+        """A page of the turns that ended, of all agents of that name, last ended first; `before`: after that row."""
+        ...
+
     async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
         """Turns that were open at a moment or later, oldest first, each with what its requests to models come to.
 
@@ -319,9 +342,19 @@ class Store(TableReads, Protocol):
         ...
 
     async def turns_of_thread(
-        self, agent_id: str, thread_id: str, *, open_only: bool = False, last: int | None = None
+        self,
+        agent_id: str,
+        thread_id: str,
+        *,
+        open_only: bool = False,
+        last: int | None = None,
+        before: int | None = None,
     ) -> list[TurnRow]:
-        """Oldest first; with `last`, so many of the newest."""
+        """Oldest first; with `last`, so many of the newest; with `before`, of those admitted before that event."""
+        ...
+
+    async def agents_of_thread(self, thread_id: str, *, limit: int) -> list[str]:
+        """The agents that had a turn in a thread of that name, in the order in which they came to this store."""
         ...
 
     async def agents(self) -> list[str]: ...
@@ -331,6 +364,10 @@ class Store(TableReads, Protocol):
         ...
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary: ...
+
+    async def usage_of_name(self, agent_name: str) -> UsageOfName:
+        """Of every stream in which an agent of that name had a turn."""
+        ...
 
     async def save_workflow(
         self,

@@ -16,7 +16,7 @@ from socket import gethostname
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import RestRefused, StoreDamaged, StoreProblem, TurnNotFound
-from wakeful.contracts.models import AgentTokenUsageSummary
+from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.contracts.spending import SpendRow, WindowKey
 from wakeful.ports import (
     Admitted,
@@ -29,6 +29,7 @@ from wakeful.ports import (
     Table,
     TableReads,
     TurnRow,
+    UsageOfName,
     Value,
     Watch,
     WorkflowRow,
@@ -360,6 +361,27 @@ class MemoryStore(TableReads):
         rows.sort(key=lambda found: found[:3], reverse=True)
         return [row for *_, row in rows[:limit]]
 
+    async def count_turns(self) -> int:
+        return len(self._memory.agent_of_turn)
+
+    async def turns_of_agent(self, agent_id: str, *, limit: int, before: int | None = None) -> list[TurnRow]:
+        agent = self._memory.agents.get(agent_id)
+        newest = reversed(agent.book.turns.values()) if agent is not None else ()
+        return list(islice((row for row in newest if before is None or row.first_seq < before), limit))
+
+    async def ended_turns(self, agent_name: str, *, limit: int, before: TurnRow | None = None) -> list[TurnRow]:
+        rows = [
+            (row.ended_at, row.turn_id, row)
+            for agent in self._memory.agents.values()
+            for row in agent.book.turns.values()
+            if row.agent_name == agent_name and row.ended_at is not None
+        ]
+        if before is not None:
+            end = (before.ended_at or 0, before.turn_id)
+            rows = [found for found in rows if found[:2] < end]
+        rows.sort(key=lambda found: found[:2], reverse=True)
+        return [row for *_, row in rows[:limit]]
+
     async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
         rows = [row for row in await self.turns() if since is None or row.ended_at is None or row.ended_at >= since]
         costs = {turn: cost for agent in self._memory.agents.values() for turn, cost in agent.book.costs.items()}
@@ -374,12 +396,23 @@ class MemoryStore(TableReads):
         return agent is not None and is_held(agent.lease(thread_id), self._clock(), alive)
 
     async def turns_of_thread(
-        self, agent_id: str, thread_id: str, *, open_only: bool = False, last: int | None = None
+        self,
+        agent_id: str,
+        thread_id: str,
+        *,
+        open_only: bool = False,
+        last: int | None = None,
+        before: int | None = None,
     ) -> list[TurnRow]:
         agent = self._memory.agents.get(agent_id)
         newest = reversed(agent.book.turns.values()) if agent is not None else ()
         rows = (row for row in newest if row.thread_id == thread_id and (row.is_open or not open_only))
-        return list(islice(rows, last))[::-1]
+        return list(islice((row for row in rows if before is None or row.first_seq < before), last))[::-1]
+
+    async def agents_of_thread(self, thread_id: str, *, limit: int) -> list[str]:
+        agents = self._memory.agents.values()
+        having = (each for each in agents if any(row.thread_id == thread_id for row in each.book.turns.values()))
+        return [agent.agent_id for agent in islice(having, limit)]
 
     async def agents(self) -> list[str]:
         return list(self._memory.agents)
@@ -412,6 +445,16 @@ class MemoryStore(TableReads):
         if agent is None:
             return AgentTokenUsageSummary()
         return summary(agent.book.total, agent.book.rounds, agent.book.last_turn)
+
+    async def usage_of_name(self, agent_name: str) -> UsageOfName:
+        books = [agent.book for agent in self._memory.agents.values()]
+        books = [book for book in books if any(row.agent_name == agent_name for row in book.turns.values())]
+        reported = [book.last_turn for book in books if book.last_turn is not None]
+        total = TokenUsage()
+        for book in books:
+            total += book.total
+        rounds = sum(book.rounds for book in books)
+        return UsageOfName(total, rounds, len(reported), reported[0] if len(reported) == 1 else None)
 
     async def save_workflow(
         self,

@@ -23,6 +23,7 @@ from wakeful.ports import (
     TableReads,
     TaskRunStore,
     TurnRow,
+    UsageOfName,
     Value,
     Watch,
     WorkflowRow,
@@ -133,6 +134,15 @@ class CrashingStore(TableReads):
     async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
         return await (await self._real()).turns(open_only=open_only, limit=limit)
 
+    async def count_turns(self) -> int:
+        return await (await self._real()).count_turns()
+
+    async def turns_of_agent(self, agent_id: str, *, limit: int, before: int | None = None) -> list[TurnRow]:
+        return await (await self._real()).turns_of_agent(agent_id, limit=limit, before=before)
+
+    async def ended_turns(self, agent_name: str, *, limit: int, before: TurnRow | None = None) -> list[TurnRow]:
+        return await (await self._real()).ended_turns(agent_name, limit=limit, before=before)
+
     async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
         return await (await self._real()).turn_costs(since=since)
 
@@ -143,9 +153,20 @@ class CrashingStore(TableReads):
         return await (await self._real()).is_held(agent_id, thread_id)
 
     async def turns_of_thread(
-        self, agent_id: str, thread_id: str, *, open_only: bool = False, last: int | None = None
+        self,
+        agent_id: str,
+        thread_id: str,
+        *,
+        open_only: bool = False,
+        last: int | None = None,
+        before: int | None = None,
     ) -> list[TurnRow]:
-        return await (await self._real()).turns_of_thread(agent_id, thread_id, open_only=open_only, last=last)
+        return await (await self._real()).turns_of_thread(
+            agent_id, thread_id, open_only=open_only, last=last, before=before
+        )
+
+    async def agents_of_thread(self, thread_id: str, *, limit: int) -> list[str]:
+        return await (await self._real()).agents_of_thread(thread_id, limit=limit)
 
     async def agents(self) -> list[str]:
         return await (await self._real()).agents()
@@ -171,6 +192,9 @@ class CrashingStore(TableReads):
 
     async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
         return await (await self._real()).spending(scopes, after=after)
+
+    async def usage_of_name(self, agent_name: str) -> UsageOfName:
+        return await (await self._real()).usage_of_name(agent_name)
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         return await (await self._real()).usage(agent_id)

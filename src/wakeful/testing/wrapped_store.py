@@ -20,6 +20,7 @@ from wakeful.ports import (
     TableReads,
     TaskRunStore,
     TurnRow,
+    UsageOfName,
     Value,
     Watch,
     WorkflowRow,
@@ -96,6 +97,15 @@ class WrappedStore(TableReads):
     async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
         return await self.inner.turns(open_only=open_only, limit=limit)
 
+    async def count_turns(self) -> int:
+        return await self.inner.count_turns()
+
+    async def turns_of_agent(self, agent_id: str, *, limit: int, before: int | None = None) -> list[TurnRow]:
+        return await self.inner.turns_of_agent(agent_id, limit=limit, before=before)
+
+    async def ended_turns(self, agent_name: str, *, limit: int, before: TurnRow | None = None) -> list[TurnRow]:
+        return await self.inner.ended_turns(agent_name, limit=limit, before=before)
+
     async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
         return await self.inner.turn_costs(since=since)
 
@@ -106,9 +116,18 @@ class WrappedStore(TableReads):
         return await self.inner.is_held(agent_id, thread_id)
 
     async def turns_of_thread(
-        self, agent_id: str, thread_id: str, *, open_only: bool = False, last: int | None = None
+        self,
+        agent_id: str,
+        thread_id: str,
+        *,
+        open_only: bool = False,
+        last: int | None = None,
+        before: int | None = None,
     ) -> list[TurnRow]:
-        return await self.inner.turns_of_thread(agent_id, thread_id, open_only=open_only, last=last)
+        return await self.inner.turns_of_thread(agent_id, thread_id, open_only=open_only, last=last, before=before)
+
+    async def agents_of_thread(self, thread_id: str, *, limit: int) -> list[str]:
+        return await self.inner.agents_of_thread(thread_id, limit=limit)
 
     async def agents(self) -> list[str]:
         return await self.inner.agents()
@@ -134,6 +153,9 @@ class WrappedStore(TableReads):
 
     async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
         return await self.inner.spending(scopes, after=after)
+
+    async def usage_of_name(self, agent_name: str) -> UsageOfName:
+        return await self.inner.usage_of_name(agent_name)
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         return await self.inner.usage(agent_id)

@@ -16,6 +16,7 @@ from kit.runs.store_facts import (
     completed,
     ended,
     fact,
+    interrupt,
     message,
     requested,
     resolved,
@@ -103,6 +104,69 @@ async def test_turns_are_listed_newest_first_and_those_of_a_thread_oldest_first(
     assert [found.turn_id for found in await store.turns_of_thread(AGENT, "main")] == ["turn_0", "turn_1", "turn_2"]
     assert await store.turns_of_thread(AGENT, "side") == []
     assert await store.agents() == [AGENT, "agent_2"]
+
+
+async def test_turns_of_an_agent_and_of_a_thread_come_in_pages_newest_first(store: Store) -> None:
+    for n in range(5):
+        await store.admit(AGENT, [message(f"turn_{n}", thread="side" if n % 2 else "main", at=NOON + n)])
+    await store.admit("agent_2", [message("turn_5", thread="side")])
+    first = await store.turns_of_agent(AGENT, limit=3)
+    assert [found.turn_id for found in first] == ["turn_4", "turn_3", "turn_2"]
+    rest = await store.turns_of_agent(AGENT, limit=3, before=first[-1].first_seq)
+    assert [found.turn_id for found in rest] == ["turn_1", "turn_0"]
+    (newest,) = await store.turns_of_thread(AGENT, "main", last=1)
+    earlier = await store.turns_of_thread(AGENT, "main", last=5, before=newest.first_seq)
+    assert (newest.turn_id, [found.turn_id for found in earlier]) == ("turn_4", ["turn_0", "turn_2"])
+    assert (await store.turns_of_agent("nobody", limit=3), await store.count_turns()) == ([], 6)
+
+
+async def test_who_had_a_turn_in_a_thread_of_a_name(store: Store) -> None:
+    for n, (agent_id, thread) in enumerate([("b", "main"), ("a", "main"), ("b", "main"), ("c", "side")]):
+        await store.admit(agent_id, [message(f"turn_{n}", thread=thread)])
+    assert await store.agents_of_thread("main", limit=9) == ["b", "a"]
+    assert await store.agents_of_thread("main", limit=1) == ["b"]
+    assert (await store.agents_of_thread("side", limit=9), await store.agents_of_thread("x", limit=9)) == (["c"], [])
+
+
+async def test_turns_that_ended_come_by_name_in_pages_last_ended_first(store: Store) -> None:
+    ends = {"turn_0": 3, "turn_1": 1, "turn_2": 3, "turn_3": 2, "turn_4": None}
+    for turn, at in ends.items():
+        claim = await claimed(store, turn, "agent_2" if turn == "turn_2" else AGENT)
+        await store.append(claim, [started(turn), *([replace(ended(turn), at=NOON + at)] if at else [])])
+    name = (await row(store, "turn_0")).agent_name
+    found: list[TurnRow] = []
+    while page := await store.ended_turns(name, limit=1, before=found[-1] if found else None):
+        found += page
+    assert [each.turn_id for each in found] == ["turn_2", "turn_0", "turn_3", "turn_1"]
+    assert await store.ended_turns(name, limit=9) == found
+    assert await store.ended_turns("nobody", limit=9) == []
+
+
+async def test_usage_of_a_name_is_that_of_all_its_streams(store: Store) -> None:
+    for turn, agent_id, usage in (("turn_1", AGENT, USED), ("turn_2", "agent_2", None)):
+        claim = await claimed(store, turn, agent_id)
+        await store.append(claim, [started(turn), completed(turn), ended(turn, usage=usage)])
+    name = (await row(store, "turn_1")).agent_name
+    streams = [await store.usage(agent_id) for agent_id in (AGENT, "agent_2")]
+    one = await store.usage_of_name(name)
+    assert one == (streams[0].total + streams[1].total, 2, 1, USED)
+    claim = await claimed(store, "turn_3", "agent_2")
+    await store.append(claim, [started("turn_3"), ended("turn_3", usage=USED)])
+    assert (await store.usage_of_name(name))[1:] == (2, 2, None)
+    assert await store.usage_of_name("nobody") == (TokenUsage(), 0, 0, None)
+
+
+async def test_of_a_thread_what_comes_after_an_event_is_read_also_where_a_turn_was_written_to_late(
+    store: Store,
+) -> None:
+    for turn in ("turn_0", "turn_1", "turn_2"):
+        claim = await claimed(store, turn, AGENT)
+        await store.append(claim, [started(turn), *([ended(turn)] if turn != "turn_1" else [])])
+    every = await store.read(AGENT, thread_id="main")
+    await store.admit(AGENT, [interrupt("turn_0")])
+    every += (await store.read(AGENT))[-1:]
+    for after in range(every[-1].seq + 1):
+        assert await store.read(AGENT, thread_id="main", after=after) == [one for one in every if one.seq > after]
 
 
 async def test_a_call_nobody_knows_the_outcome_of_is_listed_until_it_is_known(store: Store) -> None:

@@ -234,9 +234,7 @@ _OF_STEP: _Drawn = {
 _OF_CASE: _Drawn = {
     "wish": _one_of("always", "by argument", "raises"),
     "looks_at_call": _one_of(True),
-    "confinement": _one_of(
-        Confinement(mode="not_enforced", cwd="/srv"), Confinement(mode="landlock", cwd="/srv")
-    ),
+    "confinement": _one_of(Confinement(mode="not_enforced", cwd="/srv"), Confinement(mode="landlock", cwd="/srv")),
     "hook": _one_of("silent", "allow", "ask", "deny", "rewrite", "raises"),
     "hook_on_ask": _one_of(True),
     "injected": _one_of(True),

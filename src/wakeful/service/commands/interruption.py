@@ -18,8 +18,11 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.turns import IgnoreReason, InterruptReason
 from wakeful.contracts.values import Value
 from wakeful.engine.run_request import Engine
-from wakeful.ports import TurnRow
+from wakeful.ports import Store, TurnRow
 from wakeful.service.commands.turns_at_rest import end_at_rest
+
+NAMED = 20
+"""At most so many agents are looked at to say whose a thread may be."""
 
 
 class InterruptAnswer(Value):
@@ -53,10 +56,9 @@ async def interrupt_turn(
     request: it is answered as before, and nothing is written. Raises InvalidValue for a target that is none or several.
     """
     wanted = interrupt_id if interrupt_id is not None else engine.ids.new("int")
-    rows = await _targets(engine, turn_id, thread_id, agent)
-    if not rows:
+    row = await _target(engine.store, turn_id, thread_id, agent)
+    if row is None:
         return InterruptAnswer(answer="no_op", interrupt_id=wanted, ignore_reason="unknown_target")
-    row = next((each for each in rows if each.is_open), rows[-1])
     answer = await _ask(
         engine, row, TurnInterruptRequested(interrupt_id=wanted, requested_by=requested_by, reason=reason, queue=queue)
     )
@@ -89,25 +91,26 @@ async def supersede(engine: Engine, agent_id: str, thread_id: str, *, requested_
         await _ask(engine, row, event)
 
 
-async def _targets(engine: Engine, turn_id: str | None, thread_id: str | None, agent: str | None) -> list[TurnRow]:
-    """The turns that are meant, oldest first: one, or those of a thread."""
+async def _target(store: Store, turn_id: str | None, thread_id: str | None, agent: str | None) -> TurnRow | None:
+    """The turn that is meant: one by its id, or of a thread its oldest open one, or its last."""
     if (turn_id is None) == (thread_id is None):
         given = f"turn_id={turn_id!r}, thread_id={thread_id!r}"
         raise InvalidValue("invalid_target", "turn_id", f"{given}: a turn or a thread", "give exactly one of the two")
     if turn_id is not None:
-        row = await engine.store.turn(turn_id)
-        return [row] if row is not None else []
+        return await store.turn(turn_id)
     assert thread_id is not None
-    if agent is not None:
-        return await engine.store.turns_of_thread(agent, thread_id)
-    rows = [row for row in await engine.store.turns() if row.thread_id == thread_id]
-    owners = sorted({row.agent_id for row in rows})
-    if len(owners) > 1:
-        named = ", ".join(sorted({row.agent_name for row in rows}))
+    agents = [agent] if agent is not None else await store.agents_of_thread(thread_id, limit=NAMED)
+    if len(agents) > 1:
+        last = [row for each in agents for row in await store.turns_of_thread(each, thread_id, last=1)]
+        named = ", ".join(sorted({row.agent_name for row in last}))
         raise InvalidValue(
             "invalid_target", "thread_id", f"{thread_id!r} is a thread of {named}", "name the agent, or give a turn_id"
         )
-    return sorted(rows, key=lambda row: row.first_seq)
+    if not agents:
+        return None
+    is_open = await store.turns_of_thread(agents[0], thread_id, open_only=True)
+    rows = is_open or await store.turns_of_thread(agents[0], thread_id, last=1)
+    return rows[0] if rows else None
 
 
 async def _ask(engine: Engine, row: TurnRow, event: TurnInterruptRequested) -> InterruptAnswer:

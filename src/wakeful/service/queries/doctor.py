@@ -102,7 +102,7 @@ async def examine(store: Store, figures: StoreFigures) -> DoctorReport:
         damage = [DamageFound(agent_id=d.agent_id, sequence=d.seq, what=d.what) for d in await store.verify()]
         found["damage"] = tuple(damage)
         problems += [each.what if each.agent_id else f"the database file: {each.what}" for each in damage]
-        found["turns"] = len(await store.turns())
+        found["turns"] = await store.count_turns()
         rows = await store.turns(open_only=True)
         found["open_turns"] = tuple(
             OpenTurn(turn_id=row.turn_id, agent=row.agent_name, state=state, waiting_for=row.waiting_for)

@@ -1,10 +1,10 @@
 """How the agents of a store stand, from the rows that the store keeps of them.
 
-An agent is known by its name: what its threads and its single runs have used is added up.
+An agent is known by its name: what its threads and its single runs have used is added up. No more turns are read than
+are open, and those that tell what the last one used.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import TurnCompleted
@@ -12,60 +12,65 @@ from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.ports import Store, TurnRow
 from wakeful.views.agent_status import AgentStatus
 
+PAGE = 20
+"""So many turns that ended are looked up at a time: the newest one answers, unless its provider reported nothing."""
+
+TAIL = 20
+"""A turn's end is among so many of its stream's newest events, unless much was written to it later."""
+
 
 async def agents_status(store: Store, agent: str | None = None) -> list[AgentStatus]:
     """Every agent that had a turn, by name, or one of them. Raises InvalidConfig for one that there is not."""
-    turns: dict[str, list[TurnRow]] = {}
-    for row in await store.turns():
-        turns.setdefault(row.agent_name, []).append(row)
-    known = sorted(turns)
-    if agent is not None and agent not in turns:
+    known = await store.agent_names()
+    if agent is not None and agent not in known:
         hint = f"there are: {', '.join(known[:20])}" if known else "nothing has been run here yet"
         raise InvalidConfig(f"there is no agent {agent!r} in {store.location}", hint)
+    open_turns = await store.turns(open_only=True)  # a message that is queued has one
+    is_open = Counter(row.agent_name for row in open_turns)
     actions = Counter(row.agent_name for row in await store.actions(pending_only=True))
     queued = Counter[str]()
+    names = {row.agent_id: row.agent_name for row in open_turns}
     for thread in await store.busy_threads():
-        queued[thread.agent_id] += thread.queued
-    unknown = Counter(row.agent_id for row in await store.unknown())
+        queued[names.get(thread.agent_id, "")] += thread.queued
+    turns = Counter(row.turn_id for row in await store.unknown())
+    unknown = Counter[str]()
+    for turn_id, count in turns.items():
+        row = await store.turn(turn_id)
+        unknown[row.agent_name if row is not None else ""] += count
     return [
         AgentStatus(
             agent=name,
-            open_turns=sum(row.is_open for row in turns[name]),
-            queued_messages=sum(queued[stream] for stream in {row.agent_id for row in turns[name]}),
+            open_turns=is_open[name],
+            queued_messages=queued[name],
             pending_actions=actions[name],
-            unknown_outcomes=sum(unknown[stream] for stream in {row.agent_id for row in turns[name]}),
-            token_usage=await _usage(store, turns[name]),
+            unknown_outcomes=unknown[name],
+            token_usage=await _usage(store, name),
         )
         for name in (known if agent is None else [agent])
     ]
 
 
-async def _usage(store: Store, turns: Sequence[TurnRow]) -> AgentTokenUsageSummary:
-    kept = {stream: await store.usage(stream) for stream in dict.fromkeys(row.agent_id for row in turns)}
-    total = TokenUsage()
-    for each in kept.values():
-        total += each.total
-    return AgentTokenUsageSummary(
-        total=total,
-        total_model_rounds=sum(each.total_model_rounds for each in kept.values()),
-        last_turn=await _last(store, turns, kept),
-    )
+async def _usage(store: Store, name: str) -> AgentTokenUsageSummary:
+    used = await store.usage_of_name(name)
+    last = used.last_turn if used.reporting < 2 else await _last(store, name)
+    return AgentTokenUsageSummary(total=used.total, total_model_rounds=used.rounds, last_turn=last)
 
 
-async def _last(
-    store: Store, turns: Sequence[TurnRow], kept: Mapping[str, AgentTokenUsageSummary]
-) -> TokenUsage | None:
-    """Of the turns that completed, the newest with token data. Where several streams know one, they are asked."""
-    reported = {stream: each.last_turn for stream, each in kept.items() if each.last_turn is not None}
-    if len(reported) < 2:
-        return next(iter(reported.values()), None)
-    of_stream = Counter(row.agent_id for row in turns)
-    ended = [row for row in turns if row.ended_at is not None and row.agent_id in reported]
-    for row in sorted(ended, key=lambda row: row.ended_at or 0, reverse=True):
-        if of_stream[row.agent_id] == 1:
-            return reported[row.agent_id]
-        for entry in await store.read(row.agent_id, turn_id=row.turn_id):
+async def _last(store: Store, name: str) -> TokenUsage | None:
+    """Of the turns that completed, in whichever conversation, the last one with token data."""
+    page: list[TurnRow] = await store.ended_turns(name, limit=1)
+    while page:
+        for row in page:
+            if row.state == "completed" and (tokens := await _tokens(store, row)) is not None:
+                return tokens
+        page = await store.ended_turns(name, limit=PAGE, before=page[-1])
+    return None
+
+
+async def _tokens(store: Store, row: TurnRow) -> TokenUsage | None:
+    for after in (max(0, row.last_seq - TAIL), 0):
+        for entry in await store.read(row.agent_id, after=after, turn_id=row.turn_id):
             event = entry.fact.event
-            if isinstance(event, TurnCompleted) and event.token_usage is not None:
+            if isinstance(event, TurnCompleted):
                 return event.token_usage
     return None

@@ -4,6 +4,7 @@ The answer is the newest catalogue that the scope put on record: a turn, an agen
 turn it is worked out from the agent's code in the same way a turn does it, and says so (`resolved_for="query"`).
 """
 
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -15,6 +16,9 @@ from wakeful.engine.agent import Agent
 from wakeful.engine.prepare.tools import toolbelt
 from wakeful.engine.run_request import Engine
 from wakeful.ports import Store, TurnRow
+
+PAGE = 20
+"""So many turns are looked up at a time: the newest one answers, unless it had no tools."""
 
 
 class ToolInventory(Value):
@@ -38,7 +42,7 @@ async def tool_inventory(
 
     `agent` is the code, for where nothing is on record. Raises AgentMissing when neither is there.
     """
-    for row in await _scope(engine.store, turn, agent_id, thread_id):
+    async for row in _scope(engine.store, turn, agent_id, thread_id):
         recorded = await catalog_on_record(engine.store, row)
         if recorded is not None:
             return ToolInventory(agent=row.agent_name, turn_id=row.turn_id, catalog=recorded)
@@ -52,15 +56,24 @@ async def tool_inventory(
     )
 
 
-async def _scope(store: Store, turn: TurnRow | None, agent_id: str | None, thread_id: str | None) -> list[TurnRow]:
-    """The turns that may answer, newest first."""
+async def _scope(
+    store: Store, turn: TurnRow | None, agent_id: str | None, thread_id: str | None
+) -> AsyncIterator[TurnRow]:
+    """The turns that may answer, newest first, page by page."""
     if turn is not None:
-        return [turn]
-    if agent_id is None:
-        return []
-    if thread_id is not None:
-        return list(reversed(await store.turns_of_thread(agent_id, thread_id)))
-    return [row for row in await store.turns() if row.agent_id == agent_id]
+        yield turn
+        return
+    before: int | None = None
+    while agent_id is not None:
+        if thread_id is None:
+            page = await store.turns_of_agent(agent_id, limit=PAGE, before=before)
+        else:
+            page = (await store.turns_of_thread(agent_id, thread_id, last=PAGE, before=before))[::-1]
+        for row in page:
+            yield row
+        if len(page) < PAGE:
+            return
+        before = page[-1].first_seq
 
 
 async def catalog_on_record(store: Store, row: TurnRow) -> ToolCatalog | None:

@@ -30,6 +30,7 @@ from wakeful.ports import (
     Table,
     TableReads,
     TurnRow,
+    UsageOfName,
     Value,
     Watch,
     WorkflowRow,
@@ -157,7 +158,7 @@ class SqliteReader(TableReads):
     def _turns_among(self, agent_id: str, thread_id: str | None, turn_id: str | None, after: int) -> list[TurnRow]:
         """The turns whose facts are asked for, oldest first."""
         if turn_id is None:
-            return self._views.turns_of_thread(agent_id, thread_id or "", after=after)
+            return self._views.turns_reaching_past(agent_id, thread_id or "", after)
         row = self._views.turn(turn_id)
         return [row] if row is not None and thread_id in (None, row.thread_id) else []
 
@@ -185,6 +186,15 @@ class SqliteReader(TableReads):
     async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
         return await self._read(lambda: self._views.turns(open_only, limit))
 
+    async def count_turns(self) -> int:
+        return await self._read(self._views.count_turns)
+
+    async def turns_of_agent(self, agent_id: str, *, limit: int, before: int | None = None) -> list[TurnRow]:
+        return await self._read(lambda: self._views.turns_of_agent(agent_id, limit, before), agent_id)
+
+    async def ended_turns(self, agent_name: str, *, limit: int, before: TurnRow | None = None) -> list[TurnRow]:
+        return await self._read(lambda: self._views.ended_turns(agent_name, limit, before))
+
     async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
         return await self._read(lambda: self._views.turn_costs(since))
 
@@ -195,11 +205,19 @@ class SqliteReader(TableReads):
         return await self._read(lambda: self._claims.is_held(agent_id, thread_id))
 
     async def turns_of_thread(
-        self, agent_id: str, thread_id: str, *, open_only: bool = False, last: int | None = None
+        self,
+        agent_id: str,
+        thread_id: str,
+        *,
+        open_only: bool = False,
+        last: int | None = None,
+        before: int | None = None,
     ) -> list[TurnRow]:
-        return await self._read(
-            lambda: self._views.turns_of_thread(agent_id, thread_id, open_only=open_only, last=last), agent_id
-        )
+        look = partial(self._views.turns_of_thread, open_only=open_only, last=last, before=before)
+        return await self._read(lambda: look(agent_id, thread_id), agent_id)
+
+    async def agents_of_thread(self, thread_id: str, *, limit: int) -> list[str]:
+        return await self._read(lambda: self._views.agents_of_thread(thread_id, limit))
 
     async def agents(self) -> list[str]:
         return [agent_id for _, agent_id in await self._read(self._log.streams.agents)]
@@ -228,6 +246,9 @@ class SqliteReader(TableReads):
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         return await self._read(lambda: self._views.usage(agent_id), agent_id)
+
+    async def usage_of_name(self, agent_name: str) -> UsageOfName:
+        return await self._read(lambda: self._views.usage_of_name(agent_name))
 
     async def workflow(self, workflow_id: str, revision: int | None = None) -> WorkflowRow | None:
         return await self._read(lambda: self._workflows.one(workflow_id, revision))

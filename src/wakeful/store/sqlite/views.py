@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
-from wakeful.ports import TurnRow
+from wakeful.ports import TurnRow, UsageOfName
 from wakeful.store.rows import Book, Changes, summary
 from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.streams import SHIFT
@@ -46,6 +46,22 @@ _SET_USAGE = (
     f"UPDATE agents SET name = ?, last_turn = ?, rounds = ?, {', '.join(f'{n} = ?' for n in _TOKENS)} WHERE id = ?"
 )
 _GET_USAGE = f"SELECT rounds, last_turn, {', '.join(_TOKENS)} FROM agents WHERE agent_id = ?"
+# From stream to stream along the index: as many steps as the name has streams, not turns.
+_USAGE_OF_NAME = f"""
+    WITH RECURSIVE streams (id) AS (
+        SELECT min(agent) FROM turns WHERE agent_name = ?
+        UNION ALL
+        SELECT (SELECT min(agent) FROM turns WHERE agent_name = ? AND agent > streams.id)
+        FROM streams WHERE streams.id IS NOT NULL
+    )
+    SELECT coalesce(sum(a.rounds), 0), count(a.last_turn), max(a.last_turn),
+           {", ".join(f"coalesce(sum(a.{name}), 0)" for name in _TOKENS)}
+    FROM streams CROSS JOIN agents a ON a.id = streams.id
+"""
+# Two indexes fit it equally well, for all that SQLite knows; one of them has every turn that ended.
+_OPEN_IN_THREAD = _TURN.replace("turns t", "turns t INDEXED BY turns_open_in_thread")
+_ONE_AGENT = "t.agent = (SELECT id FROM agents WHERE agent_id = ?)"
+_NEVER = (1 << 63) - 1
 
 
 class Views:
@@ -65,6 +81,22 @@ class Views:
         found = self._sql.all(f"{_TURN} {which} {_NEWEST_FIRST} LIMIT ?", (-1 if limit is None else limit,))
         return [_turn_row(row) for row in found]
 
+    def count_turns(self) -> int:
+        ((count,),) = self._sql.all("SELECT count(*) FROM turns")
+        return int(count)
+
+    def turns_of_agent(self, agent_id: str, limit: int, before: int | None) -> list[TurnRow]:
+        sql = f"{_TURN} WHERE {_ONE_AGENT} AND t.first_seq < ? ORDER BY t.first_seq DESC LIMIT ?"
+        found = self._sql.all(sql, (agent_id, _NEVER if before is None else before, limit))
+        return [_turn_row(row) for row in found]
+
+    def ended_turns(self, agent_name: str, limit: int, before: TurnRow | None) -> list[TurnRow]:
+        which = "t.agent_name = ? AND t.ended_at IS NOT NULL AND t.ended_at <= ? AND (t.ended_at < ? OR t.turn_id < ?)"
+        sql = f"{_TURN} WHERE {which} ORDER BY t.ended_at DESC, t.turn_id DESC LIMIT ?"
+        end = _NEVER if before is None or before.ended_at is None else before.ended_at
+        found = self._sql.all(sql, (agent_name, end, end, before.turn_id if before is not None else "", limit))
+        return [_turn_row(row) for row in found]
+
     def turn_costs(self, since: int | None) -> list[tuple[TurnRow, TurnCost | None]]:
         begun, given = ("", ()) if since is None else ("WHERE t.ended_at >= ? OR t.ended_at IS NULL", (since,))
         found = self._sql.all(f"{_COSTS} {begun} ORDER BY t.created_at, t.agent, t.first_seq", given)
@@ -81,16 +113,47 @@ class Views:
         return names
 
     def turns_of_thread(
-        self, agent_id: str, thread_id: str, *, open_only: bool = False, last: int | None = None, after: int = 0
+        self,
+        agent_id: str,
+        thread_id: str,
+        *,
+        open_only: bool = False,
+        last: int | None = None,
+        before: int | None = None,
     ) -> list[TurnRow]:
-        """Oldest first; with `after`, those that may have a later event."""
-        one = "t.agent = (SELECT id FROM agents WHERE agent_id = ?)"
-        which = f"{one} AND t.thread_id = ?" + (" AND t.ended_at IS NULL" if open_only else "")
-        later = "AND (t.last_seq > ? OR t.ended_at IS NULL)" if after else ""
-        sql = f"{_TURN} WHERE {which} {later} ORDER BY t.first_seq DESC LIMIT ?"
-        given = (agent_id, thread_id, *((after,) if after else ()), -1 if last is None else last)
-        found = self._sql.all(sql, given)
+        turns, which = (_OPEN_IN_THREAD, "AND t.ended_at IS NULL") if open_only else (_TURN, "")
+        sql = f"""
+            {turns} WHERE {_ONE_AGENT} AND t.thread_id = ? {which} AND t.first_seq < ?
+            ORDER BY t.first_seq DESC LIMIT ?
+        """
+        found = self._sql.all(
+            sql, (agent_id, thread_id, _NEVER if before is None else before, -1 if last is None else last)
+        )
         return [_turn_row(row) for row in reversed(found)]
+
+    def turns_reaching_past(self, agent_id: str, thread_id: str, after: int) -> list[TurnRow]:
+        """The turns of a thread that may have something after an event, oldest first: open ones may, whatever
+        their rows say."""
+        if not after:
+            return self.turns_of_thread(agent_id, thread_id)
+        # Open ones first: one that ends meanwhile is found by its last event.
+        rows = {row.turn_id: row for row in self.turns_of_thread(agent_id, thread_id, open_only=True)}
+        sql = f"{_TURN} WHERE {_ONE_AGENT} AND t.thread_id = ? AND t.last_seq > ?"
+        rows |= {row[0]: _turn_row(row) for row in self._sql.all(sql, (agent_id, thread_id, after))}
+        return sorted(rows.values(), key=lambda row: row.first_seq)
+
+    def agents_of_thread(self, thread_id: str, limit: int) -> list[str]:
+        """From agent to agent along the index."""
+        found: list[str] = []
+        sql = """
+            SELECT a.id, a.agent_id FROM agents a
+            WHERE a.id = (SELECT min(agent) FROM turns WHERE thread_id = ? AND agent > ?)
+        """
+        number = 0
+        while len(found) < limit and (row := self._sql.one(sql, (thread_id, number))) is not None:
+            number, agent_id = row
+            found.append(agent_id)
+        return found
 
     def usage(self, agent_id: str) -> AgentTokenUsageSummary:
         found = self._sql.one(_GET_USAGE, (agent_id,))
@@ -99,6 +162,11 @@ class Views:
         rounds, last_turn, *tokens = found
         last = None if last_turn is None else TokenUsage.model_validate_json(last_turn)
         return summary(TokenUsage(**dict(zip(_TOKENS, tokens, strict=True))), rounds, last)
+
+    def usage_of_name(self, agent_name: str) -> UsageOfName:
+        ((rounds, reporting, newest, *tokens),) = self._sql.all(_USAGE_OF_NAME, (agent_name, agent_name))
+        last = TokenUsage.model_validate_json(newest) if reporting == 1 else None
+        return UsageOfName(TokenUsage(**dict(zip(_TOKENS, tokens, strict=True))), rounds, reporting, last)
 
     def write(self, agent: int, seq: int, digest: bytes, made: Changes) -> None:
         """Everything an append changes: the head of the stream, and the rows."""

@@ -39,6 +39,8 @@ ALLOWED = {
     "c.first_at, c.last_at, c.costs FROM turns": "a report on all that was spent adds up every turn: one row each",
     "ON a.id = t.agent ORDER BY t.created_at DESC": "pages of turns: the index, up to a limit",
     "ON a.id = t.agent WHERE t.ended_at IS NULL": "open turns: an index of those alone",
+    "SELECT count(*) FROM turns": "for a doctor, who has just read every event: one index, and no row",
+    "WITH RECURSIVE streams": "the streams of one name: a step along the index for each, however many turns they have",
     "FROM workflows": "workflows are few: a person saved each one",
     "SELECT id, agent_id FROM agents ORDER BY id": "for checking and repairing everything, and for lists of all agents",
     "FROM task_runs WHERE kind": "a list of runs, up to a limit",
@@ -75,17 +77,23 @@ async def ask_everything(store: SqliteStore) -> set[str]:
             lambda: store.read("agent_1", after=7, limit=1),
             lambda: store.read("agent_1", turn_id="turn 5"),
             lambda: store.read("agent_1", thread_id="t1"),
+            lambda: store.read("agent_1", thread_id="t1", after=7),
         ],
         "turn": [lambda: store.turn(TURN)],
         "turn_of_key": [lambda: store.turn_of_key("key 3")],
         "turns": [lambda: store.turns(limit=3), lambda: store.turns(open_only=True)],
+        "count_turns": [store.count_turns],
+        "turns_of_agent": [lambda: store.turns_of_agent("agent_1", limit=3, before=30)],
+        "ended_turns": [lambda: store.ended_turns("calc", limit=3)],
         "turn_costs": [store.turn_costs, lambda: store.turn_costs(since=1)],
         "agent_names": [store.agent_names],
         "is_held": [lambda: store.is_held("agent_1", "t1")],
         "turns_of_thread": [
             lambda: store.turns_of_thread("agent_1", "t1"),
             lambda: store.turns_of_thread("agent_1", "t1", open_only=True),
+            lambda: store.turns_of_thread("agent_1", "t1", last=2, before=30),
         ],
+        "agents_of_thread": [lambda: store.agents_of_thread("t1", limit=3)],
         "agents": [store.agents],
         "unknown": [store.unknown],
         "action": [lambda: store.action("a")],
@@ -104,6 +112,7 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "due_wakes": [lambda: store.due_wakes(5, limit=3)],
         "spending": [store.spending, lambda: store.spending(["all"], after=5)],
         "usage": [lambda: store.usage("agent_1")],
+        "usage_of_name": [lambda: store.usage_of_name("calc")],
         "save_workflow": [lambda: store.save_workflow("w", "{}", new_id="wf", created_at=1, key="k")],
         "workflow": [lambda: store.workflow("wf"), lambda: store.workflow("wf", 1)],
         "workflows": [store.workflows],
@@ -159,6 +168,46 @@ async def test_no_statement_reads_a_whole_table_that_grows(tmp_path: Path) -> No
     assert wrong == {}
     unused = [part for part in ALLOWED if not any(part in statement for statement in statements)]
     assert unused == [], "nothing like that is run any more"
+    await store.close()
+
+
+NARROW = {
+    "ON a.id = t.agent WHERE t.ended_at IS NULL": "SCAN t USING INDEX turns_open",
+    "t.last_seq > ?": "turns_by_last_event (agent=? AND thread_id=? AND last_seq>?)",
+    "WHERE thread_id = ? AND agent > ?": "turns_by_thread (thread_id=? AND agent>?)",
+    "AND t.first_seq < ? ORDER BY t.first_seq DESC LIMIT ?": "(agent=? AND first_seq<?)",
+    "t.thread_id = ? AND t.first_seq < ?": "turns_by_thread (thread_id=? AND agent=? AND first_seq<?)",
+    "t.thread_id = ? AND t.ended_at IS NULL AND t.first_seq < ?": "turns_open_in_thread (agent=? AND thread_id=? AND ",
+    "t.agent_name = ? AND t.ended_at IS NOT NULL": "turns_by_name_and_end (agent_name=? AND ended_at>? AND ended_at<?)",
+    "WITH RECURSIVE streams": "turns_by_name (agent_name=? AND agent>?)",
+}
+"""Parts of statements about one thread, agent or name, and how each is found."""
+
+
+async def test_questions_about_one_thread_agent_or_name_go_along_their_index(tmp_path: Path) -> None:
+    store = await filled(tmp_path / "runs.db")
+    plans: dict[str, list[str]] = {}
+
+    def note(cursor: apsw.Cursor, statement: str, bindings: Any) -> bool:
+        plans[" ".join(statement.split())] = []
+        return True
+
+    store._connection.exec_trace = note
+    await store.read("agent_1", thread_id="t1", after=7)
+    await store.turns(open_only=True)
+    await store.turns_of_agent("agent_1", limit=3)
+    await store.turns_of_thread("agent_1", "t1", last=3)
+    await store.agents_of_thread("t1", limit=3)
+    await store.ended_turns("calc", limit=3)
+    await store.usage_of_name("calc")
+    store._connection.exec_trace = None
+    for statement in plans:
+        plan = store._connection.execute(f"EXPLAIN QUERY PLAN {statement}", (None,) * statement.count("?"))
+        plans[statement] = [detail for *_, detail in plan]
+    for part, way in NARROW.items():
+        found = [plan for statement, plan in plans.items() if part in statement]
+        assert found and any(way in detail for plan in found for detail in plan), (part, found)
+        assert not any(detail == "USE TEMP B-TREE FOR ORDER BY" for plan in found for detail in plan), (part, found)
     await store.close()
 
 
