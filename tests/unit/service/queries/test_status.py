@@ -2,10 +2,14 @@
 
 from typing import Any
 
+import pytest
+
 from wakeful import Agent, run
+from wakeful.ports import TurnRow
 from wakeful.service.queries.status import agents_status
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
+from wakeful.testing.wrapped_store import WrappedStore
 
 
 def said(tokens: int) -> Any:
@@ -28,3 +32,24 @@ async def test_the_last_turn_is_the_newest_that_reported_in_whichever_conversati
     assert one.token_usage.last_turn is not None and other.token_usage.last_turn is not None
     assert (one.token_usage.last_turn.total_tokens, other.token_usage.last_turn.total_tokens) == (4, 9)
     assert [each.agent for each in await agents_status(store, "other")] == ["other"]
+
+
+class Page(WrappedStore):
+    """Refuses to list what grows."""
+
+    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
+        assert open_only or limit is not None, "every turn of the store"
+        return await super().turns(open_only=open_only, limit=limit)
+
+
+async def test_no_list_of_all_turns_is_asked_for_and_the_last_is_found_behind_a_page_that_told_nothing() -> None:
+    store = MemoryStore()
+    for thread in ("t", None):
+        await run(Agent("any", scripted([said(7)])), "go", store=store, thread=thread)
+    for _ in range(25):
+        await run(Agent("any", scripted([said(0)])), "go", store=store, thread="t")
+    (status,) = await agents_status(Page(store))
+    assert status.token_usage.last_turn is not None
+    assert (status.token_usage.last_turn.total_tokens, status.token_usage.total_model_rounds) == (7, 27)
+    with pytest.raises(AssertionError, match="every turn"):
+        await Page(store).turns()
