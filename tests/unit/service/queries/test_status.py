@@ -2,11 +2,15 @@
 
 from typing import Any
 
+import pytest
+
 from kit.runs.store_facts import claimed, message, started
 from wakeful import Agent, run
+from wakeful.ports import TurnRow
 from wakeful.service.queries.status import agents_status
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
+from wakeful.testing.wrapped_store import WrappedStore
 
 
 def said(tokens: int) -> Any:
@@ -39,3 +43,24 @@ async def test_messages_that_no_turn_has_taken_are_counted() -> None:
     await store.admit(claim.agent_id, [message("t2")])
     await store.admit(claim.agent_id, [message("t3", thread="side")])
     assert [(each.open_turns, each.queued_messages) for each in await agents_status(store)] == [(3, 2)]
+
+
+class Page(WrappedStore):
+    """Refuses to list what grows."""
+
+    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
+        assert open_only or limit is not None, "every turn of the store"
+        return await super().turns(open_only=open_only, limit=limit)
+
+
+async def test_no_list_of_all_turns_is_asked_for_and_the_last_is_found_behind_a_page_that_told_nothing() -> None:
+    store = MemoryStore()
+    for thread in ("t", None):
+        await run(Agent("any", scripted([said(7)])), "go", store=store, thread=thread)
+    for _ in range(25):
+        await run(Agent("any", scripted([said(0)])), "go", store=store, thread="t")
+    (status,) = await agents_status(Page(store))
+    assert status.token_usage.last_turn is not None
+    assert (status.token_usage.last_turn.total_tokens, status.token_usage.total_model_rounds) == (7, 27)
+    with pytest.raises(AssertionError, match="every turn"):
+        await Page(store).turns()
