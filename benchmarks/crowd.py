@@ -73,7 +73,7 @@ async def _crowd(turns: int, rounds: int, folder: Path) -> dict[str, Any]:
     await asyncio.gather(*(one(folder / "warm-up.db") for _ in range(WARM_UP)))
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 5, 100)
+    gc.set_threshold(5_000, 3, 300)
     _Open.most = 0
     stalls: list[float] = []
     ticker = asyncio.create_task(_ticker(stalls))

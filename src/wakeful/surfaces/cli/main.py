@@ -126,7 +126,7 @@ FAMILIES = ("debug", "package", "store")
 """First words that are no command by themselves."""
 HELP = ("--help", "-h")
 USAGE, INTERRUPTED = 2, 130
-COLLECT_AFTER = 10_000, 5, 100
+COLLECT_AFTER = 5_000, 3, 300
 """The thresholds of the garbage collector in a process of ours. A pass over everything alive stops every turn, so it
 is rare, and the passes between are small: docs/explain/many-turns.md says more."""
 
