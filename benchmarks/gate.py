@@ -82,7 +82,7 @@ CALLS = {
         arguments={"number": 7},
         now=0.0,
         derived_from="external_evidence",
-        exposure=Exposure("fetch", "read_mail", "fetch"),
+        exposure=Exposure("fetch", "read_mail"),
     ),
 }
 

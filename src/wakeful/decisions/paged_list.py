@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar, cast, overload
 T = TypeVar("T")
 
 
-class Part(NamedTuple, Generic[T]):
+class PagedPart(NamedTuple, Generic[T]):
     """Values that stand in a page."""
 
     length: int
@@ -24,7 +24,7 @@ class PagedList(MutableSequence[T]):
 
     __slots__ = ("_ends", "_parts", "_tail")
 
-    def __init__(self, parts: Iterable[Part[T]] = (), tail: Iterable[T] = ()) -> None:
+    def __init__(self, parts: Iterable[PagedPart[T]] = (), tail: Iterable[T] = ()) -> None:
         self._parts = [part for part in parts if part.length]
         self._ends: list[int] = []
         """Where each part ends among the values."""
@@ -115,7 +115,7 @@ class PagedList(MutableSequence[T]):
         part, begins = self._part_at(place)
         values = list(self._parts[part].read())
         values[place - begins] = cast(T, value)
-        self._parts[part] = Part(len(values), lambda: values)
+        self._parts[part] = PagedPart(len(values), lambda: values)
 
     def __delitem__(self, index: int | slice) -> None:
         start, stop, _ = (index if isinstance(index, slice) else slice(index, index + 1 or None)).indices(len(self))

@@ -20,7 +20,7 @@ from pydantic_core import from_json, to_json
 from wakeful.contracts.conversation import AssistantItem, Item, ToolItem, UserItem
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.decisions.level_conversation import LevelConversation, MessagePlace, PreservedRefs, TurnBeginning
-from wakeful.decisions.paged_list import PagedList, Part
+from wakeful.decisions.paged_list import PagedList, PagedPart
 from wakeful.decisions.policy.owner_text import OwnerText, UnreadTexts
 from wakeful.decisions.policy.provenance import Exposure
 from wakeful.decisions.prompt_size import Measure
@@ -337,10 +337,10 @@ def restored(pages: Sequence[StoredPage]) -> tuple[TurnState, CallIds]:
         measure.items += head["items"]
         measure.characters += head["characters"]
     said = LevelConversation(
-        PagedList(Part(page.head["items"], page.items) for page in pages),
+        PagedList(PagedPart(page.head["items"], page.items) for page in pages),
         measure=measure,
         compactions=newest.get("compactions", 0),
-        heard=PagedList(Part(page.head["heard"], page.heard) for page in pages),
+        heard=PagedList(PagedPart(page.head["heard"], page.heard) for page in pages),
         advised={place: used for page in pages for place, used in page.advised().items()},
         references={call: both for page in pages for call, both in page.references().items()},
         conserved=PreservedRefs(
@@ -352,7 +352,7 @@ def restored(pages: Sequence[StoredPage]) -> tuple[TurnState, CallIds]:
         ),
     )
     thread = ThreadMemory(
-        begins=PagedList(Part(page.head["begins"], page.begins) for page in pages),
+        begins=PagedList(PagedPart(page.head["begins"], page.begins) for page in pages),
         owner_said=OwnerText([page.unread("owner_said", page.owner_said) for page in pages]),
         owner_files=OwnerText([page.unread("owner_files", page.owner_files) for page in pages]),
         exposure=Exposure(untrusted=newest.get("untrusted", ""), private=newest.get("private", "")),

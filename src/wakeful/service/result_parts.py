@@ -4,7 +4,7 @@ A class of `Parts` takes its plain parts as keywords and makes the others when t
 (the order of its fields, their types, what is written and what is read back) follows from the same declarations.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableSequence
 from inspect import Parameter, Signature, get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, dataclass_transform
 
@@ -75,7 +75,7 @@ class Part(Generic[T]):
         """The value as JSON data."""
         if isinstance(value, Value):
             return value.model_dump(mode="json", exclude_none=self.sparse)
-        return [self.encoded(each) for each in value] if isinstance(value, tuple) else value
+        return [self.encoded(each) for each in value] if isinstance(value, tuple | MutableSequence) else value
 
 
 def part(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wakeful.decisions.paged_list import PagedList, Part
+from wakeful.decisions.paged_list import PagedList, PagedPart
 
 Numbers = list[int]
 
@@ -20,7 +20,7 @@ def paged(*parts: Numbers, tail: Numbers = [], read: Numbers | None = None) -> P
 
         return look
 
-    return PagedList((Part(len(part), reading(place, part)) for place, part in enumerate(parts)), tail)
+    return PagedList((PagedPart(len(part), reading(place, part)) for place, part in enumerate(parts)), tail)
 
 
 def test_only_the_parts_that_are_looked_at_are_read() -> None:

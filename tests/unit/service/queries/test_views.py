@@ -88,7 +88,10 @@ async def test_a_turn_that_was_cancelled_keeps_its_tree_and_what_was_under_way_i
     running = asyncio.create_task(run(agent, "go", store=store))
     await begun.wait()
     turn = (await store.turns())[0]
-    under_way = await execution_tree(store, turn.turn_id)
+    watch = store.watch(turn.agent_id)
+    while len((under_way := await execution_tree(store, turn.turn_id)).nodes) < 2:  # its intent may follow it
+        await watch.wait()
+    watch.close()
     assert {node.name: node.is_error for node in under_way.nodes} == {"broken": True, "wait": None}
     await cancel(store, turn.turn_id)
     done = await running
