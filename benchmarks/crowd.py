@@ -5,11 +5,12 @@
 
 All turns are started together. A ticker on the same event loop asks to be woken every millisecond; the longest it was
 kept waiting is the longest stall. Memory is the process's peak minus what it held just before the turns were started,
-after a warm-up, divided by the turns.
+after a warm-up, divided by the turns. The garbage collector is set as docs/explain/many-turns.md says.
 """
 
 import argparse
 import asyncio
+import gc
 import json
 import tempfile
 import time
@@ -70,6 +71,9 @@ async def _crowd(turns: int, rounds: int, folder: Path) -> dict[str, Any]:
         _Open.now -= 1
 
     await asyncio.gather(*(one(folder / "warm-up.db") for _ in range(WARM_UP)))
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(5_000, 3, 300)
     _Open.most = 0
     stalls: list[float] = []
     ticker = asyncio.create_task(_ticker(stalls))

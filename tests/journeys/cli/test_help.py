@@ -7,7 +7,7 @@ import pytest
 
 from kit.surfaces.command_line import Wakeful, command_line
 from wakeful import __version__
-from wakeful.surfaces.cli.main import COMMANDS, GROUPS
+from wakeful.surfaces.cli.main import COLLECT_AFTER, COMMANDS, GROUPS
 
 
 def test_help_names_every_command_and_the_exit_codes(wakeful: Wakeful) -> None:
@@ -91,3 +91,22 @@ def test_a_reader_that_has_seen_enough_ends_the_command_in_peace() -> None:
         assert child.stdout.readline() == "{\n"
         child.stdout.close()
         assert (child.stderr.read(), child.wait(timeout=240)) == ("", 0)
+
+
+def _collector_after(program: str) -> str:
+    """What a process says of its garbage collector: thresholds, and whether anything is frozen."""
+    told = "\nimport gc; sys.stderr.write(f'{gc.get_threshold()} {gc.get_freeze_count() > 0}')"
+    ended = subprocess.run(
+        [sys.executable, "-c", "import sys\n" + program + told], capture_output=True, text=True, timeout=240, check=True
+    )
+    return ended.stderr
+
+
+def test_a_process_of_the_command_keeps_the_garbage_collector_out_of_the_way() -> None:
+    command = "from wakeful.surfaces.cli.main import main\ntry: main({})\nexcept SystemExit: pass"
+    assert _collector_after("sys.argv[1:] = ['schema']\n" + command.format("")) == f"{COLLECT_AFTER} True"
+    # In somebody else's process the collector is theirs.
+    untouched = _collector_after("")
+    assert untouched.endswith(" False")
+    assert _collector_after(command.format("['schema']")) == untouched
+    assert _collector_after("from wakeful import Agent, run, tool\nimport wakeful.hosts, wakeful.testing") == untouched

@@ -54,6 +54,7 @@ from wakeful.service.commands.run_report import report
 from wakeful.service.commands.spend_windows import still_full, turns_soon
 from wakeful.service.commands.steering import is_paused, unpause_turn
 from wakeful.service.commands.turns_at_rest import end_unreadable
+from wakeful.service.entrance import starts
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
 from wakeful.service.run_result import RunResult
@@ -62,6 +63,7 @@ from wakeful.views.conversation_export import turn_facts
 
 async def run_turn(engine: Engine, request: RunRequest) -> RunResult[Any]:
     """Start, resume or recall a turn, and wait until it rests."""
+    await starts.enter()
     agent, store = request.agent, engine.store
     check_names(request)
     message = UserItem(parts=storable(parts_of(request.prompt)))

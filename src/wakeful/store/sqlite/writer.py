@@ -16,8 +16,8 @@ from wakeful.contracts.errors import StoreProblem, WakefulError
 from wakeful.store.sqlite.connection import UNREADABLE, locked, not_text, translated
 from wakeful.store.watches import Wake
 
-GROUP = 64
-"""At most so many pieces a transaction: the longest stall of the loop follows from it."""
+GROUP = 32
+"""At most so many pieces a transaction: all who wait for it go on in one tick, so the longest stall follows from it."""
 IN_A_ROW = 16
 """At most so many lone commits until the loop gets its turn: a tick would starve who else is there."""
 PATIENCE = 10.0

@@ -4,6 +4,7 @@
 list below is the help. A command's own `--help` comes from its function, through typer.
 """
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -125,13 +126,17 @@ FAMILIES = ("debug", "package", "store")
 """First words that are no command by themselves."""
 HELP = ("--help", "-h")
 USAGE, INTERRUPTED = 2, 130
+COLLECT_AFTER = 5_000, 3, 300
+"""The thresholds of the garbage collector in a process of ours. A pass over everything alive stops every turn, so it
+is rare, and the passes between are small: docs/explain/many-turns.md says more."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
+    is_own = arguments is None  # the process is ours; with arguments, somebody called this function in theirs
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        code = _answer(list(given))
+        code = _answer(list(given), is_own=is_own)
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read has seen enough. Without this the interpreter complains when it flushes at its end.
@@ -160,7 +165,7 @@ def help_text() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _answer(given: list[str]) -> int:
+def _answer(given: list[str], *, is_own: bool) -> int:
     if not given or given[0] in (*HELP, "help"):
         sys.stdout.write(help_text())
         return 0
@@ -175,7 +180,7 @@ def _answer(given: list[str]) -> int:
         return 0
     if name not in COMMANDS or _is_mistyped(name, given):
         return _no_such_command(given)
-    code = _invoke(name, given[len(name.split()) :])
+    code = _invoke(name, given[len(name.split()) :], is_own=is_own)
     if asks_help:
         sys.stdout.write(_family(name))
     return code
@@ -206,7 +211,9 @@ def _no_such_command(given: list[str]) -> int:
     return USAGE
 
 
-def _invoke(name: str, arguments: list[str]) -> int:
+def _invoke(name: str, arguments: list[str], *, is_own: bool) -> int:
+    if is_own:
+        gc.set_threshold(*COLLECT_AFTER)
     import typer
 
     from wakeful.service import guard_imports
@@ -223,6 +230,8 @@ def _invoke(name: str, arguments: list[str]) -> int:
     )
     try:
         module = import_module(f"wakeful.surfaces.cli.{COMMANDS[name].module}")
+        if is_own:
+            gc.freeze()  # what is loaded now stays: no pass looks at it again
         app.command()(getattr(module, COMMANDS[name].function))
         app(arguments, prog_name=f"wakeful {name}")
     except SystemExit as end:

@@ -14,6 +14,7 @@ from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.service import Agent, Ask, Hook, ModelChoice, Tool, ToolSource
+from wakeful.service.entrance import arrivals
 from wakeful.surfaces.library.run_checks import StorePlace, check_store, existing_store, with_advice
 from wakeful.surfaces.library.run_options import NO_CONTEXT, Approver, History, Instructions, RunOptions, request_of
 from wakeful.surfaces.library.sync import wait_for
@@ -63,6 +64,7 @@ async def run(
     With `key`, the same line also resumes the run after a crash and returns its stored result once it is finished.
     Cancelling the task is like a crash: what is open is settled when the run is taken up again.
     """
+    await arrivals.enter()
     request = request_of(
         agent,
         prompt,

@@ -22,6 +22,7 @@ from wakeful.contracts.envelope import Recorded
 from wakeful.service import Agent, Engine, Glimpse, ModelGlimpsed, RunRequest
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
+from wakeful.service.entrance import arrivals
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.library.run_checks import StorePlace, check_store, with_advice
 from wakeful.surfaces.library.run_options import RunOptions, request_of
@@ -70,6 +71,7 @@ class StreamedRun(Generic[Out]):
 
     async def _run(self) -> RunResult[Any]:
         try:
+            await arrivals.enter()
             async with opened_store(self._store) as opened:
                 self._system = new_engine(opened)
                 result = await run_turn(self._system, self._request)
