@@ -168,10 +168,14 @@ class TurnRunner:
             if steps.attention.unwritten:
                 for requests in tuple(steps.attention.unwritten):
                     requests.written(facts)
+        # What others wrote may call off what begins now: then it begins as a task, which can be taken back.
+        eager = work.tasks.eager
+        work.tasks.eager = None if others else eager
         for start in starts:
             if start.needs_barrier:
                 await work.place.store.hold(work.place.claim)
             start.begin(first + start.fact_index)
+        work.tasks.eager = eager
         if state.tree.to_call_off:
             steps.call_off()
         if _answers(state) != self._answers:
@@ -220,7 +224,7 @@ class TurnRunner:
             return False
         if self.steps.expects_outcomes:
             return False  # it has a question: that is an outcome of its own
-        taken = self._take()
+        taken = [*work.say_skip(), *self._take()]
         for fact in taken:
             evolve(work.state, fact)
         facts += taken

@@ -1,6 +1,7 @@
 """What a client is told, over turns of every kind: each field of each message has more than one value among them."""
 
 import json
+import time
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -54,8 +55,9 @@ class Told(list[Value]):
 
         @tool(effect="pure", permission_class="safe")
         def dawdle() -> str:
-            """Takes three seconds."""
+            """Takes three seconds by the clock of the turn, and enough of its own for its duration to be seen."""
             clock.advance(3)
+            time.sleep(0.005)
             return "late"
 
         desk = Agent("desk", "scripted:demo", tools=[weigh, fail, dawdle], **options)
