@@ -25,7 +25,6 @@ from wakeful.contracts.errors import ModuleRefused
 from wakeful.sandbox.import_guard import ImportGuard
 from wakeful.sandbox.late_imports import load_late_imports
 from wakeful.sandbox.own_code import NEW_ENVIRONMENT, code_places
-from wakeful.service.hooks import HookRegistry
 from wakeful.testing import scripted
 
 PROGRAM = """
@@ -311,24 +310,38 @@ def test_a_guard_that_watches_nothing_lets_everything_through(
 # --- around it --------------------------------------------------------------------------------------------------------
 
 
-def test_hooks_of_a_package_that_an_agent_may_have_made_are_not_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+LOADING = """
+import sys
+from pathlib import Path
+from kit.gates.confined_commands import sandbox
+from wakeful.service.hooks import HookRegistry
+for root in sys.argv[1:]:
+    sandbox(Path(root), "not_enforced")
+HookRegistry().load()
+"""
+
+
+def test_hooks_of_a_package_that_an_agent_may_have_made_are_not_loaded(tmp_path: Path) -> None:
+    """In processes of their own: what agents may write is known to a process until it ends."""
     (tmp_path / "evil-1.0.dist-info").mkdir()
     (tmp_path / "evil-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
     (tmp_path / "evil-1.0.dist-info/entry_points.txt").write_text(
         "[wakeful.hooks]\nloop_event.evil = evil_hooks:told\n"
     )
-    (tmp_path / "evil_hooks.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w').close()\ndef told(*_): ...\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    HookRegistry().load()
-    assert (tmp_path / "mark").exists(), "from a folder that no agent may write, they are"
-    (tmp_path / "mark").unlink()
-    sandbox(tmp_path, "not_enforced")
-    with caplog.at_level(logging.WARNING, "wakeful"):
-        HookRegistry().load()
-    assert not (tmp_path / "mark").exists()
-    assert "the hook loop_event.evil is not loaded" in caplog.text
+    mark = tmp_path / "mark"
+    (tmp_path / "evil_hooks.py").write_text(f"open({str(mark)!r}, 'w').close()\ndef told(*_): ...\n")
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1])])}
+
+    def load(*roots: str) -> str:
+        line = [sys.executable, "-c", LOADING, *roots]
+        done = subprocess.run(line, env=environ, cwd="/", capture_output=True, text=True, check=True)
+        return done.stderr
+
+    load()
+    assert mark.exists(), "from a folder that no agent may write, they are"
+    mark.unlink()
+    assert "the hook loop_event.evil is not loaded" in load(str(tmp_path))
+    assert not mark.exists()
 
 
 async def test_doctor_says_where_code_is_within_reach_of_agents() -> None:
