@@ -62,8 +62,7 @@ if TYPE_CHECKING:
     from wakeful.surfaces.library.streams import stream as stream
     from wakeful.surfaces.library.workflows import run_workflow as run_workflow
     from wakeful.tools.context import RunContext as RunContext
-    from wakeful.tools.function import Tool as Tool
-    from wakeful.tools.function import tool as tool
+    from wakeful.tools.decorator import tool as tool
     from wakeful.tools.hooks import Hook as Hook
     from wakeful.tools.hooks import HookInput as HookInput
     from wakeful.tools.hooks import HookVerdict as HookVerdict
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
     from wakeful.tools.mcp.config import mcp_servers as mcp_servers
     from wakeful.tools.mcp.source import from_mcp as from_mcp
     from wakeful.tools.person import ask_person as ask_person
+    from wakeful.tools.tool import Tool as Tool
 
 _WHERE = {
     "Agent": "wakeful.engine.agent",
@@ -108,7 +108,7 @@ _WHERE = {
     "StillUnknown": "wakeful.contracts.probes",
     "Text": "wakeful.contracts.content",
     "TextFiles": "wakeful.retrieval.text_files",
-    "Tool": "wakeful.tools.function",
+    "Tool": "wakeful.tools.tool",
     "ToolPolicy": "wakeful.contracts.policies",
     "ToolRetry": "wakeful.contracts.errors",
     "WakefulError": "wakeful.contracts.errors",
@@ -131,7 +131,7 @@ _WHERE = {
     "stream": "wakeful.surfaces.library.streams",
     "submit_result": "wakeful.surfaces.library.client_requests",
     "timeout_request": "wakeful.surfaces.library.client_requests",
-    "tool": "wakeful.tools.function",
+    "tool": "wakeful.tools.decorator",
     "trust": "wakeful.bootstrap",
 }
 

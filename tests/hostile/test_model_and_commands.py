@@ -19,7 +19,7 @@ from wakeful.decisions.policy.permissions import default_policy
 from wakeful.sandbox.settings import MachineLimits, SandboxSettings
 from wakeful.service.queries.tool_inventory import tool_inventory
 from wakeful.testing import scripted
-from wakeful.tools.function import tool
+from wakeful.tools.decorator import tool
 from wakeful.tools.local.source import LocalTools
 
 PROVIDER_KEY = "sk-canary-provider-9f8e7d6c5b4a"

@@ -47,7 +47,7 @@ def test_a_second_door_is_found(tmp_path: Path, offence: str) -> None:
     (package / "gate/passage.py").write_text("Admission([], at)\nAdmission([])\n")
     (package / "gate/answered_calls.py").write_text("Admission([], at)\n")
     (package / "engine/calls.py").write_text("RunningCall()\n")
-    (package / "tools/function.py").write_text(
+    (package / "tools/tool.py").write_text(
         "from wakeful.tools.call_runner import begin\n\nclass Tool:\n    def invoke(self, c, a):\n"
         "        self.start(c, a)\n    def start_eagerly(self, c, a, e):\n        self.start(c, a)\n"
     )

@@ -8,12 +8,6 @@ from pathlib import Path
 import grimp
 import pytest
 
-CIRCLES = {
-    frozenset({"wakeful.engine.agent", "wakeful.engine.agent_tool"}),
-    frozenset({"wakeful.engine.run_request", "wakeful.engine.workflow_registry"}),
-    frozenset({"wakeful.tools.foreign.adoption", "wakeful.tools.function"}),
-}
-"""Modules that still import each other, types included. This list only shrinks."""
 INSIDE = re.compile(
     r"(?<!logger `)\bwakeful\.(service|surfaces|contracts|bootstrap|engine|gate|store|ports|views|decisions|tools"
     r"|skills|guidance|retrieval|workspaces|sandbox|settings|programs)\b"
@@ -39,17 +33,8 @@ def circle(known: Mapping[str, Collection[str]]) -> list[str] | None:
     return None
 
 
-def without(known: Mapping[str, Collection[str]], pair: Collection[str]) -> dict[str, set[str]]:
-    return {module: set(others) - (set(pair) if module in pair else set()) for module, others in known.items()}
-
-
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    known = imports()
-    for pair in CIRCLES:
-        one, other = sorted(pair)
-        assert other in known[one] and one in known[other], f"{one} and {other} are apart: take them off the list"
-        known = without(known, pair)
-    assert circle(known) is None
+    assert circle(imports()) is None
 
 
 def test_a_circle_is_found() -> None:

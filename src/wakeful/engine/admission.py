@@ -22,8 +22,7 @@ from wakeful.contracts.messages import library_message
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.parameters import assemble
-from wakeful.engine.agent import Agent
-from wakeful.engine.agent_tool import AgentTool
+from wakeful.engine.agent import Agent, AgentTool
 from wakeful.engine.run_request import Engine, MessageOrigin, RunRequest, WorkflowTerms
 from wakeful.gate.large_content import offload
 from wakeful.ports import Store, TurnRow

@@ -17,18 +17,19 @@ from wakeful.contracts.model_settings import owner_of
 from wakeful.contracts.setting_names import EXTRAS
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import JsonValue
+from wakeful.contracts.workflows import AGENT_CALL
 from wakeful.decisions.injected_fields import check_collisions
 from wakeful.decisions.tool_choice import choosable
 from wakeful.engine import agent_checks, agent_data
 from wakeful.engine.agent_checks import ModelChoice
 from wakeful.engine.agent_options import OPTIONS, AgentKeywords, AgentOptions, checked_options
-from wakeful.engine.agent_tool import AgentTool
 from wakeful.engine.output_type import OutputType
 from wakeful.tools import parameters
+from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool
 from wakeful.tools.local.source import LocalTools
 from wakeful.tools.source import ToolSource
+from wakeful.tools.tool import DeclaredTool, Tool
 
 Deps_contra = TypeVar("Deps_contra", contravariant=True, default=None)
 Out_co = TypeVar("Out_co", covariant=True, default=str)
@@ -39,6 +40,15 @@ Init = TypeVar("Init", bound=Callable[..., None])
 _SAME = ("name", "model", "instructions", "deps_type", "output_type", "deps", *OPTIONS)
 """What `changed` takes over; tools and their sources besides."""
 NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,127}$"
+TASK = {
+    "type": "object",
+    "properties": {
+        "input": {"type": "string", "description": "The task, in full: it sees nothing of this conversation."}
+    },
+    "required": ["input"],
+    "additionalProperties": False,
+}
+"""What a call of an agent is given."""
 
 
 class AgentChanges(AgentKeywords, total=False):
@@ -302,6 +312,33 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
     def from_file(cls, path: str | Path, tools: Iterable[Tool[Any]] = ()) -> "Agent[Any, str]":
         """An agent from a JSON or YAML file."""
         return cls.from_dict(agent_data.read(Path(path)), tools)
+
+
+class AgentTool(DeclaredTool):
+    """What `Agent.as_tool()` gives: an agent as a tool of another. A call of it is a child that works in the same turn.
+
+    The child is the agent itself, with its own model, instructions, tools, policy and hooks; of the turn it has the
+    budget and the deps, and the caller's policy holds for it besides its own. It sees its task and nothing of the
+    conversation. The loop takes its calls: there is nothing to start.
+    """
+
+    def __init__(self, agent: Agent[Any, Any], name: str | None, description: str | None) -> None:
+        self.agent = agent
+        self._declaration = ToolDeclaration(
+            name=name or AGENT_CALL + agent.name,
+            description=description or f"Have the agent {agent.name} do something, and get its answer.",
+            input_schema=TASK,
+            effect="pure",  # as far as the call goes: what the child does has effects of its own
+            permission_class="subagent",
+            runtime_owner="subagent",
+        )
+
+    @property
+    def needs_deps(self) -> bool:
+        return self.agent.deps is None and self.agent.needs_deps
+
+    def start(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> CallHandle:
+        raise AssertionError(f"{self.name} is a child of the turn and is never run by itself")
 
 
 def _is_name(value: object) -> bool:

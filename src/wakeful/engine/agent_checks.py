@@ -16,11 +16,11 @@ from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.sandbox.settings import SandboxSettings
-from wakeful.tools.function import Tool
 from wakeful.tools.hooks import Hook, hook_of
 from wakeful.tools.local.names import Profile
 from wakeful.tools.runtime_tools import runtime_tools
 from wakeful.tools.source import ToolSource
+from wakeful.tools.tool import Tool
 
 if TYPE_CHECKING:
     from wakeful.ports import Collection, Model

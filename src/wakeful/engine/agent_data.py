@@ -16,7 +16,7 @@ from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, UnknownTool
 from wakeful.engine.agent_checks import default_profile
 from wakeful.engine.agent_options import OPTIONS, AgentOptions, is_default
 from wakeful.engine.option_forms import CannotTravel, texts_read
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 
 SAMPLING = ("temperature", "max_tokens")
 """Settings that stand at the top of a written configuration."""

@@ -47,7 +47,7 @@ from wakeful.engine.whole_texts import WholeTexts
 from wakeful.gate.turn_gate import AfterCall, GateParts
 from wakeful.ports import Claim, Clock, Model, Pricing, Store, TurnRow
 from wakeful.tools.eager_start import EagerStarts
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 
 _ASKED_PEOPLE = (ActionRequired, ActionResolved)
 _ABOUT_ACTIONS = (*_ASKED_PEOPLE, RuntimeToolRequested, RuntimeToolResolved)

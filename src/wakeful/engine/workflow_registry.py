@@ -5,15 +5,10 @@ be any more. What is saved never changes; saving makes a new revision.
 """
 
 import builtins
-import logging
-from collections.abc import Iterable, Sequence
-from contextlib import AsyncExitStack
-from typing import Any
+from collections.abc import Iterable
 
-from wakeful.contracts.errors import InvalidConfig, InvalidWorkflow, WorkflowNotFound
-from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.errors import InvalidWorkflow, WorkflowNotFound
 from wakeful.contracts.workflows import (
-    NODE_INPUTS,
     GraphProblem,
     NodeKind,
     NodeType,
@@ -22,18 +17,10 @@ from wakeful.contracts.workflows import (
 )
 from wakeful.decisions.workflows.graph_reader import read_graph
 from wakeful.decisions.workflows.validation import Types, by_ref, validate
-from wakeful.engine.agent import Agent
-from wakeful.engine.prepare.tools import registered
-from wakeful.engine.run_request import Engine
 from wakeful.ports import Clock, Ids, Store, WorkflowRow
-from wakeful.tools.workflows import BUILD_WORKFLOW
 
-EDITOR = "editor"
-"""The kind of context in which workflows are built."""
-MAX_DESCRIPTION = 300
 MAX_BUILT_NAME = 120
 """So much of a name is kept when a number is put behind it."""
-_log = logging.getLogger("wakeful.workflows")
 
 
 class WorkflowRegistry:
@@ -127,57 +114,6 @@ class WorkflowRegistry:
         names = [row.name for row in await self._store.workflows()]
         there = f"There are: {', '.join(names)}" if names else "None is saved in this store."
         return WorkflowNotFound(f"there is no workflow {named!r} in {self._store.location}", there)
-
-
-async def workflow_registry(
-    engine: Engine, agent: Agent[Any, Any] | None = None, agents: Sequence[Agent[Any, Any]] = ()
-) -> WorkflowRegistry:
-    """The registry of a store: with the tools of the agent that runs workflows, and the agents that nodes may name.
-
-    Tools that its policy forbids are listed, too: a node that names one fails when it runs.
-    """
-    types: list[NodeType] = []
-    if agent is not None:
-        async with AsyncExitStack() as stack:
-            tools, _ = await registered(agent, engine.surroundings, stack)
-            types += [tool_node(tool.declaration) for tool in tools.values() if tool.name != BUILD_WORKFLOW.name]
-    twice = next((each.name for each in agents if [other.name for other in agents].count(each.name) > 1), None)
-    if twice is not None:
-        raise InvalidConfig(f"two agents are called {twice!r}, and a node could mean either", "leave one of them out")
-    types += [agent_node(each) for each in agents]
-    return WorkflowRegistry(engine.store, engine.clock, engine.ids, types)
-
-
-def tool_node(declaration: ToolDeclaration) -> NodeType:
-    """A tool as a node type."""
-    return NodeType(
-        kind="tool",
-        ref=declaration.name,
-        description=declaration.description,
-        input_schema=declaration.input_schema,
-    )
-
-
-def agent_node(agent: Agent[Any, Any]) -> NodeType:
-    """An agent as a node type, described by the beginning of what it is told."""
-    told = agent.instructions if isinstance(agent.instructions, str) else ""
-    return NodeType(
-        kind="agent",
-        ref=agent.name,
-        description=" ".join(told.split())[:MAX_DESCRIPTION],
-        input_schema=NODE_INPUTS["agent"],
-        output_schema=agent.output_schema or {"type": "string"},
-    )
-
-
-def editor_tools(context_kind: str, registry: WorkflowRegistry | None) -> tuple[ToolDeclaration, ...]:
-    """What an editor adds to a belt: `build_workflow`, where there is a registry to save to."""
-    if context_kind != EDITOR:
-        return ()
-    if registry is None:
-        _log.warning("an editor asks for workflows and no registry is wired: build_workflow is left out")
-        return ()
-    return (BUILD_WORKFLOW,)
 
 
 def _saved(row: WorkflowRow) -> SavedWorkflow:

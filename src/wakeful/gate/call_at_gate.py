@@ -16,7 +16,7 @@ from wakeful.contracts.events.tools import HookOutcome, Said
 from wakeful.contracts.tools import Confinement, ToolDeclaration, ToolError
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.levels import Call
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 
 Scheduling: TypeAlias = Literal["parallel", "serial"]
 

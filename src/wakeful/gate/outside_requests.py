@@ -20,8 +20,8 @@ from wakeful.gate.approval_binding import bind, held_by
 from wakeful.gate.call_at_gate import NOBODY_SAID, CallAtGate, Consultation
 from wakeful.gate.call_facts import safe_arguments
 from wakeful.gate.turn_gate import GateParts
-from wakeful.tools.function import Tool
 from wakeful.tools.results import clean
+from wakeful.tools.tool import Tool
 
 APPROVAL_DECISIONS: tuple[Decision, ...] = ("approve", "reject", "edit", "answer", "always")
 QUESTION_DECISIONS: tuple[Decision, ...] = ("answer", "reject")

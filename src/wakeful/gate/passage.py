@@ -54,7 +54,7 @@ from wakeful.gate.call_facts import ended, idempotency_key, opening, started
 from wakeful.gate.call_locks import CallLocks
 from wakeful.gate.preparation import Preparation, rewrite
 from wakeful.gate.turn_gate import GateParts
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 
 
 class Mediator:

@@ -15,7 +15,7 @@ from wakeful.decisions.levels import Call
 from wakeful.gate import argument_validation
 from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.turn_gate import GateParts
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 
 
 class Preparation:

@@ -13,7 +13,7 @@ from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine
 from wakeful.hosts.packages.bundles import BundledAgent
 from wakeful.ports import ImportedAgent
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 
 
 class RegisteredAgent(NamedTuple):

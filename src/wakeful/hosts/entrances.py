@@ -25,7 +25,7 @@ from wakeful.ports import Store
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
 from wakeful.settings.home import home
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 
 
 @asynccontextmanager

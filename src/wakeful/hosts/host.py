@@ -22,7 +22,7 @@ from wakeful.hosts.packages.runs import FindHandler, PackageRuns
 from wakeful.hosts.run_access import RunAccess
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 
 
 class Host:

@@ -23,7 +23,7 @@ from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.run_result import RunResult
 from wakeful.service.watch import WireSender
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 from wakeful.views.cost import CostSummary
 from wakeful.views.wire_messages import Chunk, PlanningUpdate, TaskUpdate, ToolCallUpdate, TurnTerminal, WireMessage
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from wakeful.decisions.workflows.node_inputs import as_text as as_text
     from wakeful.decisions.workflows.node_inputs import fitted as fitted
     from wakeful.engine.agent import Agent as Agent
+    from wakeful.engine.agent import AgentTool as AgentTool
     from wakeful.engine.agent_checks import ModelChoice as ModelChoice
     from wakeful.engine.agent_checks import checked_hooks as checked_hooks
     from wakeful.engine.agent_checks import tools_of_the_runtime as tools_of_the_runtime
-    from wakeful.engine.agent_tool import AgentTool as AgentTool
     from wakeful.engine.prepare.models import choices_of as choices_of
     from wakeful.engine.run_request import Engine as Engine
     from wakeful.engine.run_request import MessageOrigin as MessageOrigin
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from wakeful.engine.watchers import ModelGlimpsed as ModelGlimpsed
     from wakeful.engine.watchers import OutputGlimpsed as OutputGlimpsed
     from wakeful.engine.watchers import ProgressGlimpsed as ProgressGlimpsed
+    from wakeful.engine.workflow_parts import workflow_registry as workflow_registry
     from wakeful.engine.workflow_registry import WorkflowRegistry as WorkflowRegistry
-    from wakeful.engine.workflow_registry import workflow_registry as workflow_registry
     from wakeful.ports import RuleRow as RuleRow
     from wakeful.ports import Store as Store
     from wakeful.ports import TurnRow as TurnRow
@@ -44,16 +44,16 @@ if TYPE_CHECKING:
     from wakeful.sandbox.import_guard import guard_imports as guard_imports
     from wakeful.settings.home import home as home
     from wakeful.tools.context import RunContext as RunContext
-    from wakeful.tools.function import Tool as Tool
-    from wakeful.tools.function import tool as tool
+    from wakeful.tools.decorator import tool as tool
     from wakeful.tools.hooks import Ask as Ask
     from wakeful.tools.hooks import Hook as Hook
     from wakeful.tools.local.profiles import PROFILES as PROFILES
     from wakeful.tools.source import ToolSource as ToolSource
+    from wakeful.tools.tool import Tool as Tool
 
 _WHERE = {
     "Agent": "wakeful.engine.agent",
-    "AgentTool": "wakeful.engine.agent_tool",
+    "AgentTool": "wakeful.engine.agent",
     "Ask": "wakeful.tools.hooks",
     "Glimpse": "wakeful.engine.watchers",
     "Hook": "wakeful.tools.hooks",
@@ -68,7 +68,7 @@ _WHERE = {
     "RunRequest": "wakeful.engine.run_request",
     "Engine": "wakeful.engine.run_request",
     "Store": "wakeful.ports",
-    "Tool": "wakeful.tools.function",
+    "Tool": "wakeful.tools.tool",
     "ToolSource": "wakeful.tools.source",
     "TurnRow": "wakeful.ports",
     "UnknownRow": "wakeful.ports",
@@ -87,9 +87,9 @@ _WHERE = {
     "read_graph": "wakeful.decisions.workflows.graph_reader",
     "redact": "wakeful.decisions.redaction",
     "scope_words": "wakeful.decisions.spend_windows",
-    "tool": "wakeful.tools.function",
+    "tool": "wakeful.tools.decorator",
     "tools_of_the_runtime": "wakeful.engine.agent_checks",
-    "workflow_registry": "wakeful.engine.workflow_registry",
+    "workflow_registry": "wakeful.engine.workflow_parts",
 }
 
 

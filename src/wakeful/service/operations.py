@@ -515,19 +515,19 @@ async def _log(opened: OpenStore, asked: NoRequest) -> "list[CheckedEvent]":
 
 
 async def _workflows(opened: OpenStore, asked: NoRequest) -> "list[SavedWorkflow]":
-    from wakeful.engine.workflow_registry import workflow_registry
+    from wakeful.engine.workflow_parts import workflow_registry
 
     return await (await workflow_registry(opened.engine)).list()
 
 
 async def _workflow(opened: OpenStore, asked: WorkflowName) -> "SavedWorkflow":
-    from wakeful.engine.workflow_registry import workflow_registry
+    from wakeful.engine.workflow_parts import workflow_registry
 
     return await (await workflow_registry(opened.engine)).find(asked.name, asked.revision)
 
 
 async def _delete(opened: OpenStore, asked: WorkflowName) -> "SavedWorkflow":
-    from wakeful.engine.workflow_registry import workflow_registry
+    from wakeful.engine.workflow_parts import workflow_registry
 
     registry = await workflow_registry(opened.engine)
     saved = await registry.find(asked.name)

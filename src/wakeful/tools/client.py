@@ -8,7 +8,7 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.client_calls import client_name, not_here, run_by_client
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import DeclaredTool
+from wakeful.tools.tool import DeclaredTool
 
 
 class ClientTool(DeclaredTool):

@@ -7,36 +7,30 @@ a probe.
 
 import functools
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
-from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, cast, overload
+from typing import Any, Generic, ParamSpec, cast
 
-from typing_extensions import TypeVar, Unpack
+from typing_extensions import TypeVar
 
 from wakeful.contracts.bindings import NO_PLAN, Binding, ParameterPlan
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.parameter_schemas import without
 from wakeful.contracts.probes import DidNotHappen, Happened, ProbeAnswer, StillUnknown
 from wakeful.contracts.tools import (
-    Confinement,
-    DuplicatePolicy,
     Effect,
-    InterruptBehavior,
-    OnFailure,
-    PermissionClass,
     ToolDeclaration,
 )
 from wakeful.decisions.parameters import assemble
 from wakeful.tools import docstrings, parameters, schema
 from wakeful.tools.call_runner import CallHandle, begin
-from wakeful.tools.client_calls import NOTHING_MORE, ForClient, client_name, not_here, run_by_client
+from wakeful.tools.client_calls import client_name, not_here, run_by_client
 from wakeful.tools.context import RunContext
 from wakeful.tools.eager_start import EagerStarts
-from wakeful.tools.options import CheckedOptions, ToolOptions, bindings, check_content, content_names, lock_names
+from wakeful.tools.options import CheckedOptions, check_content
 from wakeful.tools.parameters import context_deps, function_of, is_async, label_of
 from wakeful.tools.proposal import ProposedCall
 from wakeful.tools.schema import ArgumentsRefused
+from wakeful.tools.tool import Deps_contra, Tool, checked_name
 
 
 class Probe:
@@ -72,140 +66,9 @@ class Probe:
         return begin(self._fn, self._is_async, (ctx,) if self._takes_context else (), wanted)
 
 
-Deps_contra = TypeVar("Deps_contra", contravariant=True, default=object)
-D = TypeVar("D", default=object)
 P = ParamSpec("P")
-R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 ProbeT = TypeVar("ProbeT", bound=Callable[..., Any])
-
-_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]*(?:/[A-Za-z_][A-Za-z0-9_.-]*)?$")
-_NO_BINDINGS: Mapping[str, str] = MappingProxyType({})
-
-
-class Tool(Generic[Deps_contra]):
-    """Anything a model may call: a declaration and a way to start it. `Tool[Shop]` needs a context with a Shop."""
-
-    @property
-    def declaration(self) -> ToolDeclaration:
-        raise NotImplementedError
-
-    @property
-    def name(self) -> str:
-        raise NotImplementedError
-
-    @property
-    def needs_deps(self) -> bool:
-        raise NotImplementedError
-
-    @property
-    def deps_type(self) -> Any:
-        """The type of deps it reads, where that is known."""
-        return None
-
-    @property
-    def has_probe(self) -> bool:
-        return False
-
-    @property
-    def plan(self) -> ParameterPlan:
-        """Which parameters the run gives, and not the model."""
-        return NO_PLAN
-
-    def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> CallHandle:
-        """Begin a call. Raises ArgumentsRefused when the arguments are not the function's; nothing has run then."""
-        raise NotImplementedError
-
-    def start_eagerly(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any], eager: EagerStarts) -> CallHandle:
-        """The same, for a call that may be over on return, where the tool can do that."""
-        return self.start(ctx, arguments)
-
-    async def invoke(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> Any:
-        """Begin a call and wait for it."""
-        return await self.start(ctx, arguments).result
-
-    async def ask_probe(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> ProbeAnswer:
-        """Did this call happen? Does not raise: a probe that fails cannot say."""
-        return StillUnknown(f"{self.name} has no probe")
-
-    # --- what the gate asks before a call -------------------------------------------------------------------------
-
-    def traits(self, arguments: dict[str, Any]) -> ToolDeclaration:
-        """What holds for this one call: the declaration, or one that is stricter because of the arguments."""
-        return self.declaration
-
-    @property
-    def approval(self) -> bool | Callable[[ProposedCall], bool | str]:
-        """Whether a person must let calls through: always, never, or when a function of the call says so."""
-        return False
-
-    @property
-    def approval_expires(self) -> float | None:
-        """Seconds until a pending approval of a call expires; None: as the agent says."""
-        return None
-
-    @property
-    def may_ask(self) -> bool:
-        """Is `asks` worth asking?"""
-        return self.approval is not False
-
-    @property
-    def always_asks(self) -> bool:
-        """Does it ask before every call, whatever the arguments?"""
-        return self.approval is True
-
-    def asks(self, call: ProposedCall) -> bool | str:
-        """Must a person let this call through? A text is the reason. Raising denies."""
-        approval = self.approval
-        return approval(call) if callable(approval) else approval
-
-    def confinement(self, arguments: dict[str, Any]) -> Confinement | None:
-        """What the call would be held to; None for tools that run no foreign code."""
-        return None
-
-    def working_directory(self, arguments: dict[str, Any]) -> str | None:
-        """Where the call would work, for tools to which that matters: an approval is bound to it."""
-        return None
-
-    @property
-    def workspace_root(self) -> str | None:
-        """The folder whose files its calls read and write; None for tools that work on no workspace."""
-        return None
-
-    @property
-    def write_roots(self) -> tuple[str, ...]:
-        """Every folder whose files its calls may change: the workspace, and what a command may write besides."""
-        return () if self.workspace_root is None else (self.workspace_root,)
-
-    @property
-    def sees_cancel(self) -> bool:
-        """Can a running call see that it is to stop? A thread can that has a context to look at."""
-        return True
-
-    def for_client(self, arguments: dict[str, Any]) -> ForClient:
-        """What the client is sent, of a tool that a client runs. Does not raise."""
-        return NOTHING_MORE
-
-
-class DeclaredTool(Tool[object]):
-    """A tool that is made with its declaration, and is no function of the caller's."""
-
-    _declaration: ToolDeclaration
-
-    def __repr__(self) -> str:
-        return f"<tool {self.name} effect={self._declaration.effect}>"
-
-    @property
-    def declaration(self) -> ToolDeclaration:
-        return self._declaration
-
-    @property
-    def name(self) -> str:
-        return self._declaration.name
-
-    @property
-    def needs_deps(self) -> bool:
-        return False
 
 
 class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
@@ -387,125 +250,3 @@ def _plan(known: parameters.Parameters, bind: Mapping[str, Binding]) -> Paramete
 
 def _name(asked: str | None, fn: Callable[..., Any]) -> str:
     return checked_name(asked if asked is not None else parameters.own_name(fn))
-
-
-def checked_name(name: str) -> str:
-    """The name, when it can be a tool's. Raises InvalidConfig."""
-    if not _NAME.match(name) or len(name) > 128:
-        raise InvalidConfig(
-            f"{name!r} cannot be a tool's name",
-            "give name=: letters, digits, _ . - and at most one /, not a digit first",
-        )
-    return name
-
-
-class ToolDecorator:
-    """`@tool(...)`, waiting for its function."""
-
-    __slots__ = ("_options",)
-
-    def __init__(self, options: CheckedOptions) -> None:
-        self._options = options
-
-    @overload
-    def __call__(
-        self, fn: Callable[Concatenate[RunContext[D], P], R], /
-    ) -> FunctionTool[Concatenate[RunContext[D], P], R, D]: ...
-    @overload
-    def __call__(self, fn: Callable[P, R], /) -> FunctionTool[P, R, object]: ...
-    def __call__(self, fn: Callable[..., Any], /) -> Any:
-        return _make(fn, self._options)
-
-
-@overload
-def tool(
-    fn: Callable[Concatenate[RunContext[D], P], R], /, **options: Unpack[ToolOptions]
-) -> FunctionTool[Concatenate[RunContext[D], P], R, D]: ...
-@overload
-def tool(fn: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R, object]: ...
-@overload
-def tool(**options: Unpack[ToolOptions]) -> ToolDecorator: ...
-@overload
-def tool(fn: object, /, **options: Unpack[ToolOptions]) -> Tool[object]: ...
-def tool(
-    fn: Any = None,
-    /,
-    *,
-    effect: Effect = "irreversible",
-    name: str | None = None,
-    description: str | None = None,
-    approval: bool | Callable[[ProposedCall], bool | str] = False,
-    approval_expires: float | None = None,
-    timeout: float | None = None,
-    retries: int = 2,
-    locks: Sequence[str] = (),
-    reads_private: bool = False,
-    changes_state: bool | None = None,
-    leaves_machine: bool = False,
-    untrusted: bool | None = None,
-    content: Sequence[str] = (),
-    external: bool = False,
-    child_safe: bool = True,
-    bind: Mapping[str, str] = _NO_BINDINGS,
-    permission_class: PermissionClass | None = None,
-    interrupt_behavior: InterruptBehavior = "cancel",
-    on_failure: OnFailure = "ignore",
-    duplicate_policy: DuplicatePolicy | None = None,
-) -> Any:
-    """Make a function a tool: `@tool`, `@tool(effect="pure")` or `tool(fn, effect="pure")`.
-
-    A tool object of Pydantic AI, OpenAI Agents, LangChain or the Claude SDK is taken over as it is.
-
-    `effect` says what a repeat after a crash would do; a tool that says nothing is never repeated. `retries` is how
-    often in a turn the tool may ask the model to try differently; no two running calls hold one of `locks` together.
-    `untrusted=True`: anybody may have written what it returns (an inbox, a web page, a ticket); left out, this is so
-    for tools that leave the machine. From then on, a call that changes something outside the workspace needs a person
-    unless its arguments stand in the owner's words; `content=("body",)` names parameters with free text, which are
-    left out of this. `docs/explain/security.md` has the rule.
-    `approval` says whether a person must let a call through: always, or when a function of the call says so.
-    `approval_expires` is how many seconds a pending approval of its calls waits; left out, as the agent says.
-    `bind={"customer": "context.customer_id"}` takes a parameter from the run's context and away from the model.
-    `permission_class` is what a policy switches on and off; left out, it follows from the other flags.
-    `interrupt_behavior="block"` lets a running call finish when the turn is interrupted. `on_failure` says what its
-    failure does to the other calls of the round: nothing, `cancel_siblings`, or `cancel_dependent` (what waited).
-    `duplicate_policy="repeatable"`: the same call made time and again is no repeat to the guards (`stall_repeats`).
-    `external=True` makes the function a signature only: it is `client/<name>`, a client runs it, and `timeout` is how
-    long the client may take.
-    """
-    options = CheckedOptions(
-        effect=effect,
-        name=name,
-        description=description,
-        timeout=timeout,
-        retries=retries,
-        locks=lock_names(locks),
-        reads_private=reads_private,
-        changes_state=changes_state,
-        leaves_machine=leaves_machine,
-        untrusted=untrusted,
-        content=content_names(content),
-        child_safe=child_safe,
-        approval=approval,
-        approval_expires=approval_expires,
-        bind=bindings(bind),
-        external=external,
-        permission_class=permission_class,
-        interrupt_behavior=interrupt_behavior,
-        on_failure=on_failure,
-        duplicate_policy=duplicate_policy,
-    )
-    return ToolDecorator(options) if fn is None else _make(fn, options)
-
-
-def _make(fn: Any, options: CheckedOptions) -> Any:
-    if isinstance(fn, Tool):
-        raise InvalidConfig(f"{fn.name} is a tool already", "give tool() the function itself")
-    if not isinstance(fn, FunctionType | MethodType | BuiltinFunctionType):
-        from wakeful.tools.foreign.adoption import adopt
-
-        adopted = adopt(fn, options)
-        if adopted is not None:
-            return adopted
-    if not callable(fn):
-        raise InvalidConfig(f"tool() needs a function, not a {type(fn).__qualname__}")
-    return FunctionTool(fn, options)

@@ -9,7 +9,8 @@ from typing import Any
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool, tool
+from wakeful.tools.decorator import tool
+from wakeful.tools.tool import Tool
 
 NAME = "wakeful/ask_person"
 

@@ -9,7 +9,7 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.runtime_answers import SCRATCH_TOOLS, SPAWN_SELF_TOOL, SUBTASK_TOOL, parallel_declaration
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import DeclaredTool
+from wakeful.tools.tool import DeclaredTool
 
 
 class AnsweredHere(DeclaredTool):

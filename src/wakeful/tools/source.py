@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 
 
 @dataclass(frozen=True, slots=True)

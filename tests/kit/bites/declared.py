@@ -11,7 +11,7 @@ from wakeful.decisions.policy.permissions import default_policy
 from wakeful.store.memory import MemoryStore
 from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import DeclaredTool
+from wakeful.tools.tool import DeclaredTool
 
 OPEN = GatePolicy(
     tools=default_policy("editor", profile="coding", secrets=True).model_copy(update={"ask": frozenset()})

@@ -18,7 +18,8 @@ from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.workflows import MAX_EDGES, MAX_NODES, WorkflowGraph
 from wakeful.decisions.workflows.planning import MAX_CORRECTIONS
 from wakeful.engine.run_request import RunRequest
-from wakeful.engine.workflow_registry import WorkflowRegistry, workflow_registry
+from wakeful.engine.workflow_parts import workflow_registry
+from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.hosts.chat.client_manifest import TIMEOUT_SECONDS
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.queries.views import wire_messages

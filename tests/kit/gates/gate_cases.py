@@ -24,8 +24,8 @@ from wakeful.gate.locks import LockTable
 from wakeful.gate.passage import Mediator
 from wakeful.gate.turn_gate import Consult, GateParts
 from wakeful.gate.turn_policy import TurnPolicy
-from wakeful.tools.function import DeclaredTool
 from wakeful.tools.proposal import ProposedCall
+from wakeful.tools.tool import DeclaredTool
 
 Wish: TypeAlias = Literal["never", "always", "by argument", "raises"]
 SECRET = b"s" * 32

@@ -20,7 +20,7 @@ from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.tools import PermissionClass
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.engine.run_request import RunRequest
-from wakeful.engine.workflow_registry import workflow_registry
+from wakeful.engine.workflow_parts import workflow_registry
 from wakeful.hosts import mediate_turn
 from wakeful.hosts.chat.turns import run_chat_agent
 from wakeful.ports import ModelRequest

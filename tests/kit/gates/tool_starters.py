@@ -20,7 +20,7 @@ NUMBERS = ("tier.start",)
 """What is called the same and is a number. What is compared or put into a text is no method, and needs no name here."""
 THE_DOOR = {
     "gate/running_call.py": ["at.tool.start", "at.tool.start_eagerly"],
-    "tools/function.py": ["self.start", "self.start"],
+    "tools/tool.py": ["self.start", "self.start"],
 }
 """The running of a call that passed the gate; and two methods of a tool itself: `invoke`, which nothing of the runtime
 calls, and `start_eagerly`, which the gate does."""

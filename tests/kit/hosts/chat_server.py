@@ -11,7 +11,8 @@ from wakeful import Agent, RunResult
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.events import TurnStarted
 from wakeful.engine.state_loader import load_config
-from wakeful.engine.workflow_registry import WorkflowRegistry, workflow_registry
+from wakeful.engine.workflow_parts import workflow_registry
+from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.hosts.chat.client_bridge import ClientBridge, ClientToolCall
 from wakeful.hosts.chat.messages import answer_message
 from wakeful.hosts.chat.turns import return_to_turn

@@ -11,7 +11,7 @@ from wakeful.hosts.host import Host
 from wakeful.hosts.run_access import MANAGE, UNREDACTED
 from wakeful.ports import Store
 from wakeful.service.hooks import HookRegistry
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 
 
 def user(name: str, *capabilities: str) -> ExecutionPrincipal:

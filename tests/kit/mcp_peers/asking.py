@@ -13,10 +13,10 @@ from typing import Any
 
 from wakeful.contracts.tools import Principal
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool
 from wakeful.tools.mcp.servers import ServerLimits
 from wakeful.tools.mcp.source import McpSource, from_mcp
 from wakeful.tools.source import Offer, Withheld
+from wakeful.tools.tool import Tool
 
 HERE = Path(__file__).resolve().parent
 QUICK = ServerLimits(retry_seconds=(0.0,))

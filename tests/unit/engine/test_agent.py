@@ -15,7 +15,7 @@ from wakeful.contracts.probes import StillUnknown
 from wakeful.engine.agent import Agent
 from wakeful.ports import ModelRequest
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import tool
+from wakeful.tools.decorator import tool
 
 
 @dataclass

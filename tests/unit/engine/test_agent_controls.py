@@ -16,7 +16,8 @@ from wakeful.engine.agent_checks import tools_of_the_runtime
 from wakeful.service.queries.schemas import agent_schema
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
-from wakeful.tools.function import Tool, tool
+from wakeful.tools.decorator import tool
+from wakeful.tools.tool import Tool
 
 
 @tool(effect="irreversible")

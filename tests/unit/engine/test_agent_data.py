@@ -16,8 +16,9 @@ from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.engine.agent import Agent
 from wakeful.ports import ModelRequest
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool, tool
+from wakeful.tools.decorator import tool
 from wakeful.tools.source import Offer, ToolSource
+from wakeful.tools.tool import Tool
 
 
 @tool(effect="pure")

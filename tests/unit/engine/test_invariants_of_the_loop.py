@@ -38,7 +38,7 @@ from wakeful.service.queries.views import wire_messages
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 from wakeful.tools.call_runner import CallHandle, begin
-from wakeful.tools.function import DeclaredTool
+from wakeful.tools.tool import DeclaredTool
 from wakeful.views.run_stream_events import ErrorEvent, StatusEvent
 from wakeful.views.wire_messages import TurnTerminal, WireStop
 

@@ -14,7 +14,7 @@ from wakeful.contracts.errors import StoreDamaged, StoreProblem, TurnUnreadable
 from wakeful.contracts.events import Terminal, TurnStarted
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.engine.run_request import RunRequest
-from wakeful.engine.workflow_registry import workflow_registry
+from wakeful.engine.workflow_parts import workflow_registry
 from wakeful.ports import Store
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.workflows.runs import run_workflow

@@ -19,8 +19,8 @@ from wakeful.decisions.policy.permissions import default_policy
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
-from wakeful.tools.function import DeclaredTool
 from wakeful.tools.source import Offer, ToolSource
+from wakeful.tools.tool import DeclaredTool
 
 
 def policy(*rules: Rule) -> GatePolicy:

@@ -11,7 +11,7 @@ from wakeful.bootstrap import new_engine
 from wakeful.contracts.events import AnswerRejected, ToolFailed, ToolResult
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.engine.run_request import RunRequest, WorkflowTerms
-from wakeful.engine.workflow_registry import editor_tools, workflow_registry
+from wakeful.engine.workflow_parts import editor_tools, workflow_registry
 from wakeful.ports import ModelRequest, Store
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.commands.interruption import cancel_turn

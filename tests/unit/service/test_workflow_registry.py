@@ -15,7 +15,8 @@ from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.workflows import GraphCode, WorkflowReference
 from wakeful.decisions.workflows.planning import Correct, judged
 from wakeful.engine.run_request import RunRequest
-from wakeful.engine.workflow_registry import WorkflowRegistry, editor_tools, workflow_registry
+from wakeful.engine.workflow_parts import editor_tools, workflow_registry
+from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.workflows.runs import run_workflow
 from wakeful.store.memory import MemoryStore

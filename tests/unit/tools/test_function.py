@@ -11,8 +11,10 @@ import pytest
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.probes import DidNotHappen, Happened, StillUnknown
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import FunctionTool, Tool, tool
+from wakeful.tools.decorator import tool
+from wakeful.tools.function import FunctionTool
 from wakeful.tools.schema import ArgumentsRefused
+from wakeful.tools.tool import Tool
 
 
 @dataclass

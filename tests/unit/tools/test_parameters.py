@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.tools import docstrings
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import tool
+from wakeful.tools.decorator import tool
 
 
 class Size(enum.Enum):

@@ -13,8 +13,7 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.workflows.children import as_child
 from wakeful.engine.admission import check_deps
-from wakeful.engine.agent import Agent
-from wakeful.engine.agent_tool import AgentTool
+from wakeful.engine.agent import Agent, AgentTool
 from wakeful.engine.prepare.configuration import config_of
 from wakeful.engine.prepare.models import choices_of, window_of
 from wakeful.engine.prepare.prompt import instructions_of
@@ -22,7 +21,7 @@ from wakeful.engine.prepare.tools import toolbelt
 from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_work import OtherAgent
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 
 
 class RunInputs(NamedTuple):

@@ -27,8 +27,8 @@ from wakeful.engine.trusted_files import TrustedFiles, is_guidance, whole_digest
 from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.turn_gate import AfterCall
 from wakeful.ports import Clock, Store, TaintRow
-from wakeful.tools.function import Tool
 from wakeful.tools.local import unified_diff
+from wakeful.tools.tool import Tool
 from wakeful.workspaces.changed_files import SLACK_NS, changed_at, changed_files, digest_of
 
 READ = "wakeful/read_file"

@@ -22,8 +22,7 @@ from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.policy.verdict import CompiledPolicy, compiled_once
 from wakeful.decisions.secret_values import keys_only
-from wakeful.engine.agent import Agent
-from wakeful.engine.agent_tool import AgentTool
+from wakeful.engine.agent import Agent, AgentTool
 from wakeful.engine.prepare.idle_options import (
     idle_options,
     replaced_policy,
@@ -32,9 +31,9 @@ from wakeful.engine.prepare.idle_options import (
     told,
 )
 from wakeful.ports import RuleRow
-from wakeful.tools.function import Tool
 from wakeful.tools.runtime_tools import runtime_tools
 from wakeful.tools.source import Offer, Surroundings, ToolSource, Withheld
+from wakeful.tools.tool import Tool
 
 _users: "WeakKeyDictionary[ToolSource, int]" = WeakKeyDictionary()
 """How many runs use a source; the last one closes it."""

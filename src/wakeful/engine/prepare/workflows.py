@@ -17,7 +17,8 @@ from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.state_loader import loaded
 from wakeful.engine.turn_work import WorkflowDesk
-from wakeful.engine.workflow_registry import EDITOR, WorkflowRegistry, editor_tools, workflow_registry
+from wakeful.engine.workflow_parts import EDITOR, editor_tools, workflow_registry
+from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.ports import Store
 from wakeful.tools.person import ask_person
 from wakeful.tools.runtime_tools import AnsweredHere

@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wakeful.engine.workflow_parts import workflow_registry as workflow_registry
     from wakeful.engine.workflow_registry import WorkflowRegistry as WorkflowRegistry
-    from wakeful.engine.workflow_registry import workflow_registry as workflow_registry
     from wakeful.hosts.chat.client_bridge import ClientBridge as ClientBridge
     from wakeful.hosts.chat.client_bridge import ClientToolCall as ClientToolCall
     from wakeful.hosts.chat.client_bridge import ClientToolResult as ClientToolResult
@@ -47,7 +47,7 @@ _WHERE = {
     "return_to_turn": "wakeful.hosts.chat.turns",
     "route": "wakeful.hosts.chat.routing",
     "run_chat_agent": "wakeful.hosts.chat.turns",
-    "workflow_registry": "wakeful.engine.workflow_registry",
+    "workflow_registry": "wakeful.engine.workflow_parts",
 }
 
 __all__ = list(_WHERE)

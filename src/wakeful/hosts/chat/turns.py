@@ -21,7 +21,8 @@ from wakeful.decisions.policy.patterns import any_named
 from wakeful.engine.agent import Agent
 from wakeful.engine.prepare.tools import stated_policy
 from wakeful.engine.run_request import Engine, MessageOrigin, RunRequest, WorkflowTerms
-from wakeful.engine.workflow_registry import WorkflowRegistry, editor_tools
+from wakeful.engine.workflow_parts import editor_tools
+from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.hosts.chat.client_bridge import ClientBridge
 from wakeful.hosts.chat.client_manifest import ClientManifest
 from wakeful.hosts.chat.toolbelt import chat_context_of, compose_toolbelt
@@ -30,8 +31,8 @@ from wakeful.service.commands.turns import continue_turn, run_turn
 from wakeful.service.queries.turns import find_turn
 from wakeful.service.run_result import RunResult
 from wakeful.service.watch import SendMessage, WireSender
-from wakeful.tools.function import Tool
 from wakeful.tools.runtime_tools import AnsweredHere
+from wakeful.tools.tool import Tool
 
 _log = logging.getLogger("wakeful.chat")
 

@@ -24,8 +24,8 @@ from wakeful.service.hooks import HookRegistry
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.client_calls import ForClient
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool
 from wakeful.tools.source import Offer, ToolSource, Withheld
+from wakeful.tools.tool import Tool
 
 CallContext = Callable[[RunContext[Any]], Awaitable[dict[str, Any]]]
 """What the executor gets as its context, made when the call begins."""

@@ -46,7 +46,7 @@ from wakeful.hosts.ports import ToolCall, ToolExecutor, TurnRunner
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 
 
 class RunTurns:

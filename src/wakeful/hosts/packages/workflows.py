@@ -13,7 +13,8 @@ from wakeful.contracts.errors import InvalidWorkflow
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph
 from wakeful.decisions.workflows.graph_reader import read_graph
 from wakeful.engine.run_request import Engine, RunRequest
-from wakeful.engine.workflow_registry import WorkflowRegistry, workflow_registry
+from wakeful.engine.workflow_parts import workflow_registry
+from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.hosts.packages.package_run import PackageRunRequest
 from wakeful.hosts.packages.runs import Handler, PackageRuns

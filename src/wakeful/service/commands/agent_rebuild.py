@@ -23,9 +23,9 @@ from wakeful.engine.run_request import Engine
 from wakeful.engine.state_loader import fold
 from wakeful.ports import Store, TurnRow
 from wakeful.tools.client import ClientTool
-from wakeful.tools.function import Tool
 from wakeful.tools.local.names import Profile
 from wakeful.tools.person import ask_person
+from wakeful.tools.tool import Tool
 
 UNCHANGED = "nothing was changed; "
 AGENT = "AGENT"

@@ -34,7 +34,7 @@ from wakeful.gate.passage import Mediator
 from wakeful.gate.turn_gate import GateParts
 from wakeful.gate.turn_policy import TurnPolicy
 from wakeful.ports import Store, TurnRow
-from wakeful.tools.function import DeclaredTool
+from wakeful.tools.tool import DeclaredTool
 
 
 class ReplayReport(NamedTuple):

@@ -13,9 +13,9 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import DeclaredTool, checked_name
 from wakeful.tools.options import CheckedOptions, check_content
 from wakeful.tools.proposal import ProposedCall
+from wakeful.tools.tool import DeclaredTool, checked_name
 
 Call: TypeAlias = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
 PEERS = (

@@ -17,12 +17,12 @@ from wakeful.sandbox.confinement import Sandbox
 from wakeful.tools import parameters, schema
 from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import DeclaredTool
 from wakeful.tools.local import command_runs
 from wakeful.tools.local.commands import Milliseconds, Tokens, Words, declared
 from wakeful.tools.local.output_budget import OutputBudget, both_ends, share
 from wakeful.tools.local.repository_custody import RepositoryCustody, custody_of
 from wakeful.tools.results import MAX_SHOWN_BYTES, ToolOutput
+from wakeful.tools.tool import DeclaredTool
 
 NAME = "wakeful/exec_command_batch"
 MOST_ITEMS = 12

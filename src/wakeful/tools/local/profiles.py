@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from wakeful.contracts.errors import InvalidConfig
-from wakeful.tools.function import Tool
 from wakeful.tools.local.file_reads import read_file_tool
 from wakeful.tools.local.file_writes import apply_patch_tool, edit_file_tool, write_file_tool
 from wakeful.tools.local.names import Profile
+from wakeful.tools.tool import Tool
 from wakeful.workspaces import Workspace
 
 _COMMANDS = ("wakeful/exec_command", "wakeful/exec_command_batch")

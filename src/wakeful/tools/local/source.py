@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from wakeful import programs
 from wakeful.sandbox.settings import SandboxSettings
-from wakeful.tools.function import Tool
 from wakeful.tools.local.names import Profile
 from wakeful.tools.source import Offer, Surroundings, ToolSource
+from wakeful.tools.tool import Tool
 
 if TYPE_CHECKING:
     from wakeful.sandbox.confinement import Sandbox

@@ -12,7 +12,6 @@ from wakeful.contracts.errors import OutcomeUnknown, ToolReported
 from wakeful.contracts.tools import ToolDeclaration, ToolError
 from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import DeclaredTool
 from wakeful.tools.mcp.failures import (
     AnswerLate,
     AnswerLost,
@@ -23,6 +22,7 @@ from wakeful.tools.mcp.failures import (
     ToolDrift,
 )
 from wakeful.tools.mcp.tool_list import ListedTool
+from wakeful.tools.tool import DeclaredTool
 
 if TYPE_CHECKING:
     from wakeful.tools.mcp.connection import OnProgress

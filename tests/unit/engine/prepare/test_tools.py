@@ -15,8 +15,8 @@ from wakeful.contracts.schema import event_schema, validate_event
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
-from wakeful.tools.function import Tool
 from wakeful.tools.source import Offer, ToolSource
+from wakeful.tools.tool import Tool
 
 
 @tool(effect="pure")

@@ -12,7 +12,7 @@ from wakeful.bootstrap import new_engine
 from wakeful.contracts.errors import InvalidConfig, InvalidValue, NotBuiltYet, NotEntitled
 from wakeful.contracts.events import MessageAdmitted, ModelRequested, TurnStarted
 from wakeful.engine.state_loader import load_config
-from wakeful.engine.workflow_registry import workflow_registry
+from wakeful.engine.workflow_parts import workflow_registry
 from wakeful.hosts.chat.routing import ToChat, route
 from wakeful.hosts.chat.turns import run_chat_agent
 from wakeful.service.queries.views import thread_messages, wire_messages

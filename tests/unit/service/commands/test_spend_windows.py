@@ -31,7 +31,7 @@ from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.decisions.spend_windows import OwnerWindows
 from wakeful.engine.run_request import Engine, RunRequest, WorkflowTerms
-from wakeful.engine.workflow_registry import workflow_registry
+from wakeful.engine.workflow_parts import workflow_registry
 from wakeful.ports import Claim, ModelRequest, Store, TurnRow
 from wakeful.providers.prices import IN_CODE, ListedPrice, Price
 from wakeful.service.commands.interruption import cancel_turn
@@ -42,7 +42,7 @@ from wakeful.service.workflows.runs import run_workflow
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing import FixedClock
 from wakeful.testing.wrapped_store import WrappedStore
-from wakeful.tools.function import tool
+from wakeful.tools.decorator import tool
 
 EVENING = datetime(2027, 1, 15, 22, 30, tzinfo=UTC)
 MIDNIGHT = 90 * 60 + 1

@@ -28,7 +28,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.engine.run_request import RunRequest, WorkflowTerms
-from wakeful.engine.workflow_registry import workflow_registry
+from wakeful.engine.workflow_parts import workflow_registry
 from wakeful.ports import Store
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.commands.approvals import approvals

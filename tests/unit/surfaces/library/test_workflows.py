@@ -9,7 +9,7 @@ from wakeful import Agent, KeyReused, run_workflow, tool
 from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.errors import InvalidValue, InvalidWorkflow, WorkflowNotFound
 from wakeful.contracts.workflows import WorkflowGraph
-from wakeful.engine.workflow_registry import workflow_registry
+from wakeful.engine.workflow_parts import workflow_registry
 from wakeful.providers.scripted import ScriptedModel
 
 GRAPH: dict[str, Any] = {

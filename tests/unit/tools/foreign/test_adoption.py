@@ -8,7 +8,7 @@ from kit.runs.asked_runs import again, agent, asked, say
 from wakeful import Approve, run, tool
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.store.memory import MemoryStore
-from wakeful.tools.function import Tool
+from wakeful.tools.tool import Tool
 
 SENT: list[dict[str, Any]] = []
 

@@ -22,11 +22,11 @@ from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.schemas import Dialect, emit
 from wakeful.sandbox.confinement import Sandbox
 from wakeful.tools.context import RunContext
-from wakeful.tools.function import Tool
 from wakeful.tools.local import PROFILES, local_tools
 from wakeful.tools.local.command_batch import ExecCommandBatch
 from wakeful.tools.local.commands import ExecCommand
 from wakeful.tools.person import ask_person
+from wakeful.tools.tool import Tool
 from wakeful.workspaces import Workspace
 
 
