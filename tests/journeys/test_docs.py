@@ -94,7 +94,7 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     },
     "providers.md": lambda: {"read_from_your_vault": lambda: "key"},
 }
-"""What each document takes for granted, beside the names of `wakeful`. The others print all that they use."""
+"""What each document takes for granted, beside the names of `wakeful`. All others print what they use."""
 CLAIMS = {
     "approvals.md": 'result.status == "approval_required"',
     "client-tools.md": 'result.output == "Read."',
@@ -137,9 +137,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("file", [each for each in documents(ROOT) if programs(each)], ids=lambda file: file.name)
 async def test_every_program_in_the_documents_runs(file: Path, place: Path) -> None:
     names: Names = {"shown": []}
-    if file.name in SETTINGS:
-        names |= {name: getattr(wakeful, name) for name in wakeful.__all__} | SETTINGS[file.name]()
-    if file.name == "budgets.md":
+    page = str(file.relative_to(file.parent.parent)) if file.parent.name == "guides" else file.name
+    if page in SETTINGS:
+        names |= {name: getattr(wakeful, name) for name in wakeful.__all__} | SETTINGS[page]()
+    if page == "budgets.md":
         names["result"] = await run(names["agent"], "go")
     try:
         for source in programs(file):
@@ -149,7 +150,7 @@ async def test_every_program_in_the_documents_runs(file: Path, place: Path) -> N
         for each in names["shown"]:
             if isinstance(each, FunctionType) and each.__name__ == "remove":
                 each()
-    assert eval(CLAIMS.get(file.name, "True"), names)
+    assert eval(CLAIMS.get(page, "True"), names)
 
 
 async def test_a_program_that_does_not_run_is_found(place: Path) -> None:

@@ -26,6 +26,7 @@ def documents(root: Path) -> list[Path]:
         root / "README.md",
         root / "docs" / "hosts.md",
         root / "docs" / "mcp.md",
+        *sorted((root / "docs" / "guides").glob("*.md")),
         *explained,
         root / "docs" / "reference" / "providers.md",
     ]
