@@ -66,6 +66,7 @@ fix: $(READY)  ## format, mend what can be mended, write the generated reference
 	$(BIN)/ruff check --fix --exit-zero --quiet .
 	$(BIN)/ruff format .
 	$(BIN)/python docs/reference/generate.py
+	$(BIN)/python scripts/write_store_handle.py
 
 bench: $(READY)  ## compare with the peers in one run (installs them into .venv-bench)
 	@test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from wakeful.retrieval.text_files import TextFiles as TextFiles
     from wakeful.sandbox.settings import SandboxSettings as SandboxSettings
     from wakeful.service.run_result import RunResult as RunResult
+    from wakeful.surfaces.library.async_store import AsyncStore as AsyncStore
     from wakeful.surfaces.library.client_requests import cancel_request as cancel_request
     from wakeful.surfaces.library.client_requests import pending_requests as pending_requests
     from wakeful.surfaces.library.client_requests import submit_result as submit_result
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
     from wakeful.surfaces.library.steering import interject as interject
     from wakeful.surfaces.library.steering import interrupt as interrupt
     from wakeful.surfaces.library.steering import pause as pause
+    from wakeful.surfaces.library.store_handle import StoreHandle as StoreHandle
+    from wakeful.surfaces.library.store_handle import open_store as open_store
     from wakeful.surfaces.library.streams import stream as stream
     from wakeful.surfaces.library.workflows import run_workflow as run_workflow
     from wakeful.tools.context import RunContext as RunContext
@@ -71,6 +74,11 @@ if TYPE_CHECKING:
     from wakeful.tools.mcp.source import from_mcp as from_mcp
     from wakeful.tools.person import ask_person as ask_person
     from wakeful.tools.tool import Tool as Tool
+    from wakeful.views.store_records import Artifact as Artifact
+    from wakeful.views.store_records import ArtifactContent as ArtifactContent
+    from wakeful.views.store_records import ThreadRecord as ThreadRecord
+    from wakeful.views.store_records import TurnRecord as TurnRecord
+    from wakeful.views.store_records import UnknownCall as UnknownCall
 
 _WHERE = {
     "Agent": "wakeful.engine.agent",
@@ -127,6 +135,14 @@ _WHERE = {
     "resume_all": "wakeful.surfaces.library.runs",
     "run": "wakeful.surfaces.library.runs",
     "run_sync": "wakeful.surfaces.library.runs",
+    "AsyncStore": "wakeful.surfaces.library.async_store",
+    "StoreHandle": "wakeful.surfaces.library.store_handle",
+    "open_store": "wakeful.surfaces.library.store_handle",
+    "Artifact": "wakeful.views.store_records",
+    "ArtifactContent": "wakeful.views.store_records",
+    "ThreadRecord": "wakeful.views.store_records",
+    "TurnRecord": "wakeful.views.store_records",
+    "UnknownCall": "wakeful.views.store_records",
     "run_workflow": "wakeful.surfaces.library.workflows",
     "stream": "wakeful.surfaces.library.streams",
     "submit_result": "wakeful.surfaces.library.client_requests",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.catalogue import Catalogue, ModelPage, ModelProbe
     from wakeful.contracts.mcp import McpParkedTool, McpServerState, McpToolState
     from wakeful.engine.trusted_files import AcceptedFile
-    from wakeful.service.operations import Operation
+    from wakeful.service.operation import OpenStore, Operation
     from wakeful.service.queries.doctor import DoctorReport
 
 Q = TypeVar("Q")
@@ -250,9 +250,18 @@ def new_engine(
     )
 
 
+@asynccontextmanager
+async def reading_store(store: "Store | str | PathLike[str] | None") -> "AsyncIterator[OpenStore]":
+    """A store that somebody reads over a longer time: to follow a turn."""
+    from wakeful.service.operation import OpenStore
+
+    async with opened_store(store, reading=True) as opened:
+        yield OpenStore(opened, new_engine, own_keys)
+
+
 async def perform(operation: "Operation[Q, A]", asked: Q, store: "Store | str | PathLike[str] | None") -> A:
     """Do one operation of the table on a store: the way of every surface that asks in this process."""
-    from wakeful.service.operations import OpenStore
+    from wakeful.service.operation import OpenStore
 
     async with opened_store(store, reading=not operation.changes) as opened:
         return await operation.handler(OpenStore(opened, new_engine, own_keys), asked)

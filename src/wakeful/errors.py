@@ -29,6 +29,8 @@ WakefulError                 `message` says what happened, `hint` what to do nex
 │   ├── TurnOver                 the turn has ended, and what was asked of it cannot be done
 │   ├── CallNotFound             no call has this id
 │   ├── ApprovalNotFound         no approval or question has this id
+│   ├── AlreadyDecided           somebody decided it before; says who and when
+│   ├── ArtifactNotFound         no artifact has this id
 │   ├── RequestNotFound          no client's request has this id
 │   ├── NotEntitled              somebody else has to decide this
 │   ├── WorkflowNotFound         no workflow has this name
@@ -68,7 +70,9 @@ if TYPE_CHECKING:
     from wakeful.contracts.amounts import InvalidBudget as InvalidBudget
     from wakeful.contracts.errors import AgentBusy as AgentBusy
     from wakeful.contracts.errors import AgentMissing as AgentMissing
+    from wakeful.contracts.errors import AlreadyDecided as AlreadyDecided
     from wakeful.contracts.errors import ApprovalNotFound as ApprovalNotFound
+    from wakeful.contracts.errors import ArtifactNotFound as ArtifactNotFound
     from wakeful.contracts.errors import CallNotFound as CallNotFound
     from wakeful.contracts.errors import ContextWindowUnknown as ContextWindowUnknown
     from wakeful.contracts.errors import DepsMissing as DepsMissing
@@ -125,7 +129,9 @@ _WHERE = {
     "AbilityRefused": "wakeful.hosts.abilities.registry",
     "AgentBusy": "wakeful.contracts.errors",
     "AgentMissing": "wakeful.contracts.errors",
+    "AlreadyDecided": "wakeful.contracts.errors",
     "ApprovalNotFound": "wakeful.contracts.errors",
+    "ArtifactNotFound": "wakeful.contracts.errors",
     "CallNotFound": "wakeful.contracts.errors",
     "ContextWindowUnknown": "wakeful.contracts.errors",
     "DepsMissing": "wakeful.contracts.errors",

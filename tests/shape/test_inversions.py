@@ -38,6 +38,9 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "a gate that fails is shut": (
         f"{WAYS}::test_a_gate_hook_validator_or_approver_that_raises_or_answers_nonsense_denies",
     ),
+    "a tool never decides": (
+        "journeys/test_store_in_python.py::test_a_tool_may_not_decide_and_the_same_line_outside_one_may",
+    ),
     "hooks": (
         f"{AGENT}[hooks]",
         "unit/hosts/abilities/test_registry.py::test_inversion_without_the_decision_the_same_call_runs",

@@ -12,7 +12,7 @@ import wakeful
 from wakeful import errors, providers, testing
 
 INTERNAL = {
-    "AlreadyDecided", "AlreadyNoticed", "RestRefused", "WindowFull",  # caught by the loop, which decides again
+    "AlreadyNoticed", "RestRefused", "WindowFull",  # caught by the loop, which decides again
     "ArgumentsRefused", "ResultRefused", "ToolAsks", "ToolReported",  # told to the model
     "NeedsPerson", "WrongRequest",  # of the command line
 }  # fmt: skip

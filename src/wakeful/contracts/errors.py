@@ -3,6 +3,7 @@
 `wakeful.errors` draws the tree and exports what a program may catch.
 """
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -124,6 +125,10 @@ class TurnOver(ForTheCaller):
 
 class ApprovalNotFound(ForTheCaller):
     """No approval, question or rule of that name is there."""
+
+
+class ArtifactNotFound(ForTheCaller):
+    """No artifact of that id is there."""
 
 
 class WorkflowNotFound(ForTheCaller):
@@ -277,15 +282,18 @@ class RestRefused(Ours):
     """The turn wanted to rest while something it has not seen is waiting for it."""
 
 
-class AlreadyDecided(RestRefused):
-    """An approval, a question or a client's call is decided once; somebody was faster."""
+class AlreadyDecided(RestRefused, ForTheCaller):
+    """An approval, a question or a client's call is decided once. It was decided before, by `decided_by`."""
 
-    def __init__(self, action_id: str, status: str, decided_by: str | None) -> None:
+    def __init__(self, action_id: str, status: str, decided_by: str | None, decided_at: float | None = None) -> None:
         by = f" by {decided_by}" if decided_by else ""
-        super().__init__(f"{action_id} was {status} already{by}", "Nothing was changed.")
+        when = f" at {datetime.fromtimestamp(decided_at, UTC):%Y-%m-%d %H:%M:%S} UTC" if decided_at is not None else ""
+        super().__init__(f"{action_id} was {status} already{by}{when}", "Nothing was changed.")
         self.action_id = action_id
         self.status = status
         self.decided_by = decided_by
+        self.decided_at = decided_at
+        """Unix seconds, where that is known."""
 
 
 class WindowFull(RestRefused):

@@ -47,6 +47,31 @@ class TurnRow(NamedTuple):
         return self.state in OPEN_STATES
 
 
+class TurnFilter(NamedTuple):
+    """Which turns are meant; None: any."""
+
+    state: TurnState | None = None
+    agent_name: str | None = None
+    thread_id: str | None = None
+    prefix: str | None = None
+    """The beginning of the id."""
+
+    def fits(self, row: TurnRow) -> bool:
+        return (
+            self.state in (None, row.state)
+            and self.agent_name in (None, row.agent_name)
+            and self.thread_id in (None, row.thread_id)
+            and (self.prefix is None or row.turn_id.startswith(self.prefix))
+        )
+
+
+class ThreadRow(NamedTuple):
+    """A conversation: one thread of one agent."""
+
+    newest: TurnRow
+    turns: int
+
+
 class UsageOfName(NamedTuple):
     """What the agents of one name used, added up over all their streams."""
 
@@ -312,6 +337,14 @@ class Store(TableReads, Protocol):
 
     async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
         """Newest first."""
+        ...
+
+    async def find_turns(self, which: TurnFilter, *, limit: int, before: str | None = None) -> list[TurnRow]:
+        """A page of the turns that fit, newest first; with `before`, of those older than the turn with that id."""
+        ...
+
+    async def threads(self, agent_name: str | None = None, *, limit: int) -> list[ThreadRow]:
+        """The threads of all agents, or of those of one name, by their newest turn, newest first."""
         ...
 
     async def count_turns(self) -> int:

@@ -10,19 +10,20 @@ time), and works on a store that can only be read. Handlers load what they need 
 itself alone.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from wakeful.service.history import HISTORY
+from wakeful.service.operation import OPERATOR as OPERATOR
+from wakeful.service.operation import OpenStore, Operation
 
 if TYPE_CHECKING:
     from wakeful.contracts.approvals import Approval, Decided
     from wakeful.contracts.runtime_tools import RuntimeToolRequest
     from wakeful.contracts.spending import Period, SpendRow
     from wakeful.contracts.workflows import SavedWorkflow
-    from wakeful.engine.run_request import Engine
-    from wakeful.ports import RuleRow, Store, TurnRow, UnknownRow
+    from wakeful.ports import RuleRow, TurnRow, UnknownRow
     from wakeful.service.commands.approvals import Outcome
     from wakeful.service.commands.client_requests import RequestOutcome
     from wakeful.service.queries.costs import Grouping
@@ -35,51 +36,6 @@ if TYPE_CHECKING:
     from wakeful.views.prompt_report import PromptReport
     from wakeful.views.tree import ExecutionTreeSnapshot
     from wakeful.views.turn_record import TurnLatency
-
-Scope: TypeAlias = Literal["observe", "operate"]
-"""`observe` reads, `operate` decides and changes."""
-Q = TypeVar("Q")
-A = TypeVar("A")
-OPERATOR = "operator"
-
-
-class OpenStore:
-    """A store that somebody asks about, with what an operation may need beside it, made when it is needed."""
-
-    def __init__(self, store: "Store", engine: "Callable[[Store], Engine]", keys: Callable[[], frozenset[str]]) -> None:
-        self.store = store
-        self._engine = engine
-        self.keys = keys
-        """The keys of this process: nothing that is shown may hold one."""
-
-    @cached_property
-    def engine(self) -> "Engine":
-        """Raises InvalidConfig for an owner's file that cannot be read."""
-        return self._engine(self.store)
-
-
-@dataclass(frozen=True, slots=True)
-class Operation(Generic[Q, A]):
-    """One thing that may be asked."""
-
-    name: str
-    scope: Scope
-    request: type[Q]
-    answer: str
-    """The address of what is answered, or of each item of it; loaded by `answer_type`."""
-    handler: Callable[[OpenStore, Q], Awaitable[A]]
-    many: bool = False
-    """A list of it is answered."""
-
-    @property
-    def changes(self) -> bool:
-        """The store is written: one that can only be read refuses."""
-        return self.scope == "operate"
-
-    def answer_type(self) -> Any:
-        """The class of the answer, or of each item of it."""
-        module, _, name = self.answer.rpartition(".")
-        return getattr(import_module(module), name)
 
 
 # --- what is asked with -----------------------------------------------------------------------------------------------
@@ -142,6 +98,7 @@ class OutcomeOfCall:
     call: str
     happened: bool
     result: str = ""
+    by: str = OPERATOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,10 +368,23 @@ async def _unknown(opened: OpenStore, asked: NoRequest) -> "list[UnknownRow]":
     return await opened.store.unknown()
 
 
+def _check_no_tool(what: str) -> None:
+    """No tool of an agent decides for a person, whatever store it opens. Raises NotEntitled."""
+    from wakeful.contracts.errors import NotEntitled
+    from wakeful.tools.call_runner import inside_tool
+
+    if inside_tool.get():
+        raise NotEntitled(
+            f"a tool of an agent may not decide about {what}",
+            "nothing was changed; a person or your own program decides",
+        )
+
+
 async def _resolve(opened: OpenStore, asked: OutcomeOfCall) -> CallResolution:
     from wakeful.service.commands.outcome_resolution import resolve_unknown
 
-    row = await resolve_unknown(opened.engine, asked.call, happened=asked.happened, result=asked.result)
+    _check_no_tool(asked.call)
+    row = await resolve_unknown(opened.engine, asked.call, happened=asked.happened, result=asked.result, by=asked.by)
     return CallResolution(row, await _ahead(opened, row.turn_id))
 
 
@@ -435,6 +405,7 @@ async def _decide(opened: OpenStore, asked: ApprovalDecision) -> DecisionReceipt
     from wakeful.contracts.approvals import Edit
     from wakeful.service.commands.approvals import approvals, decide, edited_arguments, rules
 
+    _check_no_tool(asked.approval)
     decided = asked.decision
     if isinstance(decided, ArgumentChange):
         arguments = await edited_arguments(opened.engine, asked.approval, decided.whole, decided.changed)
@@ -580,6 +551,6 @@ SHOW_WORKFLOW = Operation("workflows.show", "observe", WorkflowName, _WORKFLOW, 
 DELETE_WORKFLOW = Operation("workflows.delete", "operate", WorkflowName, _WORKFLOW, _delete)
 
 OPERATIONS: Mapping[str, Operation[Any, Any]] = {
-    each.name: each for each in list(globals().values()) if isinstance(each, Operation)
+    each.name: each for each in (*list(globals().values()), *HISTORY) if isinstance(each, Operation)
 }
 """By name."""

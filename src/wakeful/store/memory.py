@@ -28,6 +28,8 @@ from wakeful.ports import (
     RowQuery,
     Table,
     TableReads,
+    ThreadRow,
+    TurnFilter,
     TurnRow,
     UsageOfName,
     Value,
@@ -352,14 +354,30 @@ class MemoryStore(TableReads):
         return None if turn_id is None else self._row(turn_id)
 
     async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
+        return [row for row in self._newest_first() if row.is_open or not open_only][:limit]
+
+    def _newest_first(self) -> list[TurnRow]:
         rows = [
             (row.created_at, place, row.first_seq, row)
             for place, agent in enumerate(self._memory.agents.values())
             for row in agent.book.turns.values()
-            if row.is_open or not open_only
         ]
         rows.sort(key=lambda found: found[:3], reverse=True)
-        return [row for *_, row in rows[:limit]]
+        return [row for *_, row in rows]
+
+    async def find_turns(self, which: TurnFilter, *, limit: int, before: str | None = None) -> list[TurnRow]:
+        rows = self._newest_first()
+        if before is not None:
+            rows = rows[next((place + 1 for place, row in enumerate(rows) if row.turn_id == before), len(rows)) :]
+        return [row for row in rows if which.fits(row)][:limit]
+
+    async def threads(self, agent_name: str | None = None, *, limit: int) -> list[ThreadRow]:
+        counts: dict[tuple[str, str], ThreadRow] = {}
+        for row in self._newest_first():
+            if agent_name in (None, row.agent_name):
+                newest, turns = counts.get((row.agent_id, row.thread_id), ThreadRow(row, 0))
+                counts[row.agent_id, row.thread_id] = ThreadRow(newest, turns + 1)
+        return list(islice(counts.values(), limit))
 
     async def count_turns(self) -> int:
         return len(self._memory.agent_of_turn)

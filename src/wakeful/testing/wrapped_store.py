@@ -19,6 +19,8 @@ from wakeful.ports import (
     Table,
     TableReads,
     TaskRunStore,
+    ThreadRow,
+    TurnFilter,
     TurnRow,
     UsageOfName,
     Value,
@@ -96,6 +98,12 @@ class WrappedStore(TableReads):
 
     async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
         return await self.inner.turns(open_only=open_only, limit=limit)
+
+    async def find_turns(self, which: TurnFilter, *, limit: int, before: str | None = None) -> list[TurnRow]:
+        return await self.inner.find_turns(which, limit=limit, before=before)
+
+    async def threads(self, agent_name: str | None = None, *, limit: int) -> list[ThreadRow]:
+        return await self.inner.threads(agent_name, limit=limit)
 
     async def count_turns(self) -> int:
         return await self.inner.count_turns()

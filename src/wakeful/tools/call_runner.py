@@ -3,10 +3,14 @@
 import asyncio
 import functools
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.threads import contained_exit, run_in_thread
+
+inside_tool: ContextVar[bool] = ContextVar("inside_tool", default=False)
+"""Set while the code of a tool runs, and in everything it starts: a tool never decides about the calls of an agent."""
 
 
 class CallHandle:
@@ -41,13 +45,19 @@ def begin(
     elif is_async:
         running.result = asyncio.get_running_loop().create_task(_contained(fn, given, values, running))
     else:
-        running.result = run_in_thread(functools.partial(fn, *given, **values))
+        running.result = run_in_thread(functools.partial(_called, fn, given, values))
     return running
+
+
+def _called(fn: Callable[..., Any], given: tuple[Any, ...], values: dict[str, Any]) -> Any:
+    inside_tool.set(True)  # in the thread's copy of the context
+    return fn(*given, **values)
 
 
 async def _contained(
     fn: Callable[..., Any], given: tuple[Any, ...], values: dict[str, Any], running: CallHandle
 ) -> Any:
+    inside_tool.set(True)  # in the task's own context
     try:
         value = await fn(*given, **values)
         if running.on_value is not None:

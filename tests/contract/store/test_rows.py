@@ -28,7 +28,7 @@ from kit.runs.store_facts import (
 )
 from wakeful.contracts.events import TurnFailed, TurnResumed, TurnSuspended
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
-from wakeful.ports import Store, TurnRow, UnknownRow
+from wakeful.ports import Store, TurnFilter, TurnRow, UnknownRow
 
 
 async def row(store: Store, turn: str = TURN) -> TurnRow:
@@ -126,6 +126,38 @@ async def test_who_had_a_turn_in_a_thread_of_a_name(store: Store) -> None:
     assert await store.agents_of_thread("main", limit=9) == ["b", "a"]
     assert await store.agents_of_thread("main", limit=1) == ["b"]
     assert (await store.agents_of_thread("side", limit=9), await store.agents_of_thread("x", limit=9)) == (["c"], [])
+
+
+async def test_turns_are_found_by_state_agent_thread_and_beginning_of_the_id_in_pages(store: Store) -> None:
+    for n, (agent_id, thread) in enumerate([(AGENT, "main"), (AGENT, "side"), ("agent_2", "main"), (AGENT, "main")]):
+        await store.admit(agent_id, [replace(message(f"turn_{n}", thread=thread), at=NOON + n)])
+    claim = await store.claim("turn_1")
+    await store.append(claim, [replace(each("turn_1"), thread_id="side") for each in (started, ended)])
+    name = (await row(store, "turn_0")).agent_name
+
+    async def found(limit: int = 9, before: str | None = None, **which: Any) -> list[str]:
+        return [each.turn_id for each in await store.find_turns(TurnFilter(**which), limit=limit, before=before)]
+
+    assert await found() == ["turn_3", "turn_2", "turn_1", "turn_0"]
+    assert await found(agent_name=name) == ["turn_3", "turn_2", "turn_0"]  # the other has the name it began with
+    assert await found(state="completed") == ["turn_1"]
+    assert await found(state="admitted", thread_id="main") == ["turn_3", "turn_2", "turn_0"]
+    assert await found(prefix="turn_2") == ["turn_2"] and await found(prefix="urn") == []
+    assert await found(agent_name="nobody") == []
+    assert await found(2) == ["turn_3", "turn_2"]
+    assert await found(2, "turn_2") == ["turn_1", "turn_0"]
+    assert await found(9, "turn_3", thread_id="main") == ["turn_2", "turn_0"]
+    assert await found(9, "turn_0") == [] == await found(9, "nothing")
+
+
+async def test_threads_come_with_their_newest_turn_and_how_many_there_are(store: Store) -> None:
+    for n, (agent_id, thread) in enumerate([(AGENT, "main"), (AGENT, "side"), ("agent_2", "main"), (AGENT, "main")]):
+        await store.admit(agent_id, [replace(message(f"turn_{n}", thread=thread), at=NOON + n)])
+    listed = [(each.newest.turn_id, each.newest.thread_id, each.turns) for each in await store.threads(limit=9)]
+    assert listed == [("turn_3", "main", 2), ("turn_2", "main", 1), ("turn_1", "side", 1)]
+    name = (await row(store, "turn_0")).agent_name
+    assert (await store.threads(name, limit=1))[0].newest == await row(store, "turn_3")
+    assert await store.threads("nobody", limit=9) == []
 
 
 async def test_turns_that_ended_come_by_name_in_pages_last_ended_first(store: Store) -> None:

@@ -24,7 +24,7 @@ def test_an_unknown_call_is_listed_and_closed_by_the_commands_that_are_shown(
     assert 'ship(order="A17")' in listed
     assert "wakeful resolve call_1_1 --did-not-happen" in listed
     (row,) = json.loads(wakeful("unknown", "--json").out)
-    assert (row["call_id"], row["tool"], row["resolve"]) == ("call_1_1", "ship", "call_1_1")
+    assert (row["call_id"], row["tool"], row["reference"]) == ("call_1_1", "ship", "call_1_1")
     done = wakeful("resolve", "call_1_1", "--happened", "shipped at noon")
     assert (done.code, done.out) == (0, "call_1_1 (ship) happened: shipped at noon\n")
     assert wakeful("unknown").out == "every outcome is known\n"
@@ -51,8 +51,8 @@ def test_calls_of_the_same_name_are_told_apart_by_their_turns(process: Wakeful, 
     assert vague.code == 2
     assert "2 turns have an unknown call 'call_1_1'" in vague.err
     first, second = json.loads(wakeful("unknown", "--json").out)
-    assert first["resolve"] == f"{first['turn_id']}/call_1_1"
-    assert wakeful("resolve", first["resolve"], "--did-not-happen").code == 0
+    assert first["reference"] == f"{first['turn_id']}/call_1_1"
+    assert wakeful("resolve", first["reference"], "--did-not-happen").code == 0
     assert [row["turn_id"] for row in json.loads(wakeful("unknown", "--json").out)] == [second["turn_id"]]
 
 

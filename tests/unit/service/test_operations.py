@@ -12,6 +12,7 @@ from wakeful.bootstrap import perform
 from wakeful.contracts.approvals import Approve
 from wakeful.contracts.errors import WakefulError
 from wakeful.service import operations as table
+from wakeful.service.history import ArtifactName, MessageQuery
 from wakeful.testing import scripted
 
 NEEDS_WORDS: dict[str, Any] = {
@@ -19,6 +20,8 @@ NEEDS_WORDS: dict[str, Any] = {
     "approvals.show": table.ApprovalName("nothing"),
     "requests.show": table.RequestName("nothing"),
     "costs.show": table.CostQuestion("model"),
+    "threads.messages": MessageQuery("nothing"),
+    "artifacts.show": ArtifactName("nothing"),
     "workflows.show": table.WorkflowName("nothing"),
 }
 """Requests of operations that only read and have to be told something."""

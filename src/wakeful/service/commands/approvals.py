@@ -44,6 +44,8 @@ from wakeful.ports import ActionRow, RuleRow, Store
 from wakeful.views.approval_record import approval
 
 OPERATOR = "operator"
+APP = "app:"
+"""Before the name of somebody for whom the program that embeds wakeful vouches."""
 KINDS = ("approval", "question")
 """What is decided here; calls of clients and what hosts keep are not."""
 
@@ -227,7 +229,9 @@ async def _expired(engine: Engine, row: ActionRow) -> ActionRow:
 
 
 def _check_entitled(asked: ActionRequired, by: str) -> None:
-    if asked.approvers and by not in asked.approvers:
+    """The program that embeds wakeful vouches for the name after `app:`, who is also one of the operators."""
+    names = {by, by.removeprefix(APP), OPERATOR} if by.startswith(APP) else {by}
+    if asked.approvers and names.isdisjoint(asked.approvers):
         raise NotEntitled(
             f"{by!r} may not decide about {asked.action_id}: it is for {', '.join(asked.approvers)}",
             "nothing was changed; let one of them decide, and say who with --as NAME",

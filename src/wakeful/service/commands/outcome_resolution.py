@@ -18,7 +18,9 @@ LOOKED_THROUGH = 1_000
 """How many of the newest turns are looked through for a call that is closed already."""
 
 
-async def resolve_unknown(engine: Engine, call: str, *, happened: bool, result: str = "") -> UnknownRow:
+async def resolve_unknown(
+    engine: Engine, call: str, *, happened: bool, result: str = "", by: str = "operator"
+) -> UnknownRow:
     """Close a call, named by its id or as `TURN/CALL`. Raises CallNotFound, saying what there is."""
     store = engine.store
     row = await _find(store, call)
@@ -28,7 +30,7 @@ async def resolve_unknown(engine: Engine, call: str, *, happened: bool, result: 
         happened=happened,
         result=result,
         source="operator",
-        resolved_by="operator",
+        resolved_by=by,
     )
     fact = Fact(event, engine.clock.now(), row.thread_id, row.turn_id, row.step, row.call_id)
     await store.admit(row.agent_id, [fact])

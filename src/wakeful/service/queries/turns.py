@@ -19,20 +19,32 @@ from wakeful.decisions.redaction import redact, redact_event
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.engine.state_loader import load_config
 from wakeful.gate.large_content import arguments_of
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import Store, TurnFilter, TurnRow
 from wakeful.views.latency import turn_latency
 from wakeful.views.turn_record import TurnLatency
 
 LOOK_AGAIN_SECONDS = 1.0
 """A watch may sleep at most this long before the turn's row is looked at again."""
+SHORTEST = 4
+"""Characters of an id that may stand for all of it."""
 NEAR = 200
 """Among how many of the newest turns a mistyped id is looked for."""
 
 
 async def find_turn(store: Store, turn_id: str | None) -> TurnRow:
-    """A turn by its id, or the newest one. Raises TurnNotFound with what was probably meant."""
-    if turn_id is not None and (row := await store.turn(turn_id)) is not None:
-        return row
+    """A turn by its id, its key or enough of the beginning of its id; None: the newest.
+
+    Raises TurnNotFound with what was probably meant.
+    """
+    if turn_id is not None:
+        if (row := await store.turn(turn_id) or await store.turn_of_key(turn_id)) is not None:
+            return row
+        begin_so = await store.find_turns(TurnFilter(prefix=turn_id), limit=4) if len(turn_id) >= SHORTEST else []
+        if len(begin_so) == 1:
+            return begin_so[0]
+        if begin_so:
+            names = " or ".join(row.turn_id for row in begin_so[:3])
+            raise TurnNotFound(f"several turns in {store.location} begin with {turn_id}", f"did you mean {names}?")
     newest = await store.turns(limit=NEAR)
     if turn_id is None and newest:
         return newest[0]

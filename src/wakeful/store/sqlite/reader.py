@@ -29,6 +29,8 @@ from wakeful.ports import (
     RowQuery,
     Table,
     TableReads,
+    ThreadRow,
+    TurnFilter,
     TurnRow,
     UsageOfName,
     Value,
@@ -185,6 +187,12 @@ class SqliteReader(TableReads):
 
     async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
         return await self._read(lambda: self._views.turns(open_only, limit))
+
+    async def find_turns(self, which: TurnFilter, *, limit: int, before: str | None = None) -> list[TurnRow]:
+        return await self._read(lambda: self._views.find_turns(which, limit, before))
+
+    async def threads(self, agent_name: str | None = None, *, limit: int) -> list[ThreadRow]:
+        return await self._read(lambda: self._views.threads(agent_name, limit))
 
     async def count_turns(self) -> int:
         return await self._read(self._views.count_turns)

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
-from wakeful.ports import TurnRow, UsageOfName
+from wakeful.ports import ThreadRow, TurnFilter, TurnRow, UsageOfName
 from wakeful.store.rows import Book, Changes, summary
 from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.streams import SHIFT
@@ -26,6 +26,7 @@ _COSTS = f"""
     LEFT JOIN turn_costs c ON c.turn = t.agent << {SHIFT} | t.first_seq
 """
 _PUT_COST = "INSERT OR REPLACE INTO turn_costs VALUES (?, ?, ?, ?)"
+_AGE = "t.created_at, t.agent, t.first_seq"
 _NEWEST_FIRST = "ORDER BY t.created_at DESC, t.agent DESC, t.first_seq DESC"
 _PUT_TURN = """
     INSERT INTO turns (turn_id, agent, agent_name, thread_id, state, first_seq, last_seq, window_from, turn_index, key,
@@ -80,6 +81,31 @@ class Views:
         which = "WHERE t.ended_at IS NULL" if open_only else ""
         found = self._sql.all(f"{_TURN} {which} {_NEWEST_FIRST} LIMIT ?", (-1 if limit is None else limit,))
         return [_turn_row(row) for row in found]
+
+    def find_turns(self, which: TurnFilter, limit: int, before: str | None) -> list[TurnRow]:
+        tests: list[str] = []
+        values: list[Any] = []
+        for test, value in (
+            ("t.state = ?", which.state),
+            ("t.agent_name = ?", which.agent_name),
+            ("t.thread_id = ?", which.thread_id),
+            ("t.turn_id >= ?", which.prefix),
+            ("t.turn_id < ? || char(1114111)", which.prefix),
+            (f"({_AGE}) < (SELECT {_AGE} FROM turns t WHERE t.turn_id = ?)", before),
+        ):
+            if value is not None:
+                tests.append(test)
+                values.append(value)
+        chosen = f"WHERE {' AND '.join(tests)}" if tests else ""
+        found = self._sql.all(f"{_TURN} {chosen} {_NEWEST_FIRST} LIMIT ?", (*values, limit))
+        return [_turn_row(row) for row in found]
+
+    def threads(self, agent_name: str | None, limit: int) -> list[ThreadRow]:
+        # With one max(), SQLite takes the other columns from the row that has it.
+        columns = _TURN.replace("FROM turns", ", count(*), max(t.first_seq) FROM turns")
+        which, values = ("", ()) if agent_name is None else ("WHERE t.agent_name = ?", (agent_name,))
+        sql = f"{columns} {which} GROUP BY t.thread_id, t.agent {_NEWEST_FIRST} LIMIT ?"
+        return [ThreadRow(_turn_row(row[:15]), row[15]) for row in self._sql.all(sql, (*values, limit))]
 
     def count_turns(self) -> int:
         ((count,),) = self._sql.all("SELECT count(*) FROM turns")

@@ -12,6 +12,7 @@ from wakeful.bootstrap import opened_store, own_keys
 from wakeful.contracts.envelope import Recorded
 from wakeful.service import Store, TurnRow, redact
 from wakeful.service.operations import LIST_TURNS, TurnCount
+from wakeful.service.queries.history import turn_record
 from wakeful.service.queries.turns import EventReader, find_turn, follow, kinds_named, turn_events, wire
 from wakeful.surfaces.cli.event_lines import event_line, transcript_line
 from wakeful.surfaces.cli.lines import line
@@ -76,7 +77,7 @@ def _list(place: StoreAddress, json: bool) -> None:
     rows = ask(LIST_TURNS, TurnCount(NEWEST), place)
     if json:
         for row in rows:
-            out(json_text({**row._asdict(), "waiting_for": list(row.waiting_for)}))
+            out(json_text(turn_record(row).model_dump(mode="json")))
     elif rows:
         cells = [(r.turn_id, r.agent_name, r.state, moment(r.created_at), one_line(r.prompt_preview, 50)) for r in rows]
         out(columns(cells, ("TURN", "AGENT", "STATE", "SINCE", "PROMPT")))

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from wakeful.bootstrap import check_not_lost, perform
 from wakeful.service import home
-from wakeful.service.operations import Operation
+from wakeful.service.operation import Operation
 from wakeful.surfaces.cli.problems import WrongRequest
 
 FILE = "wakeful.db"

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from wakeful.contracts.envelope import iso
-from wakeful.service import UnknownRow
 from wakeful.service.operations import LIST_UNKNOWN, RESOLVE, NoRequest, OutcomeOfCall
+from wakeful.service.queries.history import unknown_record
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
-from wakeful.surfaces.cli.outcomes import reference, resume_line, unknown_lines
+from wakeful.surfaces.cli.outcomes import resume_line, unknown_lines
 from wakeful.surfaces.cli.places import any_place, ask, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
@@ -21,18 +21,13 @@ def listed(store: StoreOption = None, json: JsonOption = False) -> None:
     place = store_to_read(store)
     rows = ask(LIST_UNKNOWN, NoRequest(), place)
     if json:
-        out(json_text([_as_json(row, rows) for row in rows], indent=2))
+        out(json_text([unknown_record(row, rows).model_dump(mode="json") for row in rows], indent=2))
     elif rows:
         for row in rows:
             out(f"{row.call_id}  in turn {row.turn_id}, since {iso(row.since)}")
             out(unknown_lines([row], rows, place))
     else:
         out("every outcome is known")
-
-
-def _as_json(row: UnknownRow, rows: list[UnknownRow]) -> dict[str, object]:
-    shown = {name: value for name, value in row._asdict().items() if name != "seq"}
-    return {**shown, "since": iso(row.since), "resolve": reference(row, rows)}
 
 
 def resolve(

@@ -9,8 +9,10 @@ import concurrent.futures
 import contextvars
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
 from typing import Any, TypeVar
+
+from wakeful.contracts.errors import InvalidRequest
 
 T = TypeVar("T")
 STOP_SECONDS = 5.0
@@ -72,6 +74,49 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
             loop.call_soon_threadsafe(tasks[0].cancel)
             concurrent.futures.wait([done], timeout=STOP_SECONDS)
         raise
+
+
+def wait_outside_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run it to its end. Raises InvalidRequest on a running event loop, which waiting would block."""
+    if asyncio._get_running_loop() is not None:
+        name = getattr(work, "__name__", "this")
+        work.close()
+        raise _inside_loop(name)
+    return wait_for(work)
+
+
+def each_outside_loop(items: AsyncGenerator[T] | AsyncIterator[T]) -> Iterator[T]:
+    """The items one after the other, each waited for. Raises InvalidRequest on a running event loop."""
+    if asyncio._get_running_loop() is not None:
+        raise _inside_loop(getattr(items, "__name__", "this"))
+    return _each(items)
+
+
+def _each(items: AsyncGenerator[T] | AsyncIterator[T]) -> Iterator[T]:
+    try:
+        while True:
+            try:
+                yield wait_for(_next(items))
+            except StopAsyncIteration:
+                return
+    finally:
+        if isinstance(items, AsyncGenerator):
+            wait_for(_closed(items))
+
+
+async def _next(items: AsyncIterator[T]) -> T:
+    return await anext(items)
+
+
+async def _closed(items: AsyncGenerator[T]) -> None:
+    await items.aclose()
+
+
+def _inside_loop(name: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"store.{name.strip('_')}() would block the running event loop",
+        "write `async with open_store(...) as store`, then `await store...` (or `async for` over its events)",
+    )
 
 
 def _pass_on(task: "asyncio.Task[T]", done: "concurrent.futures.Future[T]") -> None:

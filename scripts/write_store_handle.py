@@ -1,0 +1,114 @@
+"""Writes `wakeful/surfaces/library/store_handle.py` from the async class: `python scripts/write_store_handle.py`.
+
+`make fix` runs it, and a test compares the two: no method of the view is written by hand.
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+LIBRARY = Path(__file__).resolve().parents[1] / "src" / "wakeful" / "surfaces" / "library"
+SOURCE, TARGET = LIBRARY / "async_store.py", LIBRARY / "store_handle.py"
+HEAD = '''\
+"""The store for programs that are not async, and `open_store`. Generated from `async_store` by `make fix`.
+
+Each method waits for the method of the same name. Inside a running event loop it would block everything else there:
+it raises InvalidRequest and names the line to write.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
+from os import PathLike
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from wakeful.contracts.approvals import Always, Answer, Approve, Edit, Reject
+from wakeful.contracts.probes import DidNotHappen, Happened
+from wakeful.service import history
+from wakeful.surfaces.library.async_store import AsyncStore, Groups, TurnStates, checked_path
+from wakeful.surfaces.library.sync import each_outside_loop, wait_outside_loop
+
+if TYPE_CHECKING:
+{typed}
+
+
+def open_store(path: "str | PathLike[str]", *, must_exist: bool = False) -> "StoreHandle":
+    """A store by its path: its turns, threads, approvals, unknown outcomes, artifacts, cost and events.
+
+    `store = open_store("runs.db")` in a program that is not async, `async with open_store("runs.db") as store` in one
+    that is. A missing file is made, as `run` makes it, unless `must_exist`. Raises StoreProblem, or InvalidRequest.
+    """
+    return StoreHandle(checked_path(path, must_exist=must_exist))
+
+
+class StoreHandle(PathLike[str]):
+    """A store, for programs that are not async. `run_sync(..., store=store)` takes it wherever a path is taken.
+
+    `with` keeps the file open from call to call. `async with` gives the same store with async methods.
+    """
+
+    def __init__(self, path: "str | PathLike[str]") -> None:
+        self._store = AsyncStore(path)
+
+    def __fspath__(self) -> str:
+        return self._store.__fspath__()
+
+    def __repr__(self) -> str:
+        return f"{{type(self).__name__}}({{self.__fspath__()!r}})"
+
+    def __enter__(self) -> Self:
+        wait_outside_loop(self._store.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        wait_outside_loop(self._store.__aexit__(kind, error, trace))
+
+    async def __aenter__(self) -> AsyncStore:
+        return await self._store.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._store.__aexit__(kind, error, trace)
+'''
+
+
+def store_handle(source: str) -> str:
+    """The module, from the text of the async one."""
+    tree = ast.parse(source)
+    typed = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    (made,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    methods = [node for node in made.body if isinstance(node, ast.AsyncFunctionDef) and not node.name.startswith("_")]
+    imports = "\n".join(f"    {ast.unparse(line)}" for line in typed.body)
+    return HEAD.format(typed=imports) + "".join(f"\n{_method(node)}" for node in methods)
+
+
+def _method(node: ast.AsyncFunctionDef) -> str:
+    yields = any(isinstance(inner, ast.Yield) for inner in ast.walk(node))
+    assert node.returns is not None
+    returned = ast.unparse(node.returns).replace("AsyncIterator", "Iterator")
+    given = [argument.arg for argument in node.args.args[1:]]
+    given += [f"{argument.arg}={argument.arg}" for argument in node.args.kwonlyargs]
+    wait = "each_outside_loop" if yields else "wait_outside_loop"
+    words = (ast.get_docstring(node, clean=False) or "").strip()
+    return (
+        f"    def {node.name}({ast.unparse(node.args)}) -> {returned}:\n"
+        f'        """{words}{chr(10) + "        " if chr(10) in words else ""}"""\n'
+        f"        return {wait}(self._store.{node.name}({', '.join(given)}))\n"
+    )
+
+
+def formatted(text: str) -> str:
+    """As `make fix` leaves it."""
+    for command in (["check", "--fix-only", "--select", "I,F401", "-q"], ["format", "-q"]):
+        place = ["--stdin-filename", str(TARGET), "-"]
+        ruff = str(Path(sys.executable).with_name("ruff"))
+        text = subprocess.run([ruff, *command, *place], input=text, capture_output=True, text=True, check=True).stdout
+    return text
+
+
+if __name__ == "__main__":
+    TARGET.write_text(formatted(store_handle(SOURCE.read_text())))

@@ -1,0 +1,227 @@
+"""The store in a program: the same questions and decisions as on the command line, through the same operations.
+
+    async with open_store("runs.db") as store:
+        for approval in await store.approvals():
+            await store.decide(approval.approval_id, Approve(), by="ann")
+
+This is the one class; `store_handle` is its view for programs that are not async, generated from it.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from datetime import datetime
+from os import PathLike, fspath
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
+
+from wakeful import bootstrap
+from wakeful.contracts.approvals import Always, Answer, Approve, Edit, Reject
+from wakeful.contracts.errors import AlreadyDecided, InvalidRequest, StoreProblem
+from wakeful.contracts.probes import DidNotHappen, Happened
+from wakeful.service import history, operations
+from wakeful.service.operation import Operation
+
+if TYPE_CHECKING:
+    from wakeful.contracts.approvals import Approval
+    from wakeful.contracts.envelope import RuntimeEvent
+    from wakeful.views.cost import CostReport
+    from wakeful.views.store_records import Artifact, ArtifactContent, ThreadRecord, TurnRecord, UnknownCall
+    from wakeful.views.tree import ThreadMessage
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+TurnStates: TypeAlias = Literal["admitted", "running", "suspended", "completed", "incomplete", "failed", "cancelled"]
+Groups: TypeAlias = Literal["model", "agent", "day", "depth"]
+
+
+class AsyncStore(PathLike[str]):
+    """A store, for async programs. `run(..., store=store)` takes it wherever a path is taken.
+
+    Made by `async with open_store(path) as store`, which keeps the file open.
+    """
+
+    def __init__(self, path: "str | PathLike[str]") -> None:
+        self._path = fspath(path)
+        self._held: list[AsyncExitStack] = []
+
+    def __fspath__(self) -> str:
+        return self._path
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._path!r})"
+
+    async def __aenter__(self) -> Self:
+        stack = AsyncExitStack()
+        await stack.enter_async_context(bootstrap.opened_store(self._path, reading=True))
+        self._held.append(stack)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._held.pop().aclose()
+
+    # --- turns and threads --------------------------------------------------------------------------------------------
+
+    async def turns(
+        self,
+        state: TurnStates | None = None,
+        thread: str | None = None,
+        agent: str | None = None,
+        key: str | None = None,
+        *,
+        limit: int = history.PAGE,
+        before: str | None = None,
+    ) -> "list[TurnRecord]":
+        """Turns that match, newest first. For the next page, give the last turn's id as `before`."""
+        asked = history.TurnQuery(state, thread, agent, key, _count(limit), before)
+        return await self._perform(history.FIND_TURNS, asked)
+
+    async def turn(self, turn: str) -> "TurnRecord":
+        """One turn, by its id, its key, or the beginning of its id. Raises TurnNotFound."""
+        return await self._perform(history.SHOW_TURN, history.OneTurn(turn))
+
+    async def threads(self, agent: str | None = None, *, limit: int = history.PAGE) -> "list[ThreadRecord]":
+        """Conversations, the most recently used first."""
+        return await self._perform(history.LIST_THREADS, history.ThreadQuery(agent, _count(limit)))
+
+    async def messages(
+        self, thread: str, agent: str | None = None, *, limit: int = history.PAGE, before: int | None = None
+    ) -> "list[ThreadMessage]":
+        """The newest messages of a thread, oldest first: what a chat page shows after a reload.
+
+        Each answer has its `status` and, in `execution_tree`, the tool calls made for it. For the page before, give
+        the first message's `event_seq` as `before`. A thread that does not exist yet has no messages.
+        """
+        asked = history.MessageQuery(thread, agent, _count(limit), before)
+        return await self._perform(history.LIST_MESSAGES, asked)
+
+    async def events(
+        self, turn: str, *, follow: bool = False, after: int = 0, limit: int | None = None, reveal: bool = False
+    ) -> "AsyncIterator[RuntimeEvent]":
+        """The events of a turn in order, secrets redacted unless `reveal`.
+
+        With `follow`, new events are yielded as they are stored, by whatever process, until the turn ends. `after` is
+        the `sequence` of the last event you have, `limit` the number of events you want.
+        """
+        asked = history.EventQuery(turn, after, None if limit is None else _count(limit), reveal)
+        async with bootstrap.reading_store(self._path) as opened:
+            async for event in history.read_events(opened, asked, follow_it=follow):
+                yield event
+
+    # --- what waits for a person --------------------------------------------------------------------------------------
+
+    async def approvals(self, turn: str | None = None, *, decided: bool = False) -> "list[Approval]":
+        """Pending approvals and questions, oldest first; with `decided`, also those that were decided or expired."""
+        return await self._perform(operations.LIST_APPROVALS, operations.ApprovalFilter(turn, decided))
+
+    async def approval(self, approval_id: str) -> "Approval":
+        """One approval or question, by its id or the beginning of it. Raises ApprovalNotFound."""
+        return await self._perform(operations.SHOW_APPROVAL, operations.ApprovalName(approval_id))
+
+    async def decide(
+        self, approval_id: str, decision: Approve | Reject | Edit | Answer | Always, *, by: str
+    ) -> "Approval":
+        """Decide a pending approval or answer a question. `by` names the person and is stored as `app:<by>`.
+
+        The run continues when somebody calls `run` with its key again, or `resume`. Raises ApprovalNotFound,
+        AlreadyDecided (who and when), NotEntitled, and InvalidValue for a decision that does not fit. Your program
+        vouches for `by`. A tool of an agent may not decide.
+        """
+        if not isinstance(decision, Approve | Reject | Edit | Answer | Always):
+            raise InvalidRequest(
+                f"decide({approval_id!r}, {decision!r})",
+                'give Approve(), Reject("why"), Edit({...}), Answer(...) or Always(...)',
+            )
+        asked = operations.ApprovalDecision(approval_id, decision, _app(by))
+        outcome = (await self._perform(operations.DECIDE, asked)).outcome
+        record = outcome.approval
+        if outcome.duplicate:
+            raise AlreadyDecided(record.approval_id, record.status, record.decided_by, record.decided_at)
+        return record
+
+    async def unknown(self) -> "list[UnknownCall]":
+        """Calls whose outcome is unknown: each may or may not have happened."""
+        from wakeful.service.queries.history import unknown_record
+
+        rows = await self._perform(operations.LIST_UNKNOWN, operations.NoRequest())
+        return [unknown_record(row, rows) for row in rows]
+
+    async def resolve(self, call_id: str, outcome: Happened | DidNotHappen, *, by: str = "operator") -> "UnknownCall":
+        """Say whether a call with an unknown outcome happened, and with what result. Raises CallNotFound.
+
+        `call_id` may also be `turn_id/call_id`, the `reference` of the record, where two turns have a call of that id.
+        """
+        from wakeful.service.queries.history import unknown_record
+
+        match outcome:
+            case Happened(result=str(words)):
+                found = operations.OutcomeOfCall(call_id, True, words, _app(by))
+            case Happened(result=value):
+                found = operations.OutcomeOfCall(call_id, True, "" if value is None else _json(value), _app(by))
+            case DidNotHappen():
+                found = operations.OutcomeOfCall(call_id, False, by=_app(by))
+            case _:
+                raise InvalidRequest(f"resolve({call_id!r}, {outcome!r})", "give Happened(result) or DidNotHappen()")
+        return unknown_record((await self._perform(operations.RESOLVE, found)).row)
+
+    # --- artifacts and cost -------------------------------------------------------------------------------------------
+
+    async def artifacts(self, turn: str) -> "list[Artifact]":
+        """Outputs of a turn's tools that were too long for the model, or that a tool kept with `ctx.keep`."""
+        return await self._perform(history.LIST_ARTIFACTS, history.OneTurn(turn))
+
+    async def artifact(self, artifact_id: str, turn: str | None = None, *, reveal: bool = False) -> "ArtifactContent":
+        """One artifact with its bytes: `.data`, or `.text`. Secrets in text are redacted unless `reveal`.
+
+        Without `turn`, the newest 1,000 turns are searched. Raises ArtifactNotFound.
+        """
+        return await self._perform(history.SHOW_ARTIFACT, history.ArtifactName(artifact_id, turn, reveal))
+
+    async def cost(
+        self, by: Groups = "model", *, since: datetime | None = None, agent: str | None = None, turn: str | None = None
+    ) -> "CostReport":
+        """The cost of requests to models, in groups. A `since` without a time zone is local time."""
+        start = None if since is None else round(since.timestamp() * 1_000_000)
+        return await self._perform(operations.SHOW_COSTS, operations.CostQuestion(by, start, agent, turn))
+
+    async def _perform(self, operation: Operation[Q, A], asked: Q) -> A:
+        return await bootstrap.perform(operation, asked, self._path)
+
+
+def checked_path(path: "str | PathLike[str]", *, must_exist: bool) -> str:
+    """The path of a store. Raises InvalidRequest for memory, StoreProblem where a file has to be and is not."""
+    given: Any = path
+    if not isinstance(given, str | PathLike):
+        raise InvalidRequest(f"open_store({given!r})", 'give the path of a store: open_store("runs.db")')
+    if given == ":memory:":
+        raise InvalidRequest("a store in memory ends with its run", 'name a file: open_store("runs.db")')
+    location = fspath(given)
+    if must_exist and not Path(location).exists():
+        bootstrap.check_not_lost(location)
+        raise StoreProblem(f"there is no store {location}", "check the path, or leave out must_exist=True to make one")
+    return location
+
+
+def _count(limit: int) -> int:
+    given: Any = limit
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise InvalidRequest(f"limit={given!r}", "give a whole number, at least 1")
+    return limit
+
+
+def _app(by: str) -> str:
+    """Who acts, as it is stored."""
+    given: Any = by
+    if not isinstance(given, str) or not given.strip() or not given.isprintable():
+        raise InvalidRequest(f"by={given!r}", 'name who decides, for example by="ann"')
+    return f"app:{given}"
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"Happened({value!r}): {error}", "give a text or JSON data") from None

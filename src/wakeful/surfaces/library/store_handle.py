@@ -1,0 +1,152 @@
+"""The store for programs that are not async, and `open_store`. Generated from `async_store` by `make fix`.
+
+Each method waits for the method of the same name. Inside a running event loop it would block everything else there:
+it raises InvalidRequest and names the line to write.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from os import PathLike
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from wakeful.contracts.approvals import Always, Answer, Approve, Edit, Reject
+from wakeful.contracts.probes import DidNotHappen, Happened
+from wakeful.service import history
+from wakeful.surfaces.library.async_store import AsyncStore, Groups, TurnStates, checked_path
+from wakeful.surfaces.library.sync import each_outside_loop, wait_outside_loop
+
+if TYPE_CHECKING:
+    from wakeful.contracts.approvals import Approval
+    from wakeful.contracts.envelope import RuntimeEvent
+    from wakeful.views.cost import CostReport
+    from wakeful.views.store_records import Artifact, ArtifactContent, ThreadRecord, TurnRecord, UnknownCall
+    from wakeful.views.tree import ThreadMessage
+
+
+def open_store(path: "str | PathLike[str]", *, must_exist: bool = False) -> "StoreHandle":
+    """A store by its path: its turns, threads, approvals, unknown outcomes, artifacts, cost and events.
+
+    `store = open_store("runs.db")` in a program that is not async, `async with open_store("runs.db") as store` in one
+    that is. A missing file is made, as `run` makes it, unless `must_exist`. Raises StoreProblem, or InvalidRequest.
+    """
+    return StoreHandle(checked_path(path, must_exist=must_exist))
+
+
+class StoreHandle(PathLike[str]):
+    """A store, for programs that are not async. `run_sync(..., store=store)` takes it wherever a path is taken.
+
+    `with` keeps the file open from call to call. `async with` gives the same store with async methods.
+    """
+
+    def __init__(self, path: "str | PathLike[str]") -> None:
+        self._store = AsyncStore(path)
+
+    def __fspath__(self) -> str:
+        return self._store.__fspath__()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.__fspath__()!r})"
+
+    def __enter__(self) -> Self:
+        wait_outside_loop(self._store.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        wait_outside_loop(self._store.__aexit__(kind, error, trace))
+
+    async def __aenter__(self) -> AsyncStore:
+        return await self._store.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._store.__aexit__(kind, error, trace)
+
+    def turns(
+        self,
+        state: TurnStates | None = None,
+        thread: str | None = None,
+        agent: str | None = None,
+        key: str | None = None,
+        *,
+        limit: int = history.PAGE,
+        before: str | None = None,
+    ) -> "list[TurnRecord]":
+        """Turns that match, newest first. For the next page, give the last turn's id as `before`."""
+        return wait_outside_loop(self._store.turns(state, thread, agent, key, limit=limit, before=before))
+
+    def turn(self, turn: str) -> "TurnRecord":
+        """One turn, by its id, its key, or the beginning of its id. Raises TurnNotFound."""
+        return wait_outside_loop(self._store.turn(turn))
+
+    def threads(self, agent: str | None = None, *, limit: int = history.PAGE) -> "list[ThreadRecord]":
+        """Conversations, the most recently used first."""
+        return wait_outside_loop(self._store.threads(agent, limit=limit))
+
+    def messages(
+        self, thread: str, agent: str | None = None, *, limit: int = history.PAGE, before: int | None = None
+    ) -> "list[ThreadMessage]":
+        """The newest messages of a thread, oldest first: what a chat page shows after a reload.
+
+        Each answer has its `status` and, in `execution_tree`, the tool calls made for it. For the page before, give
+        the first message's `event_seq` as `before`. A thread that does not exist yet has no messages.
+        """
+        return wait_outside_loop(self._store.messages(thread, agent, limit=limit, before=before))
+
+    def events(
+        self, turn: str, *, follow: bool = False, after: int = 0, limit: int | None = None, reveal: bool = False
+    ) -> "Iterator[RuntimeEvent]":
+        """The events of a turn in order, secrets redacted unless `reveal`.
+
+        With `follow`, new events are yielded as they are stored, by whatever process, until the turn ends. `after` is
+        the `sequence` of the last event you have, `limit` the number of events you want.
+        """
+        return each_outside_loop(self._store.events(turn, follow=follow, after=after, limit=limit, reveal=reveal))
+
+    def approvals(self, turn: str | None = None, *, decided: bool = False) -> "list[Approval]":
+        """Pending approvals and questions, oldest first; with `decided`, also those that were decided or expired."""
+        return wait_outside_loop(self._store.approvals(turn, decided=decided))
+
+    def approval(self, approval_id: str) -> "Approval":
+        """One approval or question, by its id or the beginning of it. Raises ApprovalNotFound."""
+        return wait_outside_loop(self._store.approval(approval_id))
+
+    def decide(self, approval_id: str, decision: Approve | Reject | Edit | Answer | Always, *, by: str) -> "Approval":
+        """Decide a pending approval or answer a question. `by` names the person and is stored as `app:<by>`.
+
+        The run continues when somebody calls `run` with its key again, or `resume`. Raises ApprovalNotFound,
+        AlreadyDecided (who and when), NotEntitled, and InvalidValue for a decision that does not fit. Your program
+        vouches for `by`. A tool of an agent may not decide.
+        """
+        return wait_outside_loop(self._store.decide(approval_id, decision, by=by))
+
+    def unknown(self) -> "list[UnknownCall]":
+        """Calls whose outcome is unknown: each may or may not have happened."""
+        return wait_outside_loop(self._store.unknown())
+
+    def resolve(self, call_id: str, outcome: Happened | DidNotHappen, *, by: str = "operator") -> "UnknownCall":
+        """Say whether a call with an unknown outcome happened, and with what result. Raises CallNotFound.
+
+        `call_id` may also be `turn_id/call_id`, the `reference` of the record, where two turns have a call of that id.
+        """
+        return wait_outside_loop(self._store.resolve(call_id, outcome, by=by))
+
+    def artifacts(self, turn: str) -> "list[Artifact]":
+        """Outputs of a turn's tools that were too long for the model, or that a tool kept with `ctx.keep`."""
+        return wait_outside_loop(self._store.artifacts(turn))
+
+    def artifact(self, artifact_id: str, turn: str | None = None, *, reveal: bool = False) -> "ArtifactContent":
+        """One artifact with its bytes: `.data`, or `.text`. Secrets in text are redacted unless `reveal`.
+
+        Without `turn`, the newest 1,000 turns are searched. Raises ArtifactNotFound.
+        """
+        return wait_outside_loop(self._store.artifact(artifact_id, turn, reveal=reveal))
+
+    def cost(
+        self, by: Groups = "model", *, since: datetime | None = None, agent: str | None = None, turn: str | None = None
+    ) -> "CostReport":
+        """The cost of requests to models, in groups. A `since` without a time zone is local time."""
+        return wait_outside_loop(self._store.cost(by, since=since, agent=agent, turn=turn))
