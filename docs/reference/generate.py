@@ -29,10 +29,10 @@ from wakeful.contracts.schema import event_schema
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
 from wakeful.hosts.actions.pending_action import PendingAction
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.loop import conversation_result as results
 from wakeful.hosts.loop.conversation_request import ConversationRequest, RequestWorkspace, RuntimeOverrides
 from wakeful.hosts.ports import ToolCall, ToolCallMetadata
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 from wakeful.providers.endpoint_settings import KNOWN
 from wakeful.providers.endpoints import BUILT_IN, TRANSPORTS, Endpoint
 from wakeful.providers.openai_chat.dialect import Dialect

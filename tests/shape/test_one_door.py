@@ -37,7 +37,7 @@ def test_tools_are_begun_at_one_door(root: Path) -> None:
 )
 def test_a_second_door_is_found(tmp_path: Path, offence: str) -> None:
     """The inversion: each way round the gate, in a module of its own."""
-    for package in ("gate", "engine", "tools", "hosts/loop", "service"):
+    for package in ("gate", "engine", "tools", "hosts/tools", "service"):
         (tmp_path / "src" / "wakeful" / package).mkdir(parents=True)
     package = tmp_path / "src" / "wakeful"
     (package / "gate/running_call.py").write_text(
@@ -51,7 +51,7 @@ def test_a_second_door_is_found(tmp_path: Path, offence: str) -> None:
         "from wakeful.tools.call_runner import begin\n\nclass Tool:\n    def invoke(self, c, a):\n"
         "        self.start(c, a)\n    def start_eagerly(self, c, a, e):\n        self.start(c, a)\n"
     )
-    (package / "hosts/loop/execution.py").write_text("ask(executor.execute)\n")
+    (package / "hosts/tools/tool_execution.py").write_text("ask(executor.execute)\n")
     (package / "service/quiet.py").write_text("thread.start()\nfor hunk in hunks:\n    assert hunk.start < 3\n")
     check_one_door(tmp_path)
     (package / "service/loud.py").write_text(offence)

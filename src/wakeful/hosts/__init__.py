@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wakeful.decisions.guards import IdenticalFailureTracker as IdenticalFailureTracker
     from wakeful.decisions.guards import SpinDetector as SpinDetector
     from wakeful.decisions.policy.actions import ActionPolicyResolver as ActionPolicyResolver
+    from wakeful.decisions.policy.actions import RememberedKey as RememberedKey
     from wakeful.hosts.abilities.registry import Abilities as Abilities
     from wakeful.hosts.abilities.registry import Ability as Ability
     from wakeful.hosts.abilities.registry import AbilityExecutor as AbilityExecutor
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
     from wakeful.hosts.compaction.transcript_compaction import Compaction as Compaction
     from wakeful.hosts.compaction.transcript_compaction import compact as compact
     from wakeful.hosts.compaction.transcript_cut import TranscriptCompactionPolicy as TranscriptCompactionPolicy
-    from wakeful.hosts.declarations.runtime_policy import runtime_local_declarations as runtime_local_declarations
-    from wakeful.hosts.declarations.runtime_policy import runtime_tool_policy as runtime_tool_policy
-    from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration as RuntimeToolDeclaration
     from wakeful.hosts.dispatch.dispatch_request import DispatchRequest as DispatchRequest
     from wakeful.hosts.dispatch.dispatch_request import DispatchResult as DispatchResult
     from wakeful.hosts.dispatch.dispatch_request import ExecutionMetrics as ExecutionMetrics
@@ -65,16 +63,12 @@ if TYPE_CHECKING:
     from wakeful.hosts.loop.conversation_loop import mediate_turn as mediate_turn
     from wakeful.hosts.loop.conversation_request import ConversationRequest as ConversationRequest
     from wakeful.hosts.loop.conversation_result import ConversationResult as ConversationResult
-    from wakeful.hosts.loop.execution import ToolExecutionCore as ToolExecutionCore
-    from wakeful.hosts.loop.locks import MemoryConversationLock as MemoryConversationLock
-    from wakeful.hosts.loop.tool_sources import Tiers as Tiers
-    from wakeful.hosts.loop.tool_sources import ToolSourceRegistry as ToolSourceRegistry
-    from wakeful.hosts.loop.tool_sources import tiered as tiered
-    from wakeful.hosts.loop.truncation import ToolResultTruncator as ToolResultTruncator
-    from wakeful.hosts.loop.visibility import ToolPolicyFilter as ToolPolicyFilter
-    from wakeful.hosts.loop.visibility import ToolVisibility as ToolPolicy  # noqa: F401
+    from wakeful.hosts.loop.conversation_run import MemoryConversationLock as MemoryConversationLock
+    from wakeful.hosts.loop.transcript_bounds import ToolResultTruncator as ToolResultTruncator
     from wakeful.hosts.packages.package_run import PackageRunRequest as PackageRunRequest
     from wakeful.hosts.packages.package_run import PackageRunResult as PackageRunResult
+    from wakeful.hosts.policies.tool_visibility import ToolPolicyFilter as ToolPolicyFilter
+    from wakeful.hosts.policies.tool_visibility import ToolVisibility as ToolPolicy  # noqa: F401
     from wakeful.hosts.ports import CompletionDecision as CompletionDecision
     from wakeful.hosts.ports import CompletionPolicy as CompletionPolicy
     from wakeful.hosts.ports import ConversationLock as ConversationLock
@@ -86,6 +80,13 @@ if TYPE_CHECKING:
     from wakeful.hosts.run_access import RunAccess as RunAccess
     from wakeful.hosts.run_access import RunRefused as RunRefused
     from wakeful.hosts.run_access import resolve_principal as resolve_principal
+    from wakeful.hosts.tools.runtime_policy import runtime_local_declarations as runtime_local_declarations
+    from wakeful.hosts.tools.runtime_policy import runtime_tool_policy as runtime_tool_policy
+    from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration as RuntimeToolDeclaration
+    from wakeful.hosts.tools.tool_execution import ToolExecutionCore as ToolExecutionCore
+    from wakeful.hosts.tools.tool_sources import Tiers as Tiers
+    from wakeful.hosts.tools.tool_sources import ToolSourceRegistry as ToolSourceRegistry
+    from wakeful.hosts.tools.tool_sources import tiered as tiered
     from wakeful.hosts.unified_loop import LoopContext as LoopContext
     from wakeful.hosts.unified_loop import run_unified_agent_loop as run_unified_agent_loop
     from wakeful.ports.client_requests import RequestEnding as RequestEnding
@@ -125,7 +126,7 @@ _WHERE = {
     "IdenticalFailureTracker": "wakeful.decisions.guards",
     "IterationBudget": "wakeful.hosts.loop.budgets",
     "LoopContext": "wakeful.hosts.unified_loop",
-    "MemoryConversationLock": "wakeful.hosts.loop.locks",
+    "MemoryConversationLock": "wakeful.hosts.loop.conversation_run",
     "Message": "wakeful.contracts.transcript",
     "OwnPendingActionStore": "wakeful.hosts.actions.records",
     "OwnRequestStore": "wakeful.service.client_tools.store",
@@ -137,22 +138,23 @@ _WHERE = {
     "PendingActions": "wakeful.hosts.actions.decisions",
     "RunAccess": "wakeful.hosts.run_access",
     "RunRefused": "wakeful.hosts.run_access",
-    "RuntimeToolDeclaration": "wakeful.hosts.declarations.tool_declaration",
+    "RuntimeToolDeclaration": "wakeful.hosts.tools.tool_declaration",
     "RuntimeToolLifecycle": "wakeful.service.client_tools.lifecycle",
     "RuntimeToolRequest": "wakeful.contracts.runtime_tools",
     "RuntimeToolRequestStore": "wakeful.ports.client_requests",
     "RuntimeToolResult": "wakeful.contracts.runtime_tools",
+    "RememberedKey": "wakeful.decisions.policy.actions",
     "RequestEnding": "wakeful.ports.client_requests",
     "SpinDetector": "wakeful.decisions.guards",
-    "Tiers": "wakeful.hosts.loop.tool_sources",
+    "Tiers": "wakeful.hosts.tools.tool_sources",
     "ToolAccessPolicy": "wakeful.contracts.policies",
     "ToolCall": "wakeful.hosts.ports",
-    "ToolExecutionCore": "wakeful.hosts.loop.execution",
+    "ToolExecutionCore": "wakeful.hosts.tools.tool_execution",
     "ToolExecutor": "wakeful.hosts.ports",
-    "ToolPolicy": "wakeful.hosts.loop.visibility",
-    "ToolPolicyFilter": "wakeful.hosts.loop.visibility",
-    "ToolResultTruncator": "wakeful.hosts.loop.truncation",
-    "ToolSourceRegistry": "wakeful.hosts.loop.tool_sources",
+    "ToolPolicy": "wakeful.hosts.policies.tool_visibility",
+    "ToolPolicyFilter": "wakeful.hosts.policies.tool_visibility",
+    "ToolResultTruncator": "wakeful.hosts.loop.transcript_bounds",
+    "ToolSourceRegistry": "wakeful.hosts.tools.tool_sources",
     "TranscriptCompactionPolicy": "wakeful.hosts.compaction.transcript_cut",
     "TranscriptPersister": "wakeful.hosts.ports",
     "TurnRunner": "wakeful.hosts.ports",
@@ -171,12 +173,12 @@ _WHERE = {
     "resolve_principal": "wakeful.hosts.run_access",
     "run_runtime_package": "wakeful.hosts.entrances",
     "run_unified_agent_loop": "wakeful.hosts.unified_loop",
-    "runtime_local_declarations": "wakeful.hosts.declarations.runtime_policy",
-    "runtime_tool_policy": "wakeful.hosts.declarations.runtime_policy",
+    "runtime_local_declarations": "wakeful.hosts.tools.runtime_policy",
+    "runtime_tool_policy": "wakeful.hosts.tools.runtime_policy",
     "split_markdown": "wakeful.hosts.compaction.markdown_sections",
     "split_markdown_overflow": "wakeful.hosts.compaction.markdown_sections",
     "summarise_section": "wakeful.hosts.compaction.markdown_sections",
-    "tiered": "wakeful.hosts.loop.tool_sources",
+    "tiered": "wakeful.hosts.tools.tool_sources",
 }
 _OWN_NAME = {"ToolPolicy": "ToolVisibility"}
 """Where the published name is not the one in the code, which has another thing of that name."""

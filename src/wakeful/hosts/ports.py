@@ -10,9 +10,9 @@ from wakeful.contracts.jsonable import JsonDict
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
 from wakeful.hosts.actions.pending_action import PendingAction
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.loop.conversation_request import ConversationRequest
 from wakeful.hosts.loop.conversation_result import ConversationResult
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 from wakeful.ports.client_requests import PlainOrAsync
 
 TurnRunner: TypeAlias = Callable[[list[dict[str, Any]], dict[str, Any]], PlainOrAsync[Mapping[str, Any]]]

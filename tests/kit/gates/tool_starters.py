@@ -45,7 +45,7 @@ def check_one_door(root: Path) -> None:
     }
     assert {module.partition("/")[0] for module in found(_starts_of_functions)} == {"tools"}
     executors = [module for module in found(_starts_of_executors) if not module.startswith("store/")]
-    assert executors == ["hosts/loop/execution.py"]
+    assert executors == ["hosts/tools/tool_execution.py"]
 
 
 def _starts_of_tools(tree: ast.AST) -> Iterator[str]:

@@ -17,12 +17,12 @@ from wakeful.contracts import audit, outcomes, principals, transcript
 from wakeful.contracts.policies import ActionPolicy
 from wakeful.contracts.schema import event_schema
 from wakeful.hosts.compaction.compaction_items import CompactionItem
-from wakeful.hosts.declarations import tool_declaration
-from wakeful.hosts.declarations.runtime_policy import projected
 from wakeful.hosts.dispatch import dispatch_request
 from wakeful.hosts.dispatch.dispatcher import Dispatcher
 from wakeful.hosts.loop import conversation_request, conversation_result
 from wakeful.hosts.packages import package_run
+from wakeful.hosts.tools import tool_declaration
+from wakeful.hosts.tools.runtime_policy import projected
 from wakeful.service.queries.schemas import agent_schema, run_result_schema
 from wakeful.store.memory import MemoryStore
 from wakeful.tools.local.source import LocalTools

@@ -9,8 +9,8 @@ import wakeful
 from wakeful.contracts.citations import normalise_citation, with_safe_citations
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.runtime_tools import RuntimeToolResult
-from wakeful.hosts.declarations.reader import normalize_for_server
-from wakeful.hosts.loop.execution import normalised
+from wakeful.hosts.tools.declaration_reader import normalize_for_server
+from wakeful.hosts.tools.tool_execution import normalised
 
 FULL: dict[str, Any] = {
     "source": "wiki",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from wakeful.contracts.runtime_metadata import CANONICAL, is_repeatable, merged_runtime, normalise_runtime
-from wakeful.hosts.declarations.reader import normalize_for_server
+from wakeful.hosts.tools.declaration_reader import normalize_for_server
 
 SERVER: dict[str, Any] = {"name": "ability/x", "source": "s", "description": "d"}
 

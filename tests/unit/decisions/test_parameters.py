@@ -7,8 +7,8 @@ import pytest
 from wakeful.contracts.bindings import ParameterPlan, read_binding
 from wakeful.decisions.parameters import assemble, missing_parameters
 from wakeful.decisions.redaction import call_envelope
-from wakeful.hosts.declarations.reader import normalize_for_server
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.declaration_reader import normalize_for_server
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 
 
 def declared(**fields: Any) -> RuntimeToolDeclaration:

@@ -42,7 +42,7 @@ def test_importing_a_door_loads_nothing_behind_it(door: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "first", ["abilities.registry", "ports", "loop.execution", "dispatch.dispatcher", "chat.turns"]
+    "first", ["abilities.registry", "ports", "tools.tool_execution", "dispatch.dispatcher", "chat.turns"]
 )
 def test_any_room_of_the_hosts_may_be_imported_first(first: str) -> None:
     subprocess.run([sys.executable, "-c", f"import wakeful.hosts.{first}"], check=True)

@@ -11,10 +11,10 @@ from kit.hosts.loop_host import Host as LoopHost
 from kit.hosts.task_host import MANAGER, TaskHost
 from wakeful import Agent, run
 from wakeful.hosts.abilities.registry import Abilities, Ability
-from wakeful.hosts.declarations.reader import normalize_for_conversation_request
-from wakeful.hosts.declarations.runtime_policy import runtime_tool_policy
 from wakeful.hosts.dispatch.dispatch_request import DispatchRequest, ExecutorTarget
 from wakeful.hosts.run_access import resolve_principal
+from wakeful.hosts.tools.declaration_reader import normalize_for_conversation_request
+from wakeful.hosts.tools.runtime_policy import runtime_tool_policy
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.client_tools.lifecycle import RuntimeToolLifecycle
 from wakeful.service.hooks import NAMES, HookRegistry, hooks

@@ -14,7 +14,7 @@ from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.tool_catalog import CatalogEntry
 from wakeful.contracts.tools import PermissionClass, ToolDeclaration
 from wakeful.decisions.policy.permissions import class_of, default_policy
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 from wakeful.service.queries.tool_inventory import tool_inventory
 from wakeful.store.memory import MemoryStore
 from wakeful.tools.client import ClientTool

@@ -113,7 +113,7 @@ class ActionPolicyResolver:
             return forbidding
         if said:
             return said[0]
-        key = _key(name, context)
+        key = remembered_key(name, context)
         if key is not None and key in self.remembered:
             return ResolvedAction(DIRECT, "remembered", f"{key.user} approved {name} before, for good")
         for setting in (f"action_policy_{mode}", "action_policy"):
@@ -206,7 +206,8 @@ def _word(value: Any, layer: str, whose: str, diagnostics: list[str]) -> Resolve
     return ResolvedAction(policy, layer, f"{whose}: {policy.value}")
 
 
-def _key(name: str, context: Mapping[str, Any]) -> RememberedKey | None:
+def remembered_key(name: str, context: Mapping[str, Any]) -> RememberedKey | None:
+    """What an approval of this tool is remembered by; None where one of the four is not known."""
     workspace, user, agent = (context.get(part) for part in ("workspace_id", "user_id", "agent_id"))
     if not all(isinstance(part, str) and part for part in (workspace, user, agent)):
         return None

@@ -22,9 +22,9 @@ from wakeful.engine.run_request import Engine
 from wakeful.gate.argument_validation import Validator
 from wakeful.hosts.actions.pending_action import PendingAction, approval_envelope
 from wakeful.hosts.actions.records import OwnPendingActionStore
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import awaited
 from wakeful.hosts.ports import PendingActionStore, ToolCall
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
 

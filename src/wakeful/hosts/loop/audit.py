@@ -9,12 +9,12 @@ from wakeful.contracts.citations import PLACES
 from wakeful.contracts.events import ObserverFailed
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.hosts.host_calls import at_once
-from wakeful.hosts.loop.execution import APPROVAL, failed
 from wakeful.hosts.loop.loop_events import Teller, describe
 from wakeful.hosts.loop.run_calls import ExecutedCall, Sources
 from wakeful.hosts.loop.turn_reply import RunnerCall
 from wakeful.hosts.loop.view import LoopView
 from wakeful.hosts.ports import ToolCall
+from wakeful.hosts.tools.tool_execution import APPROVAL, failed
 from wakeful.service.hooks import HookRegistry
 from wakeful.views.audit_entry import audit_entry, audited_parameters
 

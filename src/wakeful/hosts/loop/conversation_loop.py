@@ -10,11 +10,10 @@ from wakeful.bootstrap import new_engine, opened_store, own_price
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.transcript import Message, check_pairing, normalise_all
 from wakeful.hosts.loop.conversation_result import ConversationResult
-from wakeful.hosts.loop.host_gate import MEDIATOR_SECONDS
-from wakeful.hosts.loop.options import read_options
-from wakeful.hosts.loop.run import OneRun
-from wakeful.hosts.loop.run_ground import RunGround
-from wakeful.hosts.loop.run_turns import RunTurns
+from wakeful.hosts.loop.conversation_run import OneRun
+from wakeful.hosts.loop.options import MEDIATOR_SECONDS, LoopSettings, read_options
+from wakeful.hosts.loop.run_turns import RunGround, RunTurns
+from wakeful.hosts.policies.host_policy import AgentPolicies, RememberedApprovals
 from wakeful.hosts.ports import ToolExecutor, TurnRunner
 from wakeful.ports import Clock, Ids, Store
 from wakeful.service.hooks import HookRegistry
@@ -32,6 +31,9 @@ class ConversationLoop:
     `private_audit` hears of every call that an executor carried out what audits need and nobody else may see.
     `price` says what the host's turn runner costs, in dollars for a million tokens, like a price in `wakeful.toml`:
     `{"input": "3", "output": "15"}`. An owner who limits what is spent over time lets no model run that has none.
+    `tool_policy` and `action_policy` are the agent's own: what a run says in its context is heard beside the one and in
+    the place of the other, and neither shows or permits what the agent's own hides or forbids. `remembered_approvals`
+    is asked whether a user has accepted a tool for good; it is heard only where nothing forbids.
     `executor_targets` are executors by name: a tool whose `runtime.executor_target` names one goes there, nowhere else.
     """
 
@@ -46,19 +48,26 @@ class ConversationLoop:
         mediator_timeout: float = MEDIATOR_SECONDS,
         private_audit: Callable[[dict[str, Any]], Any] | None = None,
         price: Mapping[str, Any] | None = None,
+        tool_policy: Mapping[str, Any] | None = None,
+        action_policy: Mapping[str, Any] | None = None,
+        remembered_approvals: RememberedApprovals | None = None,
     ) -> None:
         self._store = store
         self._hooks = hooks
         self._clock = clock
         self._ids = ids
         self._claimed: set[str] = set()
-        self._mediator_seconds = mediator_timeout
-        self._private_audit = private_audit
-        self._price = own_price(price, "ConversationLoop: price") if price is not None else None
-        self._targets = dict(executor_targets or {})
-        for name, executor in self._targets.items():
+        targets = dict(executor_targets or {})
+        for name, executor in targets.items():
             if not callable(getattr(executor, "execute", None)):
                 raise InvalidConfig(f"the executor target {name!r} is a {type(executor).__name__} without execute()")
+        self._settings = LoopSettings(
+            targets,
+            mediator_timeout,
+            private_audit,
+            own_price(price, "ConversationLoop: price") if price is not None else None,
+            AgentPolicies.read(tool_policy, action_policy, remembered_approvals),
+        )
 
     async def run(
         self,
@@ -73,7 +82,7 @@ class ConversationLoop:
         `provider_turn_adapter` may stand in its place.
         """
         chosen = read_options(options)
-        if (turn_runner is None) == (chosen.provider_turn_adapter is None):
+        if (turn_runner is None) == (chosen.provider.adapter is None):
             raise InvalidConfig(
                 "a run has a turn runner or the option 'provider_turn_adapter'",
                 f"{'give one of them' if turn_runner is None else 'leave one of them out'}",
@@ -84,10 +93,7 @@ class ConversationLoop:
         async with opened_store(self._store) as store:
             around = new_engine(store, clock=self._clock, ids=self._ids)
             ground = RunGround.of(around, self._hooks, chosen, given)
-            turns = RunTurns(
-                *(ground, turn_runner, self._targets, self._mediator_seconds, self._private_audit, self._price)
-            )
-            return await OneRun(ground, turns, self._claimed).carry_out()
+            return await OneRun(ground, RunTurns(ground, turn_runner, self._settings), self._claimed).carry_out()
 
 
 async def mediate_turn(

@@ -11,8 +11,8 @@ from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.transcript import Message, normalise_all
 from wakeful.contracts.validation import validated
 from wakeful.contracts.values import Value
-from wakeful.hosts.declarations.reader import normalize_for_conversation_request
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.declaration_reader import normalize_for_conversation_request
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 
 INVALID = "invalid_conversation_request"
 

@@ -25,13 +25,15 @@ from wakeful.decisions.policy.call_gates import REJECTED as GATE_REJECTED
 from wakeful.gate.call_at_gate import CallAtGate, Consultation
 from wakeful.gate.time_limit import Late, answered_within
 from wakeful.gate.verdicts import ACTION_POLICY, CALL_GATES
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import in_its_place
-from wakeful.hosts.loop.execution import failed, normalised
-from wakeful.hosts.loop.host_policy import action_policy
-from wakeful.hosts.loop.host_tools import Bound
 from wakeful.hosts.loop.loop_events import Teller
-from wakeful.hosts.loop.mediator_decisions import (
+from wakeful.hosts.loop.result_export import execution
+from wakeful.hosts.loop.run_calls import Sources
+from wakeful.hosts.loop.run_tools import Bound
+from wakeful.hosts.loop.turn_reply import RunnerCall
+from wakeful.hosts.loop.view import LoopView
+from wakeful.hosts.policies.host_policy import AgentPolicies, action_policy
+from wakeful.hosts.policies.mediator_decisions import (
     PROCEED,
     MediatorDecision,
     Unusable,
@@ -39,18 +41,15 @@ from wakeful.hosts.loop.mediator_decisions import (
     read_decision,
     stricter,
 )
-from wakeful.hosts.loop.results import execution
-from wakeful.hosts.loop.run_calls import Sources
-from wakeful.hosts.loop.turn_reply import RunnerCall
-from wakeful.hosts.loop.view import LoopView
 from wakeful.hosts.ports import ToolCall
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.tool_execution import failed, normalised
 from wakeful.service.hooks import HookRegistry
 
 MEDIATOR = "pre_tool_mediator"
 DECISION_HOOK = "pre_tool_call_decision"
 PREPARATION = "preparation"
 MEDIATION_ERROR = "pre_tool_mediation_error"
-MEDIATOR_SECONDS = 60.0
 
 
 @dataclass(slots=True)
@@ -72,9 +71,12 @@ class Around:
 class LoopGate:
     """Heard about every call of one run."""
 
-    def __init__(self, around: Around, mediator: Callable[..., Any] | None, seconds: float = MEDIATOR_SECONDS) -> None:
+    def __init__(
+        self, around: Around, agent: AgentPolicies, mediator: Callable[..., Any] | None, seconds: float
+    ) -> None:
         self._around = around
         self._mediator = mediator
+        self._agent = agent
         self._seconds = seconds
 
     async def consult(self, at: CallAtGate) -> Consultation:
@@ -87,7 +89,7 @@ class LoopGate:
         prepared = await around.prepare(tool, call_id, at.arguments)
         heard = Consultation()
         if isinstance(prepared, ToolCall):
-            outcome = await action_policy(tool, context, around.hooks)
+            outcome = await action_policy(tool, context, around.hooks, self._agent)
             if outcome.policy is FORBIDDEN:
                 more = {"diagnostics": list(outcome.diagnostics)} if outcome.diagnostics else {}
                 result = failed(tool.name, outcome.reason, ACTION_FORBIDDEN, runtime=tool.runtime, **more)

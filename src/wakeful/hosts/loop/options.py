@@ -8,21 +8,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from wakeful.contracts.errors import InvalidConfig, InvalidValue
-from wakeful.contracts.events import RejectedDeclaration
+from wakeful.contracts.errors import InvalidValue
 from wakeful.decisions.guards import IdenticalFailureTracker, SpinDetector
 from wakeful.decisions.policy.call_gates import CallRule, read_call_rules
-from wakeful.gate.argument_validation import compile as compile_schema
 from wakeful.hosts.compaction.transcript_cut import TranscriptCompactionPolicy
-from wakeful.hosts.declarations.reader import normalize_for_conversation_request
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.loop.budgets import IterationBudget, by_name
 from wakeful.hosts.loop.conversation_request import ConversationRequest
-from wakeful.hosts.loop.truncation import ToolResultTruncator
+from wakeful.hosts.loop.transcript_bounds import ToolResultTruncator
+from wakeful.hosts.policies.host_policy import AgentPolicies
 from wakeful.hosts.ports import CompletionPolicy, ConversationLock, ToolExecutor, TranscriptPersister
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.tool_sources import Declarations, read_declarations
 from wakeful.ports.client_requests import RuntimeToolRequestStore
 
 INVALID = "invalid_loop_options"
+MEDIATOR_SECONDS = 60.0
 MadeT = TypeVar("MadeT")
 SESSION_KEYS = ("transcript_session_id", "session_id", "transcript_id")
 """Where the session's id is looked for, in this order."""
@@ -61,153 +61,179 @@ NAMES = (
 
 
 @dataclass(slots=True, frozen=True)
-class Declarations:
-    """The tools of a run: those that are fit to be offered, and those that are not."""
-
-    accepted: tuple[RuntimeToolDeclaration, ...] = ()
-    rejected: tuple[RejectedDeclaration, ...] = ()
-
-
-@dataclass(slots=True, frozen=True)
-class LoopOptions:
-    """What a run was asked to be."""
+class TurnLimits:
+    """How many turns a run has, and who decides whether there is another one."""
 
     max_turns: int = 1
-    has_turn_limit: bool = False
+    is_said: bool = False
     """Somebody said how many turns: the option, or the request."""
     budgets: Mapping[str, IterationBudget] = field(default_factory=dict)
     """By name. The host's own objects: what is counted is counted in them."""
-    context: Mapping[str, Any] = field(default_factory=dict)
-    """The caller's own; may hold live objects, and is not stored."""
     should_continue: Callable[..., Any] | None = None
     one_turn: bool = False
     """`should_continue=None` was passed: one turn, whatever it calls."""
-    tool_executor: ToolExecutor | None = None
-    declarations: Declarations = Declarations()
-    lock: ConversationLock | None = None
-    lock_ttl: int = 300
-    session_id: str = ""
-    persister: TranscriptPersister | None = None
-    pre_tool_mediator: Callable[..., Any] | None = None
-    tool_call_rules: tuple[CallRule, ...] = ()
-    completion_policy: CompletionPolicy | None = None
-    compaction_policy: TranscriptCompactionPolicy | None = None
-    summarizer: Callable[..., Any] | None = None
-    interrupt_source: Callable[..., Any] | None = None
-    spin_detector: SpinDetector | None = None
-    identical_failure_tracker: IdenticalFailureTracker | None = None
-    tool_result_truncator: ToolResultTruncator | None = None
-    post_tool_result_diagnostics: Callable[..., Any] | None = None
-    provider_turn_adapter: Callable[..., Any] | None = None
-    on_provider_delta: Callable[..., Any] | None = None
-    structured_output: dict[str, Any] | None = None
-    """For the adapter; the loop passes it on."""
+
+
+@dataclass(slots=True, frozen=True)
+class HostToolOptions:
+    """The tools of a run, and what becomes of their results."""
+
+    executor: ToolExecutor | None = None
+    declarations: Declarations = field(default_factory=Declarations)
     request_store: RuntimeToolRequestStore | None = None
     """Where requests to clients are kept; None: they are in the result alone."""
-    on_event: Callable[[str, dict[str, Any]], Any] | None = None
-    request: ConversationRequest | None = None
-    run_id: str = ""
+    truncator: ToolResultTruncator | None = None
+    diagnostics: Callable[..., Any] | None = None
 
     @property
-    def looks_between_turns(self) -> bool:
-        """Is there anything that has to be looked at after each turn, beside `should_continue`?"""
-        guards = (self.spin_detector, self.identical_failure_tracker, self.post_tool_result_diagnostics)
-        return bool(self.budgets) or any(
-            each is not None for each in (*guards, self.completion_policy, self.interrupt_source)
-        )
+    def offered(self) -> tuple[RuntimeToolDeclaration, ...]:
+        """The tools whose calls somebody can carry out: a client its own, the executor all others."""
+        return tuple(tool for tool in self.declarations.accepted if self.executor is not None or tool.is_clients)
 
     @property
     def mediates(self) -> bool:
         """The loop runs the calls itself, or asks clients to."""
         return bool(self.offered)
 
+
+@dataclass(slots=True, frozen=True)
+class TurnGuards:
+    """Who looks on after each turn."""
+
+    completion: CompletionPolicy | None = None
+    interrupts: Callable[..., Any] | None = None
+    spin: SpinDetector | None = None
+    failures: IdenticalFailureTracker | None = None
+
     @property
-    def offered(self) -> tuple[RuntimeToolDeclaration, ...]:
-        """The tools whose calls somebody can carry out: a client its own, the executor all others."""
-        accepted = self.declarations.accepted
-        return tuple(tool for tool in accepted if self.tool_executor is not None or tool.is_clients)
+    def any(self) -> bool:
+        return any(each is not None for each in (self.completion, self.interrupts, self.spin, self.failures))
+
+
+@dataclass(slots=True, frozen=True)
+class TranscriptOptions:
+    """What becomes of the transcript: who may write it, who folds it, who keeps it."""
+
+    lock: ConversationLock | None = None
+    lock_ttl: int = 300
+    persister: TranscriptPersister | None = None
+    compaction: TranscriptCompactionPolicy | None = None
+    summarizer: Callable[..., Any] | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class ProviderOptions:
+    """A provider's adapter in the place of a turn runner."""
+
+    adapter: Callable[..., Any] | None = None
+    on_delta: Callable[..., Any] | None = None
+    structured_output: dict[str, Any] | None = None
+    """For the adapter; the loop passes it on."""
+
+
+@dataclass(slots=True, frozen=True)
+class LoopSettings:
+    """What holds for every run of a loop: what its host and its agent are, whatever a run is asked to be."""
+
+    targets: Mapping[str, ToolExecutor]
+    """Executors by name."""
+    mediator_seconds: float
+    private_audit: Callable[[dict[str, Any]], Any] | None
+    price: object | None
+    agent: AgentPolicies
+
+
+@dataclass(slots=True, frozen=True)
+class LoopOptions:
+    """What a run was asked to be."""
+
+    limits: TurnLimits
+    tools: HostToolOptions
+    mediator: Callable[..., Any] | None
+    """Decides about each call before it runs."""
+    rules: tuple[CallRule, ...]
+    guards: TurnGuards
+    transcript: TranscriptOptions
+    provider: ProviderOptions
+    context: Mapping[str, Any]
+    """The caller's own; may hold live objects, and is not stored."""
+    on_event: Callable[[str, dict[str, Any]], Any] | None
+    request: ConversationRequest | None
+    session_id: str
+    run_id: str
+
+    @property
+    def looks_between_turns(self) -> bool:
+        """Is there anything that has to be looked at after each turn, beside `should_continue`?"""
+        return bool(self.limits.budgets) or self.guards.any or self.tools.diagnostics is not None
 
 
 def read_options(options: Mapping[str, Any] | None) -> LoopOptions:
-    """Raises InvalidValue for what is no option or not of its kind, NotBuiltYet for what is not there yet."""
+    """Raises InvalidValue for what is no option or not of its kind."""
     given = dict(options or {})
     for name in given:
         _check_name(name)
     request = ConversationRequest.normalise(given["request"]) if given.get("request") is not None else None
-    lock = given.get("transcript_lock") or given.get("transcript_lock_store")
     context = given["context"] if given.get("context") is not None else {}
     if not isinstance(context, Mapping):
         raise InvalidValue(INVALID, "context", f"is an object, not a {type(context).__name__}")
     return LoopOptions(
-        max_turns=_turns(given, request),
-        has_turn_limit=given.get("max_turns") is not None or request is not None,
-        budgets=_budgets(given.get("budgets")),
+        limits=_limits(given, request),
+        tools=_tools(given),
+        mediator=_callable(given, "pre_tool_mediator"),
+        rules=_rules(given.get("tool_call_rules")),
+        guards=TurnGuards(
+            _with_method("completion_policy", given.get("completion_policy"), "record_tool_result"),
+            _callable(given, "interrupt_source"),
+            _made(given, "spin_detector", SpinDetector),
+            _made(given, "identical_failure_tracker", IdenticalFailureTracker),
+        ),
+        transcript=_transcript(given),
+        provider=ProviderOptions(
+            _callable(given, "provider_turn_adapter"),
+            _callable(given, "on_provider_delta"),
+            _object(given, "structured_output"),
+        ),
         context=context,
-        should_continue=_callable(given, "should_continue"),
-        one_turn="should_continue" in given and given["should_continue"] is None,
-        tool_executor=_with_method("tool_executor", given.get("tool_executor"), "execute"),
-        declarations=read_declarations(
-            given["tool_declarations"] if given.get("tool_declarations") is not None else {}
-        ),
-        lock=_with_method("transcript_lock", lock, "acquire_session_lock", "release_session_lock"),
-        lock_ttl=_at_least_one(given.get("transcript_lock_ttl", 300), "transcript_lock_ttl"),
-        session_id=_session_id(given, request),
-        persister=_with_method("transcript_persister", given.get("transcript_persister"), "persist"),
-        pre_tool_mediator=_callable(given, "pre_tool_mediator"),
-        tool_call_rules=_rules(given.get("tool_call_rules")),
-        completion_policy=_with_method("completion_policy", given.get("completion_policy"), "record_tool_result"),
-        compaction_policy=(
-            TranscriptCompactionPolicy.normalise(given["compaction_policy"])
-            if given.get("compaction_policy") is not None
-            else None
-        ),
-        summarizer=_callable(given, "summarizer"),
-        interrupt_source=_callable(given, "interrupt_source"),
-        spin_detector=_made(given, "spin_detector", SpinDetector),
-        identical_failure_tracker=_made(given, "identical_failure_tracker", IdenticalFailureTracker),
-        tool_result_truncator=_made(given, "tool_result_truncator", ToolResultTruncator),
-        post_tool_result_diagnostics=_callable(given, "post_tool_result_diagnostics"),
-        provider_turn_adapter=_callable(given, "provider_turn_adapter"),
-        on_provider_delta=_callable(given, "on_provider_delta"),
-        structured_output=_object(given, "structured_output"),
-        request_store=_with_method(
-            REQUEST_STORES[0], given.get(REQUEST_STORES[0]) or given.get(REQUEST_STORES[1]), "create", "get"
-        ),
         on_event=_callable(given, "on_event"),
         request=request,
+        session_id=_session_id(given, request),
         run_id=_text(given, "run_id"),
     )
 
 
-def read_declarations(given: Any, *, aliased: bool = True) -> Declarations:
-    """Every declaration checked by itself: one that is not fit is left out and named.
-
-    `aliased`: a model may call a tool by the key it stands under.
-    """
-    if not isinstance(given, Mapping):
-        raise InvalidValue(INVALID, "tool_declarations", f"is an object by name, not a {type(given).__name__}")
-    accepted: dict[str, RuntimeToolDeclaration] = {}
-    rejected: list[RejectedDeclaration] = []
-    for key, raw in given.items():
-        try:
-            tool = normalize_for_conversation_request(raw)
-            if tool.name in accepted:
-                raise InvalidValue("", "name", f"name {tool.name!r} is declared twice")
-            compile_schema(tool.input_schema)
-        except InvalidValue as error:
-            rejected.append(RejectedDeclaration(name=_name_of(key, raw), reason=error.reason))
-        except InvalidConfig as error:
-            rejected.append(RejectedDeclaration(name=_name_of(key, raw), reason=f"parameters are {error.message}"))
-        else:
-            if aliased and key not in tool.names:
-                tool = tool.model_copy(update={"provider_aliases": (*tool.provider_aliases, str(key))})
-            accepted[tool.name] = tool
-    return Declarations(tuple(accepted.values()), tuple(rejected))
+def _limits(given: Mapping[str, Any], request: ConversationRequest | None) -> TurnLimits:
+    return TurnLimits(
+        _turns(given, request),
+        given.get("max_turns") is not None or request is not None,
+        _budgets(given.get("budgets")),
+        _callable(given, "should_continue"),
+        "should_continue" in given and given["should_continue"] is None,
+    )
 
 
-def _name_of(key: Any, raw: Any) -> str:
-    name = raw.get("name") if isinstance(raw, Mapping) else None
-    return name if isinstance(name, str) and name else str(key)
+def _tools(given: Mapping[str, Any]) -> HostToolOptions:
+    declared = given.get("tool_declarations")
+    kept_in = next((given[name] for name in REQUEST_STORES if given.get(name)), None)
+    return HostToolOptions(
+        _with_method("tool_executor", given.get("tool_executor"), "execute"),
+        read_declarations(declared if declared is not None else {}),
+        _with_method(REQUEST_STORES[0], kept_in, "create", "get"),
+        _made(given, "tool_result_truncator", ToolResultTruncator),
+        _callable(given, "post_tool_result_diagnostics"),
+    )
+
+
+def _transcript(given: Mapping[str, Any]) -> TranscriptOptions:
+    lock = given.get("transcript_lock") or given.get("transcript_lock_store")
+    policy = given.get("compaction_policy")
+    return TranscriptOptions(
+        _with_method("transcript_lock", lock, "acquire_session_lock", "release_session_lock"),
+        _at_least_one(given.get("transcript_lock_ttl", 300), "transcript_lock_ttl"),
+        _with_method("transcript_persister", given.get("transcript_persister"), "persist"),
+        TranscriptCompactionPolicy.normalise(policy) if policy is not None else None,
+        _callable(given, "summarizer"),
+    )
 
 
 def _check_name(name: str) -> None:
@@ -270,9 +296,12 @@ def _rules(given: Any) -> tuple[CallRule, ...]:
 
 
 def _turns(given: Mapping[str, Any], request: ConversationRequest | None) -> int:
-    """The option, else the request's own limit, else one turn."""
+    """The option, else what the request's caller wants, else the request's own limit, else one turn."""
+    wanted = request.runtime_overrides.max_iterations if request is not None else None
     if given.get("max_turns") is not None:
         turns = _at_least_one(given["max_turns"], "max_turns")
+    elif wanted is not None:
+        turns = _at_least_one(wanted, "request.runtime_overrides.max_iterations")
     else:
         turns = request.max_turns if request is not None else 1
     return 1 if request is not None and request.single_turn else turns

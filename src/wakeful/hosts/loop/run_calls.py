@@ -15,8 +15,8 @@ from wakeful.contracts.transcript import Message
 from wakeful.decisions.policy.call_gates import CallGates, CallRule
 from wakeful.hosts.actions.pending_action import PendingAction, approval_envelope
 from wakeful.hosts.loop.budgets import IterationBudget
-from wakeful.hosts.loop.execution import failed
 from wakeful.hosts.loop.turn_reply import RunnerCall, TurnTaken
+from wakeful.hosts.tools.tool_execution import failed
 
 BUDGET_EXCEEDED = "budget_exceeded"
 REFUSED = ("invalid", "denied", "rejected", "skipped")

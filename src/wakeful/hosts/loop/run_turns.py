@@ -6,6 +6,7 @@ pauses on it.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from wakeful.contracts.content import File, Image, Text
@@ -18,35 +19,83 @@ from wakeful.contracts.events import (
 from wakeful.contracts.outcomes import RunFailure
 from wakeful.contracts.transcript import Message
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import HostTerms, RunRequest
+from wakeful.engine.run_request import Engine, HostTerms, RunRequest
 from wakeful.hosts.host_calls import at_once
 from wakeful.hosts.loop.audit import PrivateAudit
-from wakeful.hosts.loop.client_calls import ClientCalls, LoopClientTool, sent_to_client
-from wakeful.hosts.loop.compactor import Compactor
+from wakeful.hosts.loop.budgets import RunBudgets
 from wakeful.hosts.loop.conversation_request import ConversationRequest
-from wakeful.hosts.loop.execution import ToolExecutionCore
-from wakeful.hosts.loop.host_gate import MEDIATOR_SECONDS, Around, LoopGate
-from wakeful.hosts.loop.host_policy import visible_tools
-from wakeful.hosts.loop.host_tools import ExecutorTool, HostTools, Preparer
-from wakeful.hosts.loop.loop_events import describe
-from wakeful.hosts.loop.results import (
+from wakeful.hosts.loop.host_gate import Around, LoopGate
+from wakeful.hosts.loop.loop_events import HostIds, Teller, describe
+from wakeful.hosts.loop.options import LoopOptions, LoopSettings
+from wakeful.hosts.loop.result_export import (
     RunStop,
-    execution,
-    final_content,
     out_of_budget,
+    result_so_far,
     safe_message,
     stop_of,
 )
-from wakeful.hosts.loop.run_ground import RunGround
-from wakeful.hosts.loop.truncation import ResultBounds
+from wakeful.hosts.loop.run_calls import Sources
+from wakeful.hosts.loop.run_tools import ClientCalls, ExecutorTool, HostTools, LoopClientTool, Preparer, sent_to_client
+from wakeful.hosts.loop.transcript_bounds import Compactor, ResultBounds
 from wakeful.hosts.loop.turn_checks import BUDGET, OWN_STOPS, BetweenTurns, exceeded
 from wakeful.hosts.loop.turn_runner_model import ProviderTurns, TurnRunnerModel, items_of
-from wakeful.hosts.loop.view import loops_own
-from wakeful.hosts.ports import ToolCall, ToolExecutor, TurnRunner
+from wakeful.hosts.loop.view import LoopView, loops_own
+from wakeful.hosts.policies.host_policy import visible_tools
+from wakeful.hosts.ports import ToolCall, TurnRunner
+from wakeful.hosts.tools.tool_execution import ToolExecutionCore
 from wakeful.service.commands.interruption import cancel_turn
-from wakeful.service.commands.turns import run_turn
+from wakeful.service.commands.turns import recall, run_turn
+from wakeful.service.hooks import HookRegistry
+from wakeful.service.run_result import RunResult
 from wakeful.tools.context import RunContext
 from wakeful.tools.tool import Tool
+
+
+@dataclass(slots=True)
+class RunGround:
+    """What everything of one run rests on."""
+
+    engine: Engine
+    hooks: HookRegistry
+    options: LoopOptions
+    messages: tuple[Message, ...]
+    """What the host began with."""
+    agent_id: str
+    """Whose stream the run is: every run has an agent of its own."""
+    sources: Sources
+    budgets: RunBudgets
+    view: LoopView
+    teller: Teller
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """What the result says beside its fields."""
+
+    @classmethod
+    def of(
+        cls, engine: Engine, hooks: HookRegistry, options: LoopOptions, messages: tuple[Message, ...]
+    ) -> "RunGround":
+        """The ground of a run that has not begun."""
+        agent_id = engine.ids.new("conversation")
+        sources = Sources(
+            providers={tool.name: tool.source for tool in options.tools.declarations.accepted},
+            mediation_off=not options.tools.mediates,
+            rules=options.rules,
+        )
+        budgets = RunBudgets(options.limits.budgets, options.limits.max_turns if options.limits.is_said else None)
+        view = LoopView(messages, sources, budgets, HostIds(options.run_id, options.session_id))
+        teller = Teller(engine.store, engine.clock, agent_id, view.take, options.on_event, hooks)
+        return cls(engine, hooks, options, messages, agent_id, sources, budgets, view, teller)
+
+    @property
+    def request(self) -> ConversationRequest:
+        """The request, as it was given or as it would have been, with every tool that a model could call."""
+        options, offered = self.options, self.options.tools.declarations.accepted
+        if options.request is None:
+            return ConversationRequest(messages=self.messages, tools=offered, max_turns=options.limits.max_turns)
+        named = {tool.name for tool in options.request.tools}
+        more = tuple(tool for tool in offered if tool.name not in named)
+        return (
+            options.request.model_copy(update={"tools": (*options.request.tools, *more)}) if more else options.request
+        )
 
 
 class RunTurns:
@@ -56,12 +105,11 @@ class RunTurns:
         self,
         ground: RunGround,
         turn_runner: TurnRunner | None,
-        targets: Mapping[str, ToolExecutor],
-        mediator_seconds: float = MEDIATOR_SECONDS,
-        private_audit: Callable[[dict[str, Any]], Any] | None = None,
-        price: object | None = None,
+        host: LoopSettings,
     ) -> None:
         options, engine, hooks = ground.options, ground.engine, ground.hooks
+        tools = options.tools
+        self._host = host
         view, sources, teller = ground.view, ground.sources, ground.teller
         self._ground = ground
         self._engine = engine
@@ -71,12 +119,14 @@ class RunTurns:
         self._budgets = ground.budgets
         self._teller = teller
         self._core = (
-            ToolExecutionCore(options.declarations.accepted, options.tool_executor, targets, self._keep_private)
-            if options.tool_executor is not None or options.mediates
+            ToolExecutionCore(tools.declarations.accepted, tools.executor, host.targets, self._keep_private)
+            if tools.executor is not None or tools.mediates
             else None
         )
         if self._core is not None:
-            sources.declarations = {tool.name: self._core.contract(tool) for tool in options.declarations.accepted}
+            sources.declarations = {
+                tool.name: self._core.contract(tool) for tool in options.tools.declarations.accepted
+            }
         self._tools = Preparer(self._core, options, sources, hooks, teller)
         self._model = TurnRunnerModel(
             turn_runner if turn_runner is not None else self._provider_turns(),
@@ -86,18 +136,18 @@ class RunTurns:
             sources.taken,
             {message.tool_call_id for message in ground.messages if message.tool_call_id is not None},
             self._at_natural_end,
-            price,
+            host.price,
         )
-        truncator = options.tool_result_truncator
+        truncator = options.tools.truncator
         self._bounded = ResultBounds(truncator, teller, lambda: view.turn, engine.keys).bound
-        self.compactor = Compactor(options.compaction_policy, options.summarizer, view, sources, teller)
-        self._private = PrivateAudit(private_audit, teller, lambda: view.turn, lambda: self._tools.principal)
+        self.compactor = Compactor(options.transcript.compaction, options.transcript.summarizer, view, sources, teller)
+        self._private = PrivateAudit(host.private_audit, teller, lambda: view.turn, lambda: self._tools.principal)
         around = Around(
             *(hooks, view, sources, teller, self._tools.find, self._tools.prepare, self.context),
             self._bounded,
             lambda text: engine.keys().hide_keys(text),
         )
-        self._gate = LoopGate(around, options.pre_tool_mediator, mediator_seconds)
+        self._gate = LoopGate(around, host.agent, options.mediator, host.mediator_seconds)
         self._between = BetweenTurns(
             *(options, view, teller, ground.budgets, sources.declarations, self._tools.find),
             self.context,
@@ -107,6 +157,8 @@ class RunTurns:
         """Declared tools that are not there in this run, and why."""
         self.turn_id = ""
         """Of the turn that the run is, once there is one."""
+        self.result: RunResult[Any] | None = None
+        """What the turn came to, once it rests."""
         self._policy_failure: RunFailure | None = None
 
     async def learn_principal(self) -> None:
@@ -123,14 +175,27 @@ class RunTurns:
         await self._look_at_tools()
         request = self._request(key)
         result = await run_turn(self._engine, request)
-        row = await self._engine.store.turn(result.turn_id) if result.stop_reason == "cost" else None
-        if row is not None and row.is_open:  # one at rest would wait for ever: nobody else can go on with it
+        if result.stop_reason == "cost" and await self._is_open(result):
+            # one at rest would wait for ever: nobody else can go on with it
             await cancel_turn(self._engine, result.turn_id, requested_by=BUDGET, reason="budget")
-        waiting = await self._client_calls().ask(result, request)
+        result, waiting = await self._client_calls().ask(result, request)
         await self._teller.catch_up()
         self._view.pause(waiting)
         await self._between.over()
-        return stop_of(self._view, self._sources.taken, self._policy_failure, OWN_STOPS)
+        self.result = await self._as_logged(result)
+        return stop_of(self.result, self._view, self._sources.taken, self._policy_failure, OWN_STOPS)
+
+    async def _is_open(self, result: RunResult[Any]) -> bool:
+        row = await self._engine.store.turn(result.turn_id)
+        return row is not None and row.is_open
+
+    async def _as_logged(self, result: RunResult[Any]) -> RunResult[Any]:
+        """The result as it is now: a turn at rest may have been ended since, by the loop or by somebody else."""
+        if self._view.terminal is None or result.status == self._view.terminal.status:
+            return result
+        row = await self._engine.store.turn(result.turn_id)
+        assert row is not None, f"{result.turn_id} was run here"
+        return await recall(self._engine, row, None)
 
     def context(self, turn: int) -> dict[str, Any]:
         """The caller's context, as it is handed on in a turn."""
@@ -146,7 +211,7 @@ class RunTurns:
         return ClientCalls(
             self._engine,
             self._ground.hooks,
-            options.request_store,
+            options.tools.request_store,
             self._tools.find,
             self._tools.prepare,
             lambda: self.context(self._view.turn),
@@ -164,7 +229,7 @@ class RunTurns:
                 self._sources.asked,
                 lambda tool, given: sent_to_client(tool, self._tools.assemble, options.run_id, given),
             )
-            for tool in options.offered
+            for tool in options.tools.offered
             if core is not None
         ]
         prompt, history = self._opening()
@@ -188,14 +253,16 @@ class RunTurns:
                 stop_rule="caller" if options.looks_between_turns else self._stop_rule(),
                 ask_caller=self._go_on,
                 consult=self._gate.consult if core is not None else None,
-                consult_unfit=self._gate.unfit if options.mediates else None,
+                consult_unfit=self._gate.unfit if options.tools.mediates else None,
                 announce_requests=False,
             ),
         )
 
     async def _look_at_tools(self) -> None:
         """Which of the declared tools are there in this run; what is not is refused like what does not exist."""
-        found = await visible_tools(self._options.declarations.accepted, self.context(0), self._ground.hooks)
+        found = await visible_tools(
+            self._options.tools.declarations.accepted, self.context(0), self._ground.hooks, self._host.agent
+        )
         self._hidden = found.hidden
         if found.hidden:
             self._ground.metadata["hidden_tools"] = dict(found.hidden)
@@ -234,9 +301,9 @@ class RunTurns:
 
     def _stop_rule(self) -> StopRule:
         options = self._options
-        if options.should_continue is not None:
+        if options.limits.should_continue is not None:
             return "caller"
-        return "natural" if options.mediates and not options.one_turn else "single"
+        return "natural" if options.tools.mediates and not options.limits.one_turn else "single"
 
     async def _go_on(self) -> bool:
         """After a turn: is there to be another one? The order of the questions is `between_turns`'s."""
@@ -264,32 +331,18 @@ class RunTurns:
 
     async def _asked(self) -> bool:
         """Ask the host whether to go on. One that cannot say stops the run: going on unasked would be worse."""
-        ask = self._options.should_continue
+        ask = self._options.limits.should_continue
         assert ask is not None
         try:
-            return bool(await at_once(ask, self._so_far(), self.context(self._view.turn)))
+            return bool(
+                await at_once(ask, result_so_far(self._view, self._sources.declarations), self.context(self._view.turn))
+            )
         except Exception as error:
             self._policy_failure = RunFailure(
                 type="should_continue_exception", message=describe(error), turn_count=self._view.turn
             )
             await cancel_turn(self._engine, self.turn_id, requested_by="should_continue")
             return False
-
-    def _so_far(self) -> dict[str, Any]:
-        """What `should_continue` decides from."""
-        view, declarations = self._view, self._sources.declarations
-        messages = tuple(safe_message(message, declarations) for message in view.messages)
-        return {
-            "messages": [message.to_wire() for message in messages],
-            "tool_execution_results": [
-                *view.own_executions,
-                *(execution(done, declarations) for done in view.calls.executed),
-            ],
-            "turn_count": view.turn,
-            "final_content": final_content(messages),
-            "usage": dict(view.usage),
-            "request_metadata": dict(view.request_metadata),
-        }
 
     # --- what the adapters ask for ------------------------------------------------------------------------------------
 
@@ -299,11 +352,11 @@ class RunTurns:
         return [message.to_wire() for message in self._view.messages]
 
     def _provider_turns(self) -> Callable[..., Any]:
-        adapter = self._options.provider_turn_adapter
+        adapter = self._options.provider.adapter
         assert adapter is not None, "somebody has to run the turns"
 
         def tools() -> list[dict[str, Any]]:
-            offered = (tool for tool in self._options.offered if tool.name not in self._hidden)
+            offered = (tool for tool in self._options.tools.offered if tool.name not in self._hidden)
             return [
                 {**tool.model_dump(mode="json", exclude_none=True), "parameters": tool.visible_schema}
                 for tool in offered

@@ -34,16 +34,16 @@ from wakeful.contracts.transcript import Message, normalise
 from wakeful.contracts.validation import validated
 from wakeful.decisions.guards import CallSeen, IdenticalFailureTracker, RepeatedFailure, SpinDetector
 from wakeful.decisions.redaction import call_envelope, redact
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import at_once
 from wakeful.hosts.loop.budgets import IterationBudget, RunBudgets
 from wakeful.hosts.loop.conversation_request import ConversationRequest
 from wakeful.hosts.loop.loop_events import Teller, describe
 from wakeful.hosts.loop.options import LoopOptions
-from wakeful.hosts.loop.results import execution
+from wakeful.hosts.loop.result_export import execution
 from wakeful.hosts.loop.run_calls import ExecutedCall
 from wakeful.hosts.loop.view import LoopView
 from wakeful.hosts.ports import CompletionDecision, CompletionPolicy
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 
 Action: TypeAlias = Literal["cancel", "redirect", "message"]
 SOURCE_ERROR = "source_error"
@@ -127,9 +127,9 @@ class BetweenTurns:
         self._find = find
         self._context = context
         self._request = request
-        self._spin: SpinDetector | None = options.spin_detector
-        self._failures: IdenticalFailureTracker | None = options.identical_failure_tracker
-        self._policy: CompletionPolicy | None = options.completion_policy
+        self._spin: SpinDetector | None = options.guards.spin
+        self._failures: IdenticalFailureTracker | None = options.guards.failures
+        self._policy: CompletionPolicy | None = options.guards.completion
         self._seen = 0
         self._seen_own = 0
 
@@ -182,7 +182,7 @@ class BetweenTurns:
     # --- diagnostics and guards ---------------------------------------------------------------------------------------
 
     async def _diagnose(self, new: list[_Result]) -> None:
-        ask = self._options.post_tool_result_diagnostics
+        ask = self._options.tools.diagnostics
         for each in new:
             if ask is None or each.done is None:
                 continue
@@ -275,7 +275,7 @@ class BetweenTurns:
 
     async def _interrupted(self) -> CheckOutcome:
         """Ask the source. One that fails stops the run: nobody could stop it any more."""
-        source, view = self._options.interrupt_source, self._view
+        source, view = self._options.guards.interrupts, self._view
         if source is None:
             return CheckOutcome()
         try:

@@ -175,12 +175,12 @@ class ProviderTurns:
             "metadata": dict(request.metadata) if request is not None else {},
             "delta_sink": sink,
         }
-        if options.structured_output is not None:
-            asked["structured_output"] = dict(options.structured_output)
+        if options.provider.structured_output is not None:
+            asked["structured_output"] = dict(options.provider.structured_output)
         return asked
 
     async def _tell(self, deltas: "asyncio.Queue[Any]") -> None:
-        tell: Callable[[Any], Awaitable[Any] | Any] | None = self._options.on_provider_delta
+        tell: Callable[[Any], Awaitable[Any] | Any] | None = self._options.provider.on_delta
         broken = False
         while (delta := await deltas.get()) is not _END:
             if tell is None or broken:

@@ -8,10 +8,10 @@ import pytest
 from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.hosts import ToolExecutionCore
 from wakeful.hosts.abilities.registry import Abilities, Ability, AbilityExecutor
-from wakeful.hosts.declarations.reader import normalize_for_conversation_request
 from wakeful.hosts.loop.budgets import IterationBudget
-from wakeful.hosts.loop.execution import ErrorType
 from wakeful.hosts.ports import ToolCall, ToolCallMetadata
+from wakeful.hosts.tools.declaration_reader import normalize_for_conversation_request
+from wakeful.hosts.tools.tool_execution import ErrorType
 from wakeful.service.hooks import HookRegistry
 
 DONE = {"content": "done"}

@@ -6,7 +6,7 @@ import pytest
 
 from kit.hosts.loop_host import SEARCH, Host, calling, search
 from wakeful.hosts import IterationBudget, mediate_turn
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 
 
 class Policy:

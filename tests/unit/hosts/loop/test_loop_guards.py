@@ -10,7 +10,7 @@ from wakeful import Agent, Budget, run, tool
 from wakeful.contracts.errors import InvalidValue
 from wakeful.decisions.redaction import call_envelope, stable_hash
 from wakeful.hosts import IdenticalFailureTracker, SpinDetector, ToolResultTruncator
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 

@@ -4,9 +4,17 @@ from typing import Any
 
 import pytest
 
-from kit.hosts.loop_host import CLOCK, SEARCH, Host
+from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.contracts.errors import InvalidValue
-from wakeful.hosts.loop.options import NAMES, read_options
+from wakeful.hosts.loop.options import (
+    NAMES,
+    HostToolOptions,
+    ProviderOptions,
+    TranscriptOptions,
+    TurnGuards,
+    TurnLimits,
+    read_options,
+)
 
 TABLE = """max_turns budgets context should_continue compaction_policy summarizer tool_executor tool_declarations
 pre_tool_mediator completion_policy transcript_lock transcript_lock_store transcript_session_id session_id transcript_id
@@ -19,10 +27,13 @@ identical_failure_tracker tool_result_truncator structured_output"""
 async def test_the_options_have_their_defaults_and_an_unknown_name_is_an_error() -> None:
     assert set(NAMES) == set(TABLE.split())
     chosen = read_options(dict.fromkeys(set(NAMES) - {"transcript_lock_ttl"}))
-    assert (chosen.budgets, chosen.compaction_policy, chosen.completion_policy) == ({}, None, None)
-    assert (chosen.spin_detector, chosen.identical_failure_tracker, chosen.tool_result_truncator) == (None, None, None)
-    assert (chosen.max_turns, dict(chosen.context), chosen.lock_ttl) == (1, {}, 300)
-    assert (chosen.should_continue, chosen.tool_executor, chosen.lock, chosen.persister) == (None, None, None, None)
+    assert (chosen.limits, chosen.guards) == (TurnLimits(one_turn=True), TurnGuards())
+    assert (chosen.tools, chosen.transcript, chosen.provider) == (
+        HostToolOptions(),
+        TranscriptOptions(),
+        ProviderOptions(),
+    )
+    assert (chosen.limits.max_turns, dict(chosen.context), chosen.transcript.lock_ttl) == (1, {}, 300)
     with pytest.raises(
         InvalidValue, match=r"^invalid_loop_options: max_turn: is not an option\ndid you mean 'max_turns'"
     ):
@@ -67,10 +78,10 @@ async def test_an_option_of_the_wrong_kind_is_named(option: str, value: Any) -> 
 
 def test_a_request_brings_its_own_limit_and_the_option_wins() -> None:
     request = {"messages": [], "max_turns": 7}
-    assert read_options({"request": request}).max_turns == 7
-    assert read_options({"request": request, "max_turns": 2}).max_turns == 2
-    assert read_options({"request": {**request, "single_turn": True}, "max_turns": 2}).max_turns == 1
-    assert read_options({"request": {"messages": []}}).max_turns == 10
+    assert read_options({"request": request}).limits.max_turns == 7
+    assert read_options({"request": request, "max_turns": 2}).limits.max_turns == 2
+    assert read_options({"request": {**request, "single_turn": True}, "max_turns": 2}).limits.max_turns == 1
+    assert read_options({"request": {"messages": []}}).limits.max_turns == 10
 
 
 @pytest.mark.spec("API-LCK-02")
@@ -121,3 +132,14 @@ async def test_the_key_a_tool_is_declared_under_is_one_of_its_names() -> None:
     result = await host.run(tool_executor=host, tool_declarations={"find": SEARCH}, max_turns=2)
     assert result.tool_execution_results[0]["tool_name"] == "ability/search"
     assert host.calls[0].metadata.provider_tool_name == "find"
+
+
+async def test_the_request_may_say_how_many_turns_its_caller_wants() -> None:
+    request = {"messages": [], "max_turns": 7, "runtime_overrides": {"max_iterations": 2}}
+    host = Host(*[calling(search()) for _ in range(7)])
+    result = await host.mediated(request=request, max_turns=None)
+    assert (result.turn_count, result.status, result.budget) == (2, "budget_exceeded", "turns")
+    again = Host(*[calling(search()) for _ in range(7)])
+    assert (await again.mediated(request=request, max_turns=3)).turn_count == 3
+    with pytest.raises(InvalidValue, match="max_iterations"):
+        await Host().run(request={"messages": [], "runtime_overrides": {"max_iterations": 0}})

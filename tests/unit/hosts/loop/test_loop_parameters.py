@@ -9,9 +9,9 @@ from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.contracts.errors import InvalidConfig, InvalidValue
 from wakeful.contracts.principals import CapabilityCeiling, ConversationOwner, ExecutionPrincipal
 from wakeful.hosts import ConversationLoop, ToolExecutionCore
-from wakeful.hosts.declarations.reader import normalize_for_conversation_request
 from wakeful.hosts.loop.conversation_request import ConversationRequest
 from wakeful.hosts.ports import ToolCall, ToolCallMetadata
+from wakeful.hosts.tools.declaration_reader import normalize_for_conversation_request
 
 LOOK: dict[str, Any] = {
     "name": "ability/look",

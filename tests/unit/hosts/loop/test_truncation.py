@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from wakeful.contracts.errors import InvalidValue
-from wakeful.hosts.loop.truncation import ToolResultTruncator
+from wakeful.hosts.loop.transcript_bounds import ToolResultTruncator
 
 
 def result(payload: Any, **metadata: Any) -> dict[str, Any]:

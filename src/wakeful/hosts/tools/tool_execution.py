@@ -25,9 +25,9 @@ from wakeful.contracts.transcript import normalise
 from wakeful.decisions.parameters import assemble
 from wakeful.decisions.policy.verdict import ceiling_verdict
 from wakeful.gate.argument_validation import compile as compile_schema
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.host_calls import in_its_place, is_async
 from wakeful.hosts.ports import ToolCall, ToolCallMetadata, ToolExecutor
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 
 ErrorType: TypeAlias = Literal[
     "tool_not_found",

@@ -1,8 +1,8 @@
 """Tool declarations as hosts hand them in: `RuntimeToolDeclaration`.
 
-Two forms (`hosts.declarations.reader` reads them). A *client* tool (`client/<slug>`) runs with whoever asked, so its
-executor is `client` and nothing else. A *server* tool is run by the host's executor, under any other namespace and with
-a `source` that says who provides it. What the runtime itself works with is `contracts.tools.ToolDeclaration`;
+Two forms (`hosts.tools.declaration_reader` reads them). A *client* tool (`client/<slug>`) runs with whoever asked, so
+its executor is `client` and nothing else. A *server* tool is run by the host's executor, under any other namespace and
+with a `source` that says who provides it. What the runtime itself works with is `contracts.tools.ToolDeclaration`;
 `to_declaration` makes one.
 """
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from wakeful.hosts.declarations.reader import normalize_for_server
-from wakeful.hosts.declarations.runtime_policy import held, projected, runtime_local_declarations, runtime_tool_policy
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.declaration_reader import normalize_for_server
+from wakeful.hosts.tools.runtime_policy import held, projected, runtime_local_declarations, runtime_tool_policy
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 from wakeful.service.hooks import HookRegistry
 
 LOCAL = {"environment": "runtime_local", "capability_scope": "runtime_local"}

@@ -1,11 +1,15 @@
-"""The conversation result, from the view of a run. Here parameters are redacted and the stop gets its name."""
+"""A run result in the words of hosts: `wakeful.conversation-result`, made from `RunResult` at the door.
+
+What became of the turn is the runner's word (`status`, `stop_reason`, `message`, `turn_count`, who waits), and the
+status of the export follows from it by one rule (`stop_of`). The transcript, the events under the loop's names and what
+executors returned whole are the host's own and come from the view of the run; here their parameters are redacted.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from wakeful.contracts.audit import ToolAudit
-from wakeful.contracts.events import TurnFailed
 from wakeful.contracts.outcomes import RunFailure, RunOutcome, stop_reason
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
@@ -23,6 +27,7 @@ from wakeful.hosts.loop.conversation_result import (
 from wakeful.hosts.loop.run_calls import ExecutedCall
 from wakeful.hosts.loop.turn_reply import TurnTaken
 from wakeful.hosts.loop.view import LoopView
+from wakeful.service.run_result import RunResult
 from wakeful.views.conversation_export import execution_of, redacted_call
 
 
@@ -54,34 +59,36 @@ def failed_stop(failure: RunFailure, *, provider: bool = False, retryable: bool 
 
 
 def stop_of(
-    view: LoopView, taken: Mapping[int, TurnTaken], policy_failure: RunFailure | None, own_stops: frozenset[str]
+    run: RunResult[Any],
+    view: LoopView,
+    taken: Mapping[int, TurnTaken],
+    policy_failure: RunFailure | None,
+    own_stops: frozenset[str],
 ) -> RunStop:
-    """The stop that a run came to. Where several hold: interrupted, what is pending, stalled, a budget.
+    """The status of the export. Where several hold: interrupted, what is pending, stalled, a budget, the run's own.
 
     `own_stops` names those who stop a turn for the loop; a cancel of anybody else comes from outside.
     """
-    terminal = view.terminal
-    cancelled = isinstance(terminal, TurnFailed) and terminal.status == "cancelled"
-    if cancelled and any(who not in own_stops for who in view.cancelled_by):
+    if run.status == "cancelled" and any(who not in own_stops for who in view.cancelled_by):
         return RunStop(RunOutcome.of("cancelled"), "interrupted")
     if view.interrupted is not None:
         return RunStop(RunOutcome.of("interrupted"), "interrupted")
     if view.waiting:
         return RunStop(RunOutcome.of("runtime_tool_pending"), "runtime_tool_pending")
-    if terminal is None and view.calls.approvals:
+    if run.status == "approval_required":
         return RunStop(RunOutcome.of("approval_required"), "approval_required")
     if view.stalled is not None:
         return RunStop(RunOutcome.of("stalled"), "stalled")
     if view.exceeded is not None:
         return out_of_budget(view.exceeded)
-    if not isinstance(terminal, TurnFailed):
+    if run.completed:
         return COMPLETED
     if policy_failure is not None:
         return failed_stop(policy_failure)
-    if cancelled:
+    if run.status == "cancelled":
         return RunStop(RunOutcome.of("cancelled"), "interrupted")
-    last = taken.get(terminal.steps) or TurnTaken()
-    failure = last.failure or RunFailure(type=terminal.stop_reason, message=terminal.message, turn_count=terminal.steps)
+    last = taken.get(run.turn_count) or TurnTaken()
+    failure = last.failure or RunFailure(type=run.stop_reason, message=run.message, turn_count=run.turn_count)
     provider = last.provider_failed or last.failure is None
     known = {"provider_error": {"type": failure.type, "message": failure.message}} if provider else {}
     return failed_stop(failure, provider=provider, retryable=last.failure_retryable, **known)
@@ -94,13 +101,14 @@ def out_of_budget(budget: str) -> RunStop:
 
 
 def conversation_result(
+    run: RunResult[Any] | None,
     view: LoopView,
     stop: RunStop,
     audits: list[ToolAudit],
     declarations: Mapping[str, ToolDeclaration],
     metadata: dict[str, Any],
 ) -> ConversationResult:
-    """The result as it leaves the process."""
+    """The result as it leaves the process. Without a run: somebody else has the transcript, or nothing was allowed."""
     messages = tuple(safe_message(message, declarations) for message in view.messages)
     if len(view.calls.approvals) > (stop.status == "approval_required") and stop.status in PENDING:
         metadata = {**metadata, "approvals_required": [each.envelope.to_wire() for each in view.calls.approvals]}
@@ -120,7 +128,7 @@ def conversation_result(
         ),
         tool_audit_events=(*view.own_audits, *audits),
         events=tuple(view.events),
-        turn_count=view.turn,
+        turn_count=run.turn_count if run is not None else 0,
         final_content=final_content(messages),
         usage=view.usage,
         request_metadata=view.request_metadata,
@@ -140,6 +148,22 @@ def conversation_result(
         metadata=metadata,
         run_outcome=stop.outcome,
     )
+
+
+def result_so_far(view: LoopView, declarations: Mapping[str, ToolDeclaration]) -> dict[str, Any]:
+    """What `should_continue` decides from."""
+    messages = tuple(safe_message(message, declarations) for message in view.messages)
+    return {
+        "messages": [message.to_wire() for message in messages],
+        "tool_execution_results": [
+            *view.own_executions,
+            *(execution(done, declarations) for done in view.calls.executed),
+        ],
+        "turn_count": view.turn,
+        "final_content": final_content(messages),
+        "usage": dict(view.usage),
+        "request_metadata": dict(view.request_metadata),
+    }
 
 
 def final_content(messages: tuple[Message, ...]) -> str:

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from wakeful.contracts.errors import InvalidValue
-from wakeful.hosts.declarations.reader import (
+from wakeful.hosts.loop.conversation_request import ConversationRequest
+from wakeful.hosts.tools.declaration_reader import (
     normalize,
     normalize_for_conversation_request,
     normalize_for_server,
     validate,
 )
-from wakeful.hosts.loop.conversation_request import ConversationRequest
 
 CLIENT: dict[str, Any] = {
     "name": "client/pick-file",

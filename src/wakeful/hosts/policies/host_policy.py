@@ -4,23 +4,61 @@ The resolving is pure (`decisions.policy`); here the hooks of the host's registr
 hook that raises takes away or forbids; none gives back what was hidden or lifts what is forbidden.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
+from wakeful.contracts.policies import PolicyFragment
 from wakeful.decisions.policy.actions import (
     FORBIDDEN,
     ActionPolicyResolver,
+    PolicyTable,
+    RememberedKey,
     ResolvedAction,
     after_hook,
+    remembered_key,
 )
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
-from wakeful.hosts.loop.visibility import WRITE_CATEGORIES, Resolution, ToolVisibility, fields_of, mode_of
+from wakeful.hosts.host_calls import at_once
+from wakeful.hosts.policies.tool_visibility import (
+    WRITE_CATEGORIES,
+    Resolution,
+    ToolPolicyFilter,
+    ToolVisibility,
+    fields_of,
+    mode_of,
+)
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
+from wakeful.ports.client_requests import PlainOrAsync
 from wakeful.service.hooks import HookRegistry
 
 SAYS_SO = ("tool_policy", "mode", "allow_only", "deny", "categories", "allow_write_tools")
 """Keys of a context that say something about which tools there are."""
 VISIBILITY_HOOKS = ("tool_policy_providers", "resolved_tools", "write_capable_categories")
 ACTION_PROVIDERS, ACTION_HOOK = "action_policy_providers", "tool_action_policy"
+
+
+RememberedApprovals: TypeAlias = Callable[[RememberedKey], PlainOrAsync[bool]]
+"""Was a tool accepted for good by this user, in this workspace, for this agent?"""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPolicies:
+    """What an agent's own configuration says, and what was remembered; the run's own words are in its context."""
+
+    tools: PolicyFragment | None = None
+    actions: PolicyTable | None = None
+    remembered: RememberedApprovals | None = None
+
+    @classmethod
+    def read(
+        cls,
+        tools: Mapping[str, Any] | None,
+        actions: Mapping[str, Any] | None,
+        remembered: RememberedApprovals | None,
+    ) -> "AgentPolicies":
+        """Raises InvalidConfig for what is no policy of tools. A word about actions is judged when it is asked for."""
+        fragment = ToolPolicyFilter.read(tools, "agent's policy").fragment if tools is not None else None
+        return cls(fragment, actions, remembered)
 
 
 class _Broken:
@@ -37,14 +75,16 @@ class _Broken:
 
 
 async def visible_tools(
-    tools: tuple[RuntimeToolDeclaration, ...], context: Mapping[str, Any], hooks: HookRegistry
+    tools: tuple[RuntimeToolDeclaration, ...], context: Mapping[str, Any], hooks: HookRegistry, agent: AgentPolicies
 ) -> Resolution:
     """The tools of a run. Where nobody says anything about them, all that were declared."""
     declared = {tool.name: tool for tool in tools}
-    if not any(context.get(key) is not None for key in SAYS_SO) and not any(map(hooks.has, VISIBILITY_HOOKS)):
+    in_context = any(context.get(key) is not None for key in SAYS_SO)
+    if agent.tools is None and not in_context and not any(map(hooks.has, VISIBILITY_HOOKS)):
         return Resolution(dict(declared))
     policy = ToolVisibility(
-        providers=await _providers(hooks, "tool_policy_providers", context),
+        agent.tools,
+        await _providers(hooks, "tool_policy_providers", context),
         write_categories=await _write_categories(hooks, context),
     )
     found = policy.explained(declared, context)
@@ -59,11 +99,15 @@ async def visible_tools(
 
 
 async def action_policy(
-    tool: RuntimeToolDeclaration, context: Mapping[str, Any], hooks: HookRegistry
+    tool: RuntimeToolDeclaration, context: Mapping[str, Any], hooks: HookRegistry, agent: AgentPolicies
 ) -> ResolvedAction:
     """What may become of a call of this tool: direct, preview or forbidden."""
     denied = context.get("deny")
-    resolver = ActionPolicyResolver(providers=await _providers(hooks, ACTION_PROVIDERS, context))
+    resolver = ActionPolicyResolver(
+        agent.actions,
+        await _providers(hooks, ACTION_PROVIDERS, context),
+        await _remembered(agent.remembered, tool.name, context),
+    )
     outcome = resolver.resolve(
         tool.name, fields_of(tool), context, denied=denied if isinstance(denied, list | tuple | set) else ()
     )
@@ -75,6 +119,19 @@ async def action_policy(
     except Exception as error:
         value = error
     return after_hook(outcome, tool.name, value)
+
+
+async def _remembered(
+    ask: RememberedApprovals | None, tool_name: str, context: Mapping[str, Any]
+) -> tuple[RememberedKey, ...]:
+    """The key, where the host knows that it was accepted for good. One that cannot say remembers nothing."""
+    key = remembered_key(tool_name, context)
+    if ask is None or key is None:
+        return ()
+    try:
+        return (key,) if await at_once(ask, key) is True else ()
+    except Exception:
+        return ()
 
 
 async def _providers(hooks: HookRegistry, name: str, context: Mapping[str, Any]) -> tuple[Any, ...]:

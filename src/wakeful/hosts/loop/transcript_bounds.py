@@ -1,25 +1,61 @@
-"""The option `tool_result_truncator`: results of a host's tools, no larger than the host wants them.
+"""What keeps a transcript small: the options `tool_result_truncator` and `compaction_policy` of a run.
 
-The cut itself is the one of every result (`tools.results.show`); here is what a host reads about it. A cut text has
-lost the keys by which its values would be redacted, so those values are redacted before it is cut.
+Neither cuts by itself. A result is cut by the cut of every result (`tools.results`), a transcript is folded by the rule
+of every conversation (`hosts.compaction` over `decisions.conversation_cut`); here is what a host reads about it, and
+the log says so. A cut text has lost the keys by which its values would be redacted, so those are redacted before.
 """
 
 import copy
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from wakeful.contracts.errors import InvalidValue
-from wakeful.contracts.events import ObserverFailed, ToolResultTruncated
+from wakeful.contracts.events import (
+    ObserverFailed,
+    ToolResultTruncated,
+    TranscriptCompactionCompleted,
+    TranscriptCompactionFailed,
+    TranscriptCompactionStarted,
+    TranscriptOverflowArchived,
+)
+from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.decisions.redaction import redact
 from wakeful.decisions.secret_values import SecretValues
+from wakeful.hosts.compaction.compaction_items import CompactionItem
+from wakeful.hosts.compaction.transcript_compaction import (
+    ARCHIVED,
+    COMPLETED,
+    FAILED,
+    STARTED,
+    Compaction,
+    Summarizer,
+    carry_out,
+)
+from wakeful.hosts.compaction.transcript_cut import TranscriptCompactionPolicy
 from wakeful.hosts.host_calls import at_once
 from wakeful.hosts.loop.loop_events import Teller, describe
+from wakeful.hosts.loop.result_export import safe_item, safe_message
+from wakeful.hosts.loop.run_calls import Sources
+from wakeful.hosts.loop.view import LoopView
 from wakeful.tools.results import excerpt_of
 
 INVALID = "invalid_truncator"
 DEFAULT_BYTES = 8_192
+SURFACE = "tool_result_truncator"
+CompactionFact: TypeAlias = (
+    TranscriptCompactionStarted
+    | TranscriptCompactionCompleted
+    | TranscriptCompactionFailed
+    | TranscriptOverflowArchived
+)
+FACTS: dict[str, type[CompactionFact]] = {
+    STARTED: TranscriptCompactionStarted,
+    COMPLETED: TranscriptCompactionCompleted,
+    FAILED: TranscriptCompactionFailed,
+    ARCHIVED: TranscriptOverflowArchived,
+}
 
 
 @dataclass(slots=True, frozen=True)
@@ -93,9 +129,6 @@ def _size(words: str) -> int:
     return len(words.encode("utf-8", "surrogatepass"))
 
 
-SURFACE = "tool_result_truncator"
-
-
 class ResultBounds:
     """Every result of one run goes through here, whoever gave it, before anybody else sees it."""
 
@@ -132,3 +165,71 @@ class ResultBounds:
                 await self._teller.record(ObserverFailed(surface=SURFACE, error=describe(error)))
         await self._teller.record(event)
         return bounded.result
+
+
+def facts_of(done: Compaction) -> list[CompactionFact]:
+    """What is said when it is over."""
+    facts = [fact_of(event) for event in done.events if event["type"] != STARTED]
+    return [
+        fact.model_copy(update={"summary_preview": str(done.messages[0].content)[:PREVIEW_CHARS]})
+        if isinstance(fact, TranscriptCompactionCompleted)
+        else fact
+        for fact in facts
+    ]
+
+
+def fact_of(event: Mapping[str, Any]) -> CompactionFact:
+    """An event of a compaction as a fact."""
+    return FACTS[event["type"]](**event["metadata"])
+
+
+class Compactor:
+    """Folds the transcript of one run before each turn, where its host asked for that."""
+
+    def __init__(
+        self,
+        policy: TranscriptCompactionPolicy | None,
+        summarizer: Summarizer | None,
+        view: LoopView,
+        sources: Sources,
+        teller: Teller,
+    ) -> None:
+        self._policy = policy
+        self._summarizer = summarizer
+        self._view = view
+        self._sources = sources
+        self._teller = teller
+        self._newest: dict[str, Any] = {}
+        self._archive: tuple[CompactionItem, ...] = ()
+
+    def metadata(self) -> dict[str, Any]:
+        """For the result: how the newest compaction that did something went, and what was moved out."""
+        found: dict[str, Any] = {"compaction": self._newest} if self._newest else {}
+        if self._archive:
+            known = self._sources.declarations
+            found["archive_items"] = [safe_item(item, known).to_wire() for item in self._archive]
+        return found
+
+    async def fold(self) -> None:
+        """Whoever summarises sees no more of a call than any other observer."""
+        if self._policy is None:
+            return
+        done = await carry_out(
+            tuple(self._view.messages),
+            self._policy,
+            self._summarizer,
+            show=lambda message: safe_message(message, self._sources.declarations),
+            begun=self._begun,
+        )
+        about = done.metadata["compaction"]
+        if done.status != "skipped" or not self._newest:
+            self._newest = about
+        self._archive += done.archive_items
+        if done.changed:
+            self._sources.compacted = done.messages
+        await self._teller.record(*facts_of(done))
+        await self._teller.catch_up()
+
+    async def _begun(self, event: dict[str, Any]) -> None:
+        await self._teller.record(fact_of(event))
+        await self._teller.catch_up()

@@ -6,8 +6,8 @@ import pytest
 
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.tools import provider_safe_name
-from wakeful.hosts.declarations.reader import normalize_for_conversation_request
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.declaration_reader import normalize_for_conversation_request
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 
 SERVER = {"name": "ability/search_posts", "source": "abilities", "description": "Finds posts."}
 

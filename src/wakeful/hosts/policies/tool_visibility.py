@@ -30,7 +30,7 @@ from wakeful.contracts.policies import PolicyFragment, ToolAccessPolicy
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.decisions.policy.actions import DEFAULT_MODE, categories_of
 from wakeful.decisions.policy.patterns import any_named, in_full
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 
 WRITE_CATEGORIES: frozenset[str] = frozenset({"write", "publishing", "mutating", "destructive"})
 Declared: TypeAlias = RuntimeToolDeclaration | Mapping[str, Any]

@@ -17,8 +17,8 @@ from wakeful.decisions.policy.verdict import CallUnderJudgement, compile_policy,
 from wakeful.hosts import ToolAccessPolicy as HostToolAccessPolicy
 from wakeful.hosts import ToolPolicy, tiered
 from wakeful.hosts import ToolPolicyFilter as HostToolPolicyFilter
-from wakeful.hosts.declarations.reader import normalize_for_conversation_request
-from wakeful.hosts.loop.visibility import ToolPolicyFilter, ToolVisibility
+from wakeful.hosts.policies.tool_visibility import ToolPolicyFilter, ToolVisibility
+from wakeful.hosts.tools.declaration_reader import normalize_for_conversation_request
 
 ANN = ExecutionPrincipal(acting_user_id="ann", effective_agent_id="a", auth_source="user", request_context="chat")
 CRON = ExecutionPrincipal(effective_agent_id="a", auth_source="system", request_context="cron")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wakeful.contracts.runtime_metadata import CONTROL_PLANE, RUNTIME_LOCAL
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
 

@@ -7,8 +7,8 @@ import pytest
 
 from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.hosts import ConversationLoop, ToolExecutionCore
-from wakeful.hosts.declarations.reader import normalize_for_conversation_request
 from wakeful.hosts.ports import ToolCall, ToolCallMetadata
+from wakeful.hosts.tools.declaration_reader import normalize_for_conversation_request
 
 TOOLS = [normalize_for_conversation_request(raw) for raw in ({**SEARCH, "provider_aliases": ["find"]}, CLOCK)]
 

@@ -7,10 +7,11 @@ import pytest
 from kit.hosts.loop_host import CLOCK, SEARCH, Host
 from wakeful.contracts.errors import InvalidConfig, InvalidValue
 from wakeful.hosts import ToolSourceRegistry
-from wakeful.hosts.declarations.reader import normalize_for_server
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
 from wakeful.hosts.loop.conversation_request import ConversationRequest
-from wakeful.hosts.loop.options import Declarations, read_options
+from wakeful.hosts.loop.options import read_options
+from wakeful.hosts.tools.declaration_reader import normalize_for_server
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.tool_sources import Declarations
 
 RAW = {**SEARCH, "executor": "my_queue", "runtime": {"api_key": "sk-1", "worker": 3}, "vendor": {"a": 1}}
 READ = normalize_for_server(RAW)
@@ -43,7 +44,7 @@ async def test_a_server_declaration_is_read_the_same_everywhere() -> None:
     assert (READ.executor, READ.scope, READ.runtime["api_key"]) == ("host", "run", "[redacted]")
     assert ConversationRequest.normalise({"messages": [], "tools": [RAW]}).tools == (READ,)
     assert (await gathered(RAW)).accepted == (READ,)
-    assert read_options({"tool_declarations": {"ability/search": RAW}}).declarations.accepted == (READ,)
+    assert read_options({"tool_declarations": {"ability/search": RAW}}).tools.declarations.accepted == (READ,)
     (asked,) = await shown(RAW)
     dumped = READ.model_dump(mode="json", exclude_none=True)
     unlike = {name for name in asked if asked[name] != dumped.get(name)}
@@ -60,7 +61,7 @@ async def test_what_is_no_server_declaration_comes_in_nowhere() -> None:
             ConversationRequest.normalise({"messages": [], "tools": [unfit]})
         for found in (
             await gathered(unfit, RAW),
-            read_options({"tool_declarations": {"a": unfit, "ability/search": RAW}}).declarations,
+            read_options({"tool_declarations": {"a": unfit, "ability/search": RAW}}).tools.declarations,
         ):
             assert (found.accepted, len(found.rejected)) == ((READ,), 1)
         assert [tool["name"] for tool in await shown(unfit, RAW)] == ["ability/search"]

@@ -18,7 +18,7 @@ from wakeful.contracts.jsonable import NotJson, plain
 from wakeful.contracts.runtime_metadata import normalise_runtime
 from wakeful.contracts.sensitive_names import REDACTED, hide_by_name, is_flagged
 from wakeful.contracts.tools import Effect, provider_safe_name
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 
 INVALID_CLIENT = "invalid_runtime_tool_declaration"
 INVALID_SERVER = "invalid_server_tool_declaration"

@@ -18,7 +18,7 @@ from wakeful.contracts.jsonable import NotJson, plain
 from wakeful.contracts.runtime_metadata import normalise_runtime
 from wakeful.contracts.runtime_tools import PENDING, RuntimeToolRequest
 from wakeful.gate.argument_validation import compile as compile_schema
-from wakeful.hosts.declarations.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 from wakeful.service.client_tools.store import micros
 
 PROCEED: dict[str, Any] = {"action": "proceed"}

@@ -11,8 +11,12 @@
 8. `completed` is told, last
 """
 
+import contextlib
 import json
-from typing import Any
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.errors import KeyReused
@@ -29,16 +33,83 @@ from wakeful.contracts.outcomes import RunFailure
 from wakeful.hosts.host_calls import in_its_place
 from wakeful.hosts.loop.audit import Auditor
 from wakeful.hosts.loop.conversation_result import ConversationResult
-from wakeful.hosts.loop.locks import HeldLock, acquire
 from wakeful.hosts.loop.loop_events import describe
-from wakeful.hosts.loop.results import (
+from wakeful.hosts.loop.result_export import (
     RunStop,
     contended,
     conversation_result,
     failed_stop,
 )
-from wakeful.hosts.loop.run_ground import RunGround
-from wakeful.hosts.loop.run_turns import RunTurns
+from wakeful.hosts.loop.run_turns import RunGround, RunTurns
+from wakeful.hosts.ports import ConversationLock
+
+
+class LockContention(NamedTuple):
+    """Somebody else has the transcript, or the lock cannot be asked."""
+
+    error: str | None = None
+
+
+class HeldLock:
+    """A lock that was taken. `release` may be asked any number of times and lets go once."""
+
+    def __init__(self, lock: ConversationLock, session_id: str, token: str) -> None:
+        self._lock = lock
+        self._session_id = session_id
+        self._token: str | None = token
+
+    async def release(self) -> None:
+        """Raises what the host's lock raises."""
+        token, self._token = self._token, None
+        if token is not None:
+            await in_its_place(self._lock.release_session_lock, self._session_id, token)
+
+    async def release_quietly(self) -> None:
+        """For a way out on which nobody listens any more."""
+        with contextlib.suppress(Exception):
+            await self.release()
+
+
+async def acquire(lock: ConversationLock, session_id: str, ttl: int) -> HeldLock | LockContention:
+    """Take the lock. One that raises, or answers with anything but a token, is as good as taken by another."""
+    try:
+        token = await in_its_place(lock.acquire_session_lock, session_id, ttl)
+    except Exception as error:
+        return LockContention(f"{type(error).__name__}: {error}")
+    if not isinstance(token, str) or not token:
+        return LockContention()
+    return HeldLock(lock, session_id, token)
+
+
+class _Held(NamedTuple):
+    token: str
+    expires: float
+
+
+class MemoryConversationLock:
+    """A `ConversationLock` for the loops of one process."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._held: dict[str, _Held] = {}
+
+    async def acquire_session_lock(self, session_id: str, ttl_seconds: int = 300) -> str | None:
+        """A token, or None while another one holds and its time is not over."""
+        now = self._monotonic()
+        held = self._held.get(session_id)
+        if held is not None and held.expires > now:
+            return None
+        token = secrets.token_hex(16)
+        self._held[session_id] = _Held(token, now + max(1, ttl_seconds))
+        return token
+
+    async def release_session_lock(self, session_id: str, token: str) -> bool:
+        """False, and nothing changes, when the lock belongs to another token by now."""
+        held = self._held.get(session_id)
+        if held is None or not secrets.compare_digest(held.token, token):
+            return False
+        del self._held[session_id]
+        return True
 
 
 class OneRun:
@@ -60,7 +131,7 @@ class OneRun:
         await self._turns.learn_principal()
         await self._open()
         held = await self._lock()
-        if held is None and self._options.lock is not None and self._options.session_id:
+        if held is None and self._options.transcript.lock is not None and self._options.session_id:
             return await self._end(contended(), [])
         try:
             stop = await self._claim_and_run()
@@ -78,21 +149,21 @@ class OneRun:
 
     async def _open(self) -> None:
         """The stream of this run begins, with what is to be said about its tools."""
-        found, options = self._options.declarations, self._options
+        found, options = self._options.tools.declarations, self._options
         events: list[Any] = [SessionStarted(agent_name=self._ground.agent_id, temporary=True)]
         if found.rejected:
             counts = {"rejected": found.rejected, "rejected_count": len(found.rejected)}
             events.append(ToolDeclarationsRejected(accepted_count=len(found.accepted), **counts))
-            if options.tool_executor is not None and not found.accepted:
+            if options.tools.executor is not None and not found.accepted:
                 events.append(ToolMediationDisabled(reason="all_declarations_rejected", **counts))
         await self._teller.record(*events)
         await self._teller.catch_up()
 
     async def _lock(self) -> HeldLock | None:
-        lock, session_id = self._options.lock, self._options.session_id
+        lock, session_id = self._options.transcript.lock, self._options.session_id
         if lock is None or not session_id:
             return None
-        held = await acquire(lock, session_id, self._options.lock_ttl)
+        held = await acquire(lock, session_id, self._options.transcript.lock_ttl)
         if isinstance(held, HeldLock):
             return held
         await self._teller.record(TranscriptLockContended(session_id=session_id, error=held.error))
@@ -121,10 +192,10 @@ class OneRun:
 
     def _result(self, stop: RunStop, audits: list[ToolAudit]) -> ConversationResult:
         metadata = {**self._ground.metadata, **self._turns.compactor.metadata()}
-        return conversation_result(self._view, stop, audits, self._sources.declarations, metadata)
+        return conversation_result(self._turns.result, self._view, stop, audits, self._sources.declarations, metadata)
 
     async def _persist(self, result: ConversationResult) -> None:
-        persister = self._options.persister
+        persister = self._options.transcript.persister
         if persister is None:
             return
         try:

@@ -8,16 +8,58 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.errors import InvalidConfig, InvalidValue
 from wakeful.contracts.events import RejectedDeclaration
 from wakeful.decisions.policy.actions import categories_of
 from wakeful.decisions.policy.patterns import in_full
+from wakeful.gate.argument_validation import compile as compile_schema
 from wakeful.hosts.host_calls import awaited
 from wakeful.hosts.loop.loop_events import describe
-from wakeful.hosts.loop.options import Declarations, read_declarations
-from wakeful.hosts.loop.visibility import Declared, fields_of
+from wakeful.hosts.policies.tool_visibility import Declared, fields_of
+from wakeful.hosts.tools.declaration_reader import normalize_for_conversation_request
+from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 
 FIRST_TIER = 15
+INVALID = "invalid_loop_options"
+
+
+@dataclass(slots=True, frozen=True)
+class Declarations:
+    """The tools of a run: those that are fit to be offered, and those that are not."""
+
+    accepted: tuple[RuntimeToolDeclaration, ...] = ()
+    rejected: tuple[RejectedDeclaration, ...] = ()
+
+
+def read_declarations(given: Any, *, aliased: bool = True) -> Declarations:
+    """Every declaration checked by itself: one that is not fit is left out and named.
+
+    `aliased`: a model may call a tool by the key it stands under.
+    """
+    if not isinstance(given, Mapping):
+        raise InvalidValue(INVALID, "tool_declarations", f"is an object by name, not a {type(given).__name__}")
+    accepted: dict[str, RuntimeToolDeclaration] = {}
+    rejected: list[RejectedDeclaration] = []
+    for key, raw in given.items():
+        try:
+            tool = normalize_for_conversation_request(raw)
+            if tool.name in accepted:
+                raise InvalidValue("", "name", f"name {tool.name!r} is declared twice")
+            compile_schema(tool.input_schema)
+        except InvalidValue as error:
+            rejected.append(RejectedDeclaration(name=_name_of(key, raw), reason=error.reason))
+        except InvalidConfig as error:
+            rejected.append(RejectedDeclaration(name=_name_of(key, raw), reason=f"parameters are {error.message}"))
+        else:
+            if aliased and key not in tool.names:
+                tool = tool.model_copy(update={"provider_aliases": (*tool.provider_aliases, str(key))})
+            accepted[tool.name] = tool
+    return Declarations(tuple(accepted.values()), tuple(rejected))
+
+
+def _name_of(key: Any, raw: Any) -> str:
+    name = raw.get("name") if isinstance(raw, Mapping) else None
+    return name if isinstance(name, str) and name else str(key)
 
 
 class ToolSourceRegistry:

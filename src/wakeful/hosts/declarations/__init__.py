@@ -1,1 +1,0 @@
-"""Tool declarations as hosts write them."""

@@ -1,0 +1,1 @@
+"""Tools of hosts: their declarations as hosts write them, their sources, and the way from a call to its result."""
