@@ -85,10 +85,15 @@ async def admit(
     if history:
         facts.append(Fact(await _imported(store, history), clock.now(), thread, turn_id))
     answer = await store.admit(agent_id, facts, reserve=request.thread is not None)
-    assert answer is not None
+    assert answer is not None and answer.turn is not None
     first = answer.turn.first_seq
     own = [fact for fact in facts if fact.turn_id is not None] if answer.created else []
-    return NewTurn(*answer, [Recorded(agent_id, first + index, fact) for index, fact in enumerate(own)])
+    return NewTurn(
+        answer.turn,
+        answer.created,
+        answer.reservation,
+        [Recorded(agent_id, first + index, fact) for index, fact in enumerate(own)],
+    )
 
 
 def allowed(engine: Engine, request: RunRequest) -> Limits:

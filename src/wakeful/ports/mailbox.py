@@ -10,9 +10,10 @@ from wakeful.contracts.authority import Authority
 from wakeful.contracts.messages import MessageKind, Priority
 from wakeful.ports.tables import Condition, RowQuery, Rows, Table, TableIndex
 
-MessageState: TypeAlias = Literal["queued", "taken", "interjected", "processed"]
-"""queued: no turn has it. taken: a turn began with it. interjected: it was said to a turn under way. processed: that
-turn has ended."""
+MessageState: TypeAlias = Literal["queued", "deferred", "taken", "interjected", "processed", "expired"]
+"""queued: no turn has it. deferred: none has, and it starts none before its deadline. taken: a turn began with it.
+interjected: it was said to a turn under way. processed: that turn has ended. expired: its sender's time was over before
+a turn took it."""
 
 BANDS: Final[Mapping[Priority, int]] = {"interject": 0, "next": 1, "normal": 2, "background": 3}
 """The order in which messages are taken."""

@@ -28,7 +28,7 @@ class TurnRow(NamedTuple):
     thread_id: str
     state: TurnState
     first_seq: int
-    """Its `message.admitted`."""
+    """Its first event: the `message.admitted` that opened it, or its `turn.started`."""
     last_seq: int
     """Its newest event that changed this row, or that an outsider wrote; of an ended turn, its newest event."""
     window_from: int
@@ -153,6 +153,8 @@ class Claim:
     """False when the turn was claimed before, here or elsewhere: what is open in it was cut off."""
     taken_from: TakenFrom | None = None
     """The owner before, if this claim replaced one: it was dead, or only late with its lease."""
+    opens: bool = False
+    """The turn has no row yet: what is appended first has to begin with its `turn.started`."""
     late_upto: int = 0
     """Calls that were dispatched up to this event may still be carried out, by an owner that was late and lives."""
 
@@ -160,9 +162,10 @@ class Claim:
 class Admitted(NamedTuple):
     """The answer to an admission."""
 
-    turn: TurnRow
+    turn: TurnRow | None
+    """None: no turn has the message yet. It waits in its thread's queue."""
     created: bool
-    """False: the key was there already and nothing was written."""
+    """False: the key, or the message, was there already and nothing was written."""
     reservation: str | None = None
     """What the caller claims it with, if it was reserved."""
 
@@ -276,8 +279,10 @@ class Store(TableReads, Protocol):
     async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
         """Append outsider facts, with a barrier: what returns survives a power cut.
 
-        A `message.admitted` opens its turn's row. When its key is taken, nothing is written and the turn of that key is
-        returned; the caller compares fingerprints. Returns None when no message was among the facts.
+        A `message.admitted` that names a turn opens that turn's row. One that names none waits in its thread's queue;
+        when a message of that id is there already, nothing is written. When the message's key is taken, nothing is
+        written and the turn of that key is returned; the caller compares fingerprints. Returns None when no message
+        was among the facts.
         With `reserve` the new turn is kept for the caller, who waits for its thread and claims it with the reservation.
         Raises EventRefused for a kind that outsiders may not append, AlreadyDecided for a second decision.
         """
@@ -288,6 +293,14 @@ class Store(TableReads, Protocol):
 
         Also while the turn is reserved for another caller who lives, until that one is late: a lease's time after the
         thread came free. Claiming ends the reservation.
+        """
+        ...
+
+    async def claim_thread(self, agent_id: str, thread_id: str, turn_id: str) -> Claim:
+        """Take the thread's lease for a turn that is not there yet: its owner opens it by `turn.started`.
+
+        Raises AgentBusy while a turn of the thread is claimed, here or by another live owner. As long as the claim is
+        held and the turn not opened, no turn of the thread can be claimed here either.
         """
         ...
 

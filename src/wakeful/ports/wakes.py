@@ -8,21 +8,23 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from wakeful.ports.tables import Condition, RowQuery, Rows, Table, TableIndex
 
-WakeCause: TypeAlias = Literal["message", "expiry", "decision", "window", "interrupt", "unpaused", "somebody"]
-"""message: one is queued and nothing is open in the thread. expiry: what a turn rests on runs out. decision: something
-was decided or answered. window: a spend window turns. interrupt, unpaused: somebody asked the turn to stop, or let it
-go on. somebody: the turn rests until somebody acts, and no time moves it."""
+WakeCause: TypeAlias = Literal[
+    "message", "deferral", "expiry", "decision", "window", "interrupt", "unpaused", "somebody"
+]
+"""message: one is queued and nothing is open in the thread. deferral: the deadline of a deferred message. expiry: what
+a turn rests on runs out. decision: something was decided or answered. window: a spend window turns. interrupt: somebody
+asked the turn to stop. unpaused: somebody let it go on. somebody: it rests until somebody acts; no time moves it."""
 QUEUE: str = ""
 """The subject of a thread's queue."""
 
 
 class WakeRow(NamedTuple):
-    """Something to look at: a turn at rest, or messages that nothing has taken."""
+    """Something to look at: a turn at rest, messages that nothing has taken, or one that was deferred."""
 
     agent_id: str
     thread_id: str
     subject: str
-    """The turn; blank: the thread's queue."""
+    """The turn, or the message that was deferred; blank: the thread's queue."""
     due_at: int | None
     """Unix microseconds. None: no time moves it."""
     cause: WakeCause
@@ -32,13 +34,14 @@ class WakeRow(NamedTuple):
 
 _TIMED = Condition("due_at", "IS NOT NULL")
 BY_DUE_TIME = RowQuery(("due_at", "agent_id", "thread_id", "subject"), where=_TIMED, served_by="wakes_due")
+OF_THREAD = RowQuery(("subject",), equal=("agent_id", "thread_id"), served_by="key")
 
 WAKES = Table(
     "wakes",
     WakeRow,
     key=("agent_id", "thread_id", "subject"),
     indexes=(TableIndex("wakes_due", ("due_at",), where=_TIMED),),
-    queries=(BY_DUE_TIME,),
+    queries=(BY_DUE_TIME, OF_THREAD),
 )
 
 
@@ -48,6 +51,12 @@ class Wakes(Rows, Protocol):
     async def wake(self, agent_id: str, thread_id: str, turn_id: str = QUEUE) -> WakeRow | None:
         """Of a turn at rest, or of the thread's queue."""
         return await self.get_row(WAKES, agent_id, thread_id, turn_id)
+
+    async def deferrals(self, agent_id: str, thread_id: str) -> list[WakeRow]:
+        """Deferred messages of a thread (`subject`), each with its deadline; the first deadline first."""
+        rows = await self.list_rows(WAKES, OF_THREAD, agent_id, thread_id)
+        found = [row for row in rows if row.cause == "deferral"]
+        return sorted(found, key=lambda row: (row.due_at or 0, row.subject))
 
     async def next_wake(self) -> WakeRow | None:
         """The one with the earliest time."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import AgentBusy, EventRefused, Fenced
+from wakeful.contracts.errors import AgentBusy, EventRefused, Fenced, TurnNotFound
 from wakeful.ports import Claim, TakenFrom
 
 TTL = 30.0
@@ -97,6 +97,10 @@ def fenced(claim: Claim) -> Fenced:
         f"turn {claim.turn_id} has another owner now, or its claim was released",
         "Stop working on it; what was to be written was not.",
     )
+
+
+def no_stream(agent_id: str) -> TurnNotFound:
+    return TurnNotFound(f"agent {agent_id} has no messages in this store", "Send it one first.")
 
 
 def busy_here(turn_id: str) -> AgentBusy:

@@ -36,6 +36,7 @@ from wakeful.ports import (
     Watch,
     WorkflowRow,
 )
+from wakeful.ports.mailbox import MESSAGES
 from wakeful.store import chain
 from wakeful.store.encoding import (
     NO_ROW,
@@ -63,6 +64,7 @@ from wakeful.store.leases import (
     fenced,
     is_held,
     is_kept,
+    no_stream,
     owner_of,
     take,
     taken_from,
@@ -206,6 +208,8 @@ class MemoryStore(TableReads):
             there = self._row(message.turn_id or "")
             if there is not None and there.agent_id != agent_id:
                 raise not_ours(there)
+            if message.turn_id is None and memory.tables.get(MESSAGES, (event.message_id,)) is not None:
+                return Admitted(None, created=False)
         agent = memory.agents.get(agent_id) or _Agent(agent_id, memory)
         agent.extend(facts, stored, OUTSIDER)
         memory.agents[agent_id] = agent
@@ -215,8 +219,10 @@ class MemoryStore(TableReads):
                 if row.key is not None:
                     memory.turn_of_key[row.key] = turn_id
         memory.watches.wake(Wake.outsiders(agent_id, facts))
-        if message is None or message.turn_id is None:
+        if message is None:
             return None
+        if message.turn_id is None:
+            return Admitted(None, created=True)
         row = agent.book.turns[message.turn_id]
         return Admitted(row, created=True, reservation=self._reserve(agent, row) if reserve else None)
 
@@ -241,17 +247,48 @@ class MemoryStore(TableReads):
         if agent is None:
             raise TurnNotFound(f"there is no turn {turn_id} in this store", "List the turns that are there.")
         thread, owners = agent.book.turns[turn_id].thread_id, self._memory.owners
-        old, late = agent.lease(thread), agent.late.get(thread, {})
-        if old.owner == self._owner and turn_id in self._held:
-            raise busy_here(turn_id)
-        lease = take(old, self._owner, self._clock(), self._ttl, owners.__contains__)
-        if lease is None:
-            raise busy_elsewhere(agent.agent_id, thread, owners.get(old.owner or ""))
+        old = agent.lease(thread)
+        mine = self._mine(agent.agent_id, thread) if old.owner == self._owner else []
+        for held in mine:
+            if held == turn_id or held not in agent.book.turns:
+                raise busy_here(held)
+        lease = self._lease(agent, thread)
         caller = agent.callers.get(turn_id)
         if caller is not None and is_kept(old, caller, reservation, self._clock(), owners.__contains__):
             asker = owner_of(caller)
             raise busy_waiting(turn_id, owners.get(asker), here=asker == self._owner)
         agent.callers.pop(turn_id, None)
+        return self._take(agent, thread, turn_id, lease)
+
+    async def claim_thread(self, agent_id: str, thread_id: str, turn_id: str) -> Claim:
+        self._check_open()
+        agent = self._memory.agents.get(agent_id)
+        if agent is None:
+            raise no_stream(agent_id)
+        is_ours = agent.lease(thread_id).owner == self._owner
+        mine = self._mine(agent_id, thread_id) if is_ours else []
+        if mine:
+            raise busy_here(mine[0])
+        lease = self._lease(agent, thread_id)
+        claim = self._take(agent, thread_id, turn_id, lease)
+        claim.opens = True
+        return claim
+
+    def _mine(self, agent_id: str, thread_id: str) -> list[str]:
+        """Turns of a thread that are claimed here."""
+        place = (agent_id, thread_id)
+        return [held.turn_id for held in self._held.values() if (held.agent_id, held.thread_id) == place]
+
+    def _lease(self, agent: _Agent, thread: str) -> Lease:
+        """The thread's lease in our hands, once it is taken. Raises AgentBusy."""
+        old, owners = agent.lease(thread), self._memory.owners
+        lease = take(old, self._owner, self._clock(), self._ttl, owners.__contains__)
+        if lease is None:
+            raise busy_elsewhere(agent.agent_id, thread, owners.get(old.owner or ""))
+        return lease
+
+    def _take(self, agent: _Agent, thread: str, turn_id: str, lease: Lease) -> Claim:
+        old, late, owners = agent.lease(thread), agent.late.get(thread, {}), self._memory.owners
         if lease.epoch != old.epoch:
             self._drop(agent.agent_id, thread)
         before = taken_from(old, self._owner, owners.__contains__)
@@ -282,6 +319,7 @@ class MemoryStore(TableReads):
         if held is None or held.turn_epoch != claim.turn_epoch:
             return
         del self._held[claim.turn_id]
+        claim.opens = False
         agent, place = self._memory.agents[claim.agent_id], (claim.agent_id, claim.thread_id)
         lease = agent.lease(claim.thread_id)
         if lease.owner == self._owner and not any((h.agent_id, h.thread_id) == place for h in self._held.values()):
@@ -311,6 +349,9 @@ class MemoryStore(TableReads):
             if entry.head.writer == OUTSIDER
         ]
         agent.extend(facts, stored, OWNER)
+        if claim.opens and facts:
+            claim.opens = False
+            self._memory.agent_of_turn[claim.turn_id] = agent
         claim.seen = agent.seq
         if facts:
             self._memory.watches.wake(Wake(claim.agent_id, claim.thread_id, "all"))

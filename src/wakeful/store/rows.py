@@ -102,7 +102,8 @@ def changes(facts: Sequence[Fact], writer: int, after: int, known: Known) -> Cha
         if turn_id is not None:
             if turn_id not in newest and not (turn_id in made.turns or known.has_turn(turn_id)):
                 raise EventRefused(
-                    f"{fact.event.kind} names turn {turn_id}, which no message opened", "Admit its message first."
+                    f"{fact.event.kind} names turn {turn_id}, which nothing has opened",
+                    "Admit its message, or start it with queued ones, first.",
                 )
             newest[turn_id] = seq
             if writer == OUTSIDER:
@@ -140,11 +141,19 @@ def _session_started(made: Changes, fact: Fact, seq: int, known: Known) -> None:
 def _message_admitted(made: Changes, fact: Fact, seq: int, known: Known) -> None:
     event = fact.event
     assert isinstance(event, MessageAdmitted)
-    turn_id = fact.turn_id or ""
+    turn_id = fact.turn_id
+    if turn_id is None:
+        return  # it waits in its thread's queue, and the turn that takes it is opened by its start
     if turn_id in made.turns or known.turn(turn_id) is not None:
         return  # a further message of the same turn: its owner is given it, the row stays the first one's
-    made.turns[turn_id] = TurnRow(
-        turn_id=turn_id,
+    opened = _opened(made, fact, seq, known, event.prompt_preview)
+    made.turns[turn_id] = opened._replace(key=event.key, fingerprint=event.fingerprint)
+
+
+def _opened(made: Changes, fact: Fact, seq: int, known: Known, preview: str) -> TurnRow:
+    """The row of a turn that begins with this fact."""
+    return TurnRow(
+        turn_id=fact.turn_id or "",
         agent_id=known.agent_id,
         agent_name=made.agent_name if made.agent_name is not None else known.agent_name,
         thread_id=fact.thread_id or "",
@@ -153,9 +162,9 @@ def _message_admitted(made: Changes, fact: Fact, seq: int, known: Known) -> None
         last_seq=seq,
         window_from=seq,
         turn_index=0,
-        key=event.key,
-        fingerprint=event.fingerprint,
-        prompt_preview=event.prompt_preview,
+        key=None,
+        fingerprint="",
+        prompt_preview=preview,
         waiting_for=(),
         created_at=fact.at,
         ended_at=None,
@@ -165,6 +174,9 @@ def _message_admitted(made: Changes, fact: Fact, seq: int, known: Known) -> None
 def _turn_started(made: Changes, fact: Fact, seq: int, known: Known) -> None:
     event = fact.event
     assert isinstance(event, TurnStarted)
+    turn_id = fact.turn_id or ""
+    there = made.turns.get(turn_id) or known.turn(turn_id)
+    made.turns[turn_id] = there or _opened(made, fact, seq, known, event.prompt_preview or "")
     _move(
         made,
         fact,

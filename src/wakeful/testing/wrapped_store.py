@@ -62,6 +62,9 @@ class WrappedStore(TableReads):
     async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
         return await self.inner.claim(turn_id, reservation=reservation)
 
+    async def claim_thread(self, agent_id: str, thread_id: str, turn_id: str) -> Claim:
+        return await self.inner.claim_thread(agent_id, thread_id, turn_id)
+
     async def give_up(self, turn_id: str, reservation: str) -> None:
         await self.inner.give_up(turn_id, reservation)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kit.runs.event_samples import ONE_OF_EACH
+from kit.runs.event_samples import ONE_OF_EACH, QUEUED
 from kit.runs.store_facts import (
     AGENT,
     NOON,
@@ -17,6 +17,7 @@ from kit.runs.store_facts import (
     fact,
     interrupt,
     message,
+    queued,
     requested,
     session,
     started,
@@ -73,10 +74,11 @@ async def test_events_of_an_agent_are_numbered_from_1_without_gaps_and_time_has_
 
 async def test_every_kind_comes_back_as_it_was_written_with_all_its_ids(store: Store) -> None:
     claim = await claimed(store)
+    await store.admit(AGENT, [queued(QUEUED)])
     lasting = [event for event in ONE_OF_EACH if not isinstance(event, Terminal)]
     facts = [whole(event) for event in lasting]
     await store.append(claim, facts)
-    assert [one.fact for one in await store.read(AGENT, after=2)] == facts
+    assert [one.fact for one in await store.read(AGENT, after=3)] == facts
     assert {type(event) for event in ONE_OF_EACH} == set(EVENTS)
 
 
@@ -84,6 +86,7 @@ async def test_every_kind_comes_back_as_it_was_written_with_all_its_ids(store: S
 @pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: event.kind)
 async def test_an_event_without_an_id_it_needs_is_refused_and_nothing_is_written(store: Store, event: Any) -> None:
     claim = await claimed(store)
+    await store.admit(AGENT, [queued(QUEUED)])
     asked = ASKED_FIRST.get(type(event))
     if asked is not None:
         await store.append(claim, [whole(asked)])

@@ -46,6 +46,8 @@ from wakeful.contracts.events import (
     LimitChanged,
     LoopStalled,
     MessageAdmitted,
+    MessageDeferred,
+    MessageExpired,
     ModelCandidate,
     ModelCompleted,
     ModelFailed,
@@ -141,6 +143,10 @@ DECIDED: dict[str, Any] = {
     "required_capabilities": ("vision",),
 }
 CONFIG = BlobRef(digest="sha256:" + "0" * 64, size=2, media_type="application/json")
+
+
+QUEUED = "msg_2"
+"""A message that no turn was opened for: what is said about it here needs it in its thread's queue."""
 
 
 def message(text: str = "Order A17 arrived broken.") -> MessageAdmitted:
@@ -285,6 +291,8 @@ FOLDED: dict[str, Any] = {
 ONE_OF_EACH: tuple[AnyEvent, ...] = (
     SessionStarted(agent_name="support"),
     message(),
+    MessageDeferred(message_id=QUEUED, deadline=9, reason="the agent waits for something else"),
+    MessageExpired(message_id=QUEUED),
     HistoryImported(items=(UserItem(parts=(Text("earlier"),)),), count=1),
     turn_started(),
     ContextResolved(

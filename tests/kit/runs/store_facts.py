@@ -1,5 +1,7 @@
 """Facts as the store is given them: a session, its messages, rounds with a call, ends. Shared by the store's suites."""
 
+from typing import Any
+
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
@@ -9,6 +11,8 @@ from wakeful.contracts.events import (
     AssistantRecorded,
     CallAsked,
     MessageAdmitted,
+    MessageDeferred,
+    MessageExpired,
     ModelCompleted,
     ModelRequested,
     SessionStarted,
@@ -48,6 +52,28 @@ def message(turn: str = TURN, *, key: str | None = None, at: int = NOON, thread:
         prompt_preview="what is 1 + 1?",
     )
     return Fact(event, at, thread, turn)
+
+
+def queued(name: str, *, at: int = NOON, thread: str = THREAD, **fields: Any) -> Fact:
+    """A message that no turn was opened for."""
+    event = MessageAdmitted(message_id=name, item=UserItem(parts=(Text(f"this is {name}"),)), **fields)
+    return Fact(event, at, thread)
+
+
+def takes(turn: str, *names: str, at: int = NOON, thread: str = THREAD, index: int = 1) -> Fact:
+    """The start of a turn that takes these messages."""
+    fact = started(turn, index=index)
+    assert isinstance(fact.event, TurnStarted)
+    event = fact.event.model_copy(update={"message_ids": names, "prompt_preview": f"this is {names[0]}"})
+    return Fact(event, at, thread, turn)
+
+
+def deferred(name: str, deadline: int, *, at: int = NOON, thread: str = THREAD) -> Fact:
+    return Fact(MessageDeferred(message_id=name, deadline=deadline), at, thread)
+
+
+def expired(name: str, *, at: int = NOON, thread: str = THREAD) -> Fact:
+    return Fact(MessageExpired(message_id=name), at, thread)
 
 
 def interrupt(turn: str = TURN) -> Fact:
@@ -164,6 +190,7 @@ async def admitted(store: Store, turn: str = TURN, agent: str = AGENT) -> Admitt
 async def claimed(store: Store, turn: str = TURN, agent: str = AGENT) -> Claim:
     """A turn that a message opened, in our hands, with everything seen."""
     row = (await admitted(store, turn, agent)).turn
+    assert row is not None
     claim = await store.claim(turn)
     claim.seen = row.last_seq
     return claim

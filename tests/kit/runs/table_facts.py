@@ -12,12 +12,16 @@ from kit.runs.store_facts import (
     NOON,
     THREAD,
     claimed,
+    deferred,
     ended,
+    expired,
     interrupt,
     message,
+    queued,
     resolved,
     session,
     started,
+    takes,
     tool_failed,
     tool_started,
 )
@@ -129,7 +133,7 @@ MAIL: list[tuple[str, list[Fact], list[Fact]]] = [
     ("mail_2", [ended("mail_2")], []),
     ("mail_4", [], []),
 ]
-POSTAL = "agent_3"
+POSTAL, SORTER = "agent_3", "agent_5"
 
 
 async def tell_mail(store: Store) -> None:
@@ -145,6 +149,31 @@ async def tell_mail(store: Store) -> None:
         for fact in outside:
             await store.admit(POSTAL, [fact])
     await store.admit("agent_4", [session(), message("mail_9")])
+    await tell_queue(store)
+
+
+QUEUE: list[Fact] = [
+    *(queued(f"q{place}") for place in range(1, 6)),
+    deferred("q1", NOON + 60),
+    deferred("q2", NOON + 90),
+    expired("q3"),
+    expired("q2"),
+]
+"""What others say to a thread in which no turn is."""
+
+
+async def tell_queue(store: Store) -> None:
+    """Messages without a turn: some are taken together, one is deferred and taken with them, some expire."""
+    await store.admit(SORTER, [session()])
+    for fact in QUEUE:
+        await store.admit(SORTER, [fact])
+    claim = await store.claim_thread(SORTER, THREAD, "sorted_1")
+    await store.append(claim, [takes("sorted_1", "q4", "q5", "q1")])
+    await store.append(claim, [ended("sorted_1")])
+    await store.release(claim)
+    await store.admit(SORTER, [queued("q6")])
+    await store.admit(SORTER, [queued("q7")])
+    await store.admit(SORTER, [deferred("q7", NOON + 99)])
 
 
 async def tell(store: Store) -> Claim:
@@ -168,5 +197,5 @@ def tainted() -> FilesTainted:
 
 def told() -> set[type]:
     """The events of the story."""
-    mail = [[message()], *(facts for _, owned, outside in MAIL for facts in (owned, outside))]
+    mail = [[message()], QUEUE, *(facts for _, owned, outside in MAIL for facts in (owned, outside))]
     return {type(fact.event) for facts in (*OWNED, *OUTSIDE, *mail) for fact in facts}

@@ -125,6 +125,8 @@ from wakeful.contracts.events.turns import (
     LimitChanged,
     LimitName,
     MessageAdmitted,
+    MessageDeferred,
+    MessageExpired,
     SessionStarted,
     StopCause,
     StopRule,
@@ -146,6 +148,8 @@ from wakeful.contracts.events.workflows import WorkflowNodeResolved, WorkflowSta
 AnyEvent: TypeAlias = (
     SessionStarted
     | MessageAdmitted
+    | MessageDeferred
+    | MessageExpired
     | HistoryImported
     | TurnStarted
     | ContextResolved
@@ -309,6 +313,8 @@ __all__ = [
     "LoopFact",
     "LoopStalled",
     "MessageAdmitted",
+    "MessageDeferred",
+    "MessageExpired",
     "MissingFact",
     "ModelCandidate",
     "ModelCompleted",

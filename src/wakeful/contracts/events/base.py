@@ -17,7 +17,8 @@ Need: TypeAlias = Literal["thread_id", "turn_id", "step_id", "tool_call_id", "ac
 Preview: TypeAlias = Annotated[str, Field(json_schema_extra={"maxLength": PREVIEW_CHARS})]
 """The beginning of a text, for whoever only wants to see what it is."""
 
-TURN: tuple[Need, ...] = ("thread_id", "turn_id")
+THREAD: tuple[Need, ...] = ("thread_id",)
+TURN: tuple[Need, ...] = (*THREAD, "turn_id")
 STEP: tuple[Need, ...] = (*TURN, "step_id")
 CALL: tuple[Need, ...] = (*STEP, "tool_call_id")
 

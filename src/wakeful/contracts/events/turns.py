@@ -6,7 +6,7 @@ from wakeful.contracts.authority import Authority
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import Item, UserItem
-from wakeful.contracts.events.base import TURN, Event, Need, Preview
+from wakeful.contracts.events.base import THREAD, Event, Need, Preview
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.messages import (
     AdmissionContext,
@@ -111,11 +111,15 @@ class SessionStarted(Event):
 
 
 class MessageAdmitted(Event):
-    """Input is safe: from here on the runtime owes it an answer. Acknowledged only after this is on disk."""
+    """Input is safe: from here on the runtime owes it an answer. Acknowledged only after this is on disk.
+
+    With a turn's id it opens that turn, or is said to it; without one it waits in its thread's queue until a turn is
+    started that takes it.
+    """
 
     kind: ClassVar[str] = "message.admitted"
     aliases: ClassVar[tuple[str, ...]] = ("message_admitted",)
-    needs: ClassVar[tuple[Need, ...]] = TURN
+    needs: ClassVar[tuple[Need, ...]] = THREAD
     version: ClassVar[int] = 2
     outsider: ClassVar[bool] = True
 
@@ -132,6 +136,8 @@ class MessageAdmitted(Event):
     derived_from: Authority | None = None
     """The lowest authority in the chain of causes behind it; None: its own."""
     priority: Priority = "normal"
+    expires_at: int | None = None
+    """Unix microseconds after which no turn is to begin with it: whoever sent it wants no late answer. None: never."""
     delivery_surface: DeliverySurface = "run_once"
     admission_context: AdmissionContext = "local_process"
     source_refs: dict[str, str] = {}
@@ -167,6 +173,29 @@ class MessageAdmitted(Event):
     """Where it was said. An agent without a policy of its own is held to what is the default there, whoever runs it."""
 
 
+class MessageDeferred(Event):
+    """A queued message starts no turn by itself for now. The thread's next turn is shown it, whatever starts that."""
+
+    kind: ClassVar[str] = "message.deferred"
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+    outsider: ClassVar[bool] = True
+
+    message_id: str
+    deadline: int
+    """Unix microseconds: from then on it starts a turn by itself."""
+    reason: str = ""
+
+
+class MessageExpired(Event):
+    """The time that the sender gave a message was over before a turn took it. No turn will."""
+
+    kind: ClassVar[str] = "message.expired"
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+    outsider: ClassVar[bool] = True
+
+    message_id: str
+
+
 class HistoryImported(Event):
     """Earlier conversation that the caller brought along."""
 
@@ -180,13 +209,19 @@ class HistoryImported(Event):
 
 
 class TurnStarted(Event):
-    """A turn took up its messages. What holds for the whole turn is named here."""
+    """A turn took up its messages. What holds for the whole turn is named here.
+
+    Messages that had no turn are opened one for by this: the turn's first fact.
+    """
 
     kind: ClassVar[str] = "turn.started"
     aliases: ClassVar[tuple[str, ...]] = ("message_processing_started", "status(starting)")
 
     turn_index: int
     message_ids: tuple[str, ...]
+    """In the order in which the model is shown them. The first says for whom and within which limits the turn works."""
+    prompt_preview: Preview | None = None
+    """Of a turn that its messages did not open; None: theirs."""
     agent_name: str
     config_ref: BlobRef
     """Instructions, declarations, model, limits: the turn's configuration, by content."""

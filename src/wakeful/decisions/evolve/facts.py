@@ -36,6 +36,8 @@ from wakeful.contracts.events import (
     LimitChanged,
     LoopFact,
     MessageAdmitted,
+    MessageDeferred,
+    MessageExpired,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
@@ -254,6 +256,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case (
             SessionStarted()
             | LoopFact()
+            | MessageDeferred()
+            | MessageExpired()
             | ThreadCheckpointed()
             | ToolCatalogResolved()
             | RuntimeToolContinued()

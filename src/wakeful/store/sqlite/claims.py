@@ -18,6 +18,7 @@ from wakeful.store.leases import (
     fenced,
     is_held,
     is_kept,
+    no_stream,
     owner_of,
     take,
     taken_from,
@@ -25,6 +26,8 @@ from wakeful.store.leases import (
 from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.owners import Living
 
+FIRST_EPOCH = 1
+"""Of a turn that is claimed for the first time."""
 Thread: TypeAlias = tuple[str, str]
 """Agent and thread."""
 
@@ -38,6 +41,8 @@ class _Mine:
     expires: float
     turns: dict[str, int]
     """Turn id to epoch, for each claim that was not released."""
+    opening: str | None = None
+    """The one of them that has no row yet."""
 
 
 class Claims:
@@ -86,8 +91,11 @@ class Claims:
         agent, agent_id, head, thread_id, turn_epoch, turn, caller = found
         me, old, thread = self._owners.me, self._lease(agent, thread_id), (agent_id, thread_id)
         mine = self._mine.get(thread)
-        if mine is not None and old.owner == me and mine.epoch == old.epoch and turn_id in mine.turns:
-            raise busy_here(turn_id)
+        if mine is not None and old.owner == me and mine.epoch == old.epoch:
+            if turn_id in mine.turns:
+                raise busy_here(turn_id)
+            if mine.opening is not None:
+                raise busy_here(mine.opening)
         now, alive = self._clock(), self._owners.alive
         lease = take(old, me, now, self._ttl, alive)
         if lease is None:
@@ -95,14 +103,46 @@ class Claims:
         if is_kept(old, caller, reservation, now, alive):
             asker = owner_of(caller)
             raise busy_waiting(turn_id, self._owners.holder(asker), here=asker == me)
-        before = taken_from(old, me, alive)
+        self._sql.do("UPDATE turns SET epoch = epoch + 1, caller = NULL WHERE id = ?", (turn,))
+        return self._take(agent, thread, turn_id, turn_epoch + 1, lease, old, head)
+
+    def claim_thread(self, agent_id: str, thread_id: str, turn_id: str) -> Claim:
+        """Claim a turn that its owner opens."""
+        found = self._sql.one("SELECT id, seq FROM agents WHERE agent_id = ?", (agent_id,))
+        if found is None:
+            raise no_stream(agent_id)
+        agent, head = found
+        me, old, thread = self._owners.me, self._lease(agent, thread_id), (agent_id, thread_id)
+        mine = self._mine.get(thread)
+        if mine is not None and old.owner == me and mine.epoch == old.epoch and mine.turns:
+            raise busy_here(next(iter(mine.turns)))
+        lease = take(old, me, self._clock(), self._ttl, self._owners.alive)
+        if lease is None:
+            raise busy_elsewhere(agent_id, thread_id, self._owners.holder(old.owner or ""))
+        claim = self._take(agent, thread, turn_id, FIRST_EPOCH, lease, old, head)
+        self._mine[thread].opening = turn_id
+        claim.opens = True
+        return claim
+
+    def opened(self, claim: Claim) -> None:
+        """The turn has its row."""
+        claim.opens = False
+        mine = self._held(claim)
+        if mine is not None:
+            mine.opening = None
+
+    def _take(
+        self, agent: int, thread: Thread, turn_id: str, turn_epoch: int, lease: Lease, old: Lease, head: int
+    ) -> Claim:
+        """Write the lease down and note the claim."""
+        agent_id, thread_id = thread
+        before = taken_from(old, self._owners.me, self._owners.alive)
         if before == "late":
             values = (agent, thread_id, old.owner, head)
             self._sql.do("INSERT OR REPLACE INTO late_owners VALUES (?, ?, ?, ?)", values)
         self._sql.do("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)", (agent, thread_id, *lease))
-        self._sql.do("UPDATE turns SET epoch = epoch + 1, caller = NULL WHERE id = ?", (turn,))
-        turn_epoch += 1
         # Noted before the commit, so that another claim in the same transaction sees it; `released` undoes it.
+        mine = self._mine.get(thread)
         if mine is None or mine.epoch != lease.epoch:
             mine = self._mine[thread] = _Mine(agent, lease.epoch, lease.expires, {})
         mine.expires = lease.expires
@@ -111,12 +151,12 @@ class Claims:
             agent_id,
             thread_id,
             turn_id,
-            me,
+            self._owners.me,
             lease.epoch,
             turn_epoch,
             seen=0,
             head=head,
-            fresh=turn_epoch == 1,
+            fresh=turn_epoch == FIRST_EPOCH,
             taken_from=before,
             late_upto=self._late_upto(agent, thread_id),
         )
@@ -148,6 +188,8 @@ class Claims:
         if mine is None:
             return False
         del mine.turns[claim.turn_id]
+        if mine.opening == claim.turn_id:
+            mine.opening = None
         if mine.turns:
             return False
         del self._mine[claim.agent_id, claim.thread_id]

@@ -14,6 +14,7 @@ from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import RestRefused, StoreDamaged
 from wakeful.contracts.spending import WindowKey
 from wakeful.ports import Admitted, Claim, Damage, TurnRow
+from wakeful.ports.mailbox import MESSAGES
 from wakeful.store import chain
 from wakeful.store.encoding import OUTSIDER, OWNER, Stored
 from wakeful.store.leases import Lease, check, fenced
@@ -63,18 +64,26 @@ class Log:
             there = self._views.turn(message.turn_id or "")
             if there is not None and there.agent_id != agent_id:
                 raise not_ours(there)
+            if message.turn_id is None and self._tables.get(MESSAGES, (event.message_id,)) is not None:
+                return Admitted(None, created=False)
         place = self.streams.place(agent_id)
         known = _Known(self, agent_id, *(None, "") if place is None else (place.agent, place.name))
         made = changes(facts, OUTSIDER, 0 if place is None else place.seq, known)
         if place is None:
             place = self._make_agent(agent_id)
         self._write(place, stored, made)
-        return None if message is None else Admitted(made.turns.get(message.turn_id or "") or self._row(message), True)
+        if message is None:
+            return None
+        if message.turn_id is None:
+            return Admitted(None, created=True)
+        return Admitted(made.turns.get(message.turn_id) or self._row(message), created=True)
 
     def append(
         self, claim: Claim, facts: Sequence[Fact], stored: Sequence[Stored], rest: bool
     ) -> tuple[list[Recorded], int]:
         """The outsiders' facts that are new to the owner, and the sequence up to which it has seen all of them."""
+        if claim.opens:
+            return [], self._open(claim, facts, stored)
         agent, turn, first = self._turns.get(claim.turn_id) or self._numbers(claim)
         head, begun = self._sql.one(_AGENT, (agent,)), self._sql.one(_TURN, (turn,))
         owned = self._sql.one(_LEASE, (agent, claim.thread_id))
@@ -98,6 +107,21 @@ class Log:
                 for fact in made.asked.get(claim.turn_id, ()):
                     tally.take(fact)
         return others, seq + len(facts)
+
+    def _open(self, claim: Claim, facts: Sequence[Fact], stored: Sequence[Stored]) -> int:
+        """Append the first facts of a turn that has no row: they begin with the one that opens it."""
+        place = self.streams.place(claim.agent_id)
+        owned = None if place is None else self._sql.one(_LEASE, (place.agent, claim.thread_id))
+        if place is None or owned is None:
+            raise fenced(claim)
+        owner, epoch = owned
+        check(claim, Lease(owner, epoch, 0.0), claim.turn_epoch)
+        if facts:
+            made = changes(facts, OWNER, place.seq, _Known(self, claim.agent_id, place.agent, place.name))
+            self._write(place, stored, made)
+            self._sql.do("UPDATE turns SET epoch = ? WHERE turn_id = ?", (claim.turn_epoch, claim.turn_id))
+            self._costs_so_far[claim.turn_id] = CostTally(made.asked.get(claim.turn_id, ()))
+        return place.seq + len(facts)
 
     def events_of(self, agent_id: str, turn_id: str) -> list[Recorded]:
         """A turn's events, all at once."""

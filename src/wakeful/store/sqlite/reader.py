@@ -303,6 +303,9 @@ class SqliteReader(TableReads):
     async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
         raise self._refusal()
 
+    async def claim_thread(self, agent_id: str, thread_id: str, turn_id: str) -> Claim:
+        raise self._refusal()
+
     async def give_up(self, turn_id: str, reservation: str) -> None:
         raise self._refusal()
 

@@ -116,7 +116,7 @@ class SqliteStore(SqliteReader):
 
         def work() -> Admitted | None:
             answer = self._log.admit(agent_id, facts, stored)
-            if answer is None or not answer.created or not reserve:
+            if answer is None or answer.turn is None or not answer.created or not reserve:
                 return answer
             return answer._replace(reservation=self._claims.reserve(answer.turn))
 
@@ -126,10 +126,16 @@ class SqliteStore(SqliteReader):
         return answer
 
     async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
+        return await self._claimed(lambda: self._claims.claim(turn_id, reservation))
+
+    async def claim_thread(self, agent_id: str, thread_id: str, turn_id: str) -> Claim:
+        return await self._claimed(lambda: self._claims.claim_thread(agent_id, thread_id, turn_id))
+
+    async def _claimed(self, take: Callable[[], Claim]) -> Claim:
         given: list[Claim] = []
 
         def work() -> Claim:
-            given.append(self._claims.claim(turn_id, reservation))
+            given.append(take())
             return given[-1]
 
         try:
@@ -173,6 +179,8 @@ class SqliteStore(SqliteReader):
         made = self._writer.alone(work, claim.agent_id, wake) if self._claims.has_one_turn else None
         others, seen = made if made is not None else await self._writer.submit(work, claim.agent_id, wake)
         claim.seen = max(claim.seen, seen)
+        if claim.opens and facts:
+            self._claims.opened(claim)
         if barrier:
             await self._barrier()
         return others

@@ -4,7 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import MessageAdmitted, Terminal, TurnCompleted, TurnFailed, TurnInterjected, TurnStarted
+from wakeful.contracts.errors import EventRefused
+from wakeful.contracts.events import (
+    MessageAdmitted,
+    MessageDeferred,
+    MessageExpired,
+    Terminal,
+    TurnCompleted,
+    TurnFailed,
+    TurnInterjected,
+    TurnStarted,
+)
 from wakeful.ports.mailbox import BANDS, BUSY_THREADS, MESSAGES, OPEN_OF_TURN, BusyThread, MessageRow, MessageState
 from wakeful.store.tables.row_rules import OWN_AGENT, AtHand, Gone, LogEntry, Need, RowKey, RowList, RowRule, Rules
 
@@ -20,7 +30,16 @@ def is_new(rows: AtHand, event: MessageAdmitted) -> bool:
 
 def is_queued(entry: LogEntry, event: MessageAdmitted, rows: AtHand) -> bool:
     """Does the message wait for a turn? One that is admitted to a turn under way does not."""
-    return is_new(rows, event) and not is_under_way(rows.list(MESSAGES, OPEN_OF_TURN, entry.fact.turn_id or ""))
+    turn_id = entry.fact.turn_id
+    if turn_id is None:
+        return is_new(rows, event)
+    return is_new(rows, event) and not is_under_way(rows.list(MESSAGES, OPEN_OF_TURN, turn_id))
+
+
+def was_queued(event: MessageDeferred | MessageExpired, rows: AtHand) -> bool:
+    """Did the message wait in its thread's queue? One that was deferred before did not."""
+    row = rows.get(MESSAGES, event.message_id)
+    return row is not None and row.state == "queued"
 
 
 def waiting(event: TurnStarted, rows: AtHand) -> int:
@@ -39,13 +58,20 @@ def thread_after_end(entry: LogEntry, rows: AtHand) -> BusyThread:
     return BusyThread(entry.agent_id, thread_id, max(0, thread.turns - begun), max(0, thread.queued - unread))
 
 
+def thread_without(entry: LogEntry, event: MessageDeferred | MessageExpired, rows: AtHand) -> BusyThread:
+    """What is open in the thread once this message is out of its queue."""
+    thread = thread_row(entry, rows)
+    return thread._replace(queued=max(0, thread.queued - was_queued(event, rows)))
+
+
 def thread_row(entry: LogEntry, rows: AtHand) -> BusyThread:
     thread_id = entry.fact.thread_id or ""
     return rows.get(BUSY_THREADS, entry.agent_id, thread_id) or BusyThread(entry.agent_id, thread_id, 0, 0)
 
 
 def needs_admitted(fact: Fact, event: MessageAdmitted) -> Sequence[Need]:
-    return (RowKey(MESSAGES, (event.message_id,)), *needs_turn(fact, event))
+    turn = needs_turn(fact, event) if fact.turn_id is not None else (_thread(fact),)
+    return (RowKey(MESSAGES, (event.message_id,)), *turn)
 
 
 def needs_started(fact: Fact, event: TurnStarted) -> Sequence[Need]:
@@ -54,6 +80,10 @@ def needs_started(fact: Fact, event: TurnStarted) -> Sequence[Need]:
 
 def needs_turn(fact: Fact, event: Any) -> Sequence[Need]:
     return (_thread(fact), RowList(MESSAGES, OPEN_OF_TURN, (fact.turn_id or "",)))
+
+
+def needs_waiting(fact: Fact, event: MessageDeferred | MessageExpired) -> Sequence[Need]:
+    return (_thread(fact), RowKey(MESSAGES, (event.message_id,)))
 
 
 def _thread(fact: Fact) -> RowKey:
@@ -96,9 +126,46 @@ def _message(entry: LogEntry, event: MessageAdmitted | TurnInterjected, state: M
 
 
 def _started(entry: LogEntry, event: TurnStarted, rows: AtHand) -> list[MessageRow]:
-    found = [rows.get(MESSAGES, message_id) for message_id in event.message_ids]
-    turn_id, at = entry.fact.turn_id or "", entry.fact.at
-    return [row._replace(state="taken", turn_id=turn_id, taken_at=at) for row in found if row is not None]
+    turn_id, thread_id, at = entry.fact.turn_id or "", entry.fact.thread_id, entry.fact.at
+    taken: list[MessageRow] = []
+    for message_id in event.message_ids:
+        row = rows.get(MESSAGES, message_id)
+        if row is None:
+            continue
+        is_elsewhere = row.thread_id != thread_id or row.state == "expired"
+        if row.turn_id != turn_id and (row.turn_id or is_elsewhere):
+            where = f"turn {row.turn_id}" if row.turn_id else f"thread {row.thread_id}"
+            raise EventRefused(
+                f"turn {turn_id} takes message {message_id}, which is {row.state} ({where})",
+                "Look at the thread's queue again: a message is taken once, in its own thread.",
+            )
+        taken.append(row._replace(state="taken", turn_id=turn_id, taken_at=at))
+    return taken
+
+
+def _deferred(entry: LogEntry, event: MessageDeferred, rows: AtHand) -> list[MessageRow]:
+    return [_waiting(entry, event, rows)._replace(state="deferred")]
+
+
+def _expired(entry: LogEntry, event: MessageExpired, rows: AtHand) -> list[MessageRow]:
+    return [_waiting(entry, event, rows)._replace(state="expired", ended_at=entry.fact.at)]
+
+
+def _waiting(entry: LogEntry, event: MessageDeferred | MessageExpired, rows: AtHand) -> MessageRow:
+    """A message that no turn has. Raises EventRefused: it is elsewhere, its caller waits, or a turn was faster."""
+    row = rows.get(MESSAGES, event.message_id)
+    if row is None or row.thread_id != entry.fact.thread_id:
+        raise EventRefused(
+            f"{event.kind} names message {event.message_id}, which is not in thread {entry.fact.thread_id}",
+            "Name a message of that thread's queue.",
+        )
+    if row.turn_id or row.state not in ("queued", "deferred"):
+        whose = f" by turn {row.turn_id}" if row.turn_id else ""
+        raise EventRefused(
+            f"{event.kind} names message {event.message_id}, which is {row.state}{whose}",
+            "Leave it: only a message that waits and that no turn was opened for can be set aside.",
+        )
+    return row
 
 
 def _processed(entry: LogEntry, event: Terminal, rows: AtHand) -> list[MessageRow]:
@@ -110,6 +177,8 @@ MESSAGE_RULES: Rules = {
     MessageAdmitted: RowRule(_admitted, needs_admitted),
     TurnInterjected: RowRule(_interjected, needs_turn),
     TurnStarted: RowRule(_started, needs_started),
+    MessageDeferred: RowRule(_deferred, needs_waiting),
+    MessageExpired: RowRule(_expired, needs_waiting),
     TurnCompleted: RowRule(_processed, needs_turn),
     TurnFailed: RowRule(_processed, needs_turn),
 }
@@ -128,14 +197,23 @@ def _more_under_way(entry: LogEntry, event: TurnStarted, rows: AtHand) -> list[B
     return [thread._replace(turns=thread.turns + 1, queued=max(0, thread.queued - waiting(event, rows)))]
 
 
+def _less_queued(entry: LogEntry, event: MessageDeferred | MessageExpired, rows: AtHand) -> list[BusyThread | Gone]:
+    return _left(thread_without(entry, event, rows)) if was_queued(event, rows) else []
+
+
 def _less_open(entry: LogEntry, event: Terminal, rows: AtHand) -> list[BusyThread | Gone]:
-    left = thread_after_end(entry, rows)
-    return [left if left.turns or left.queued else Gone((left.agent_id, left.thread_id))]
+    return _left(thread_after_end(entry, rows))
+
+
+def _left(thread: BusyThread) -> list[BusyThread | Gone]:
+    return [thread if thread.turns or thread.queued else Gone((thread.agent_id, thread.thread_id))]
 
 
 THREAD_RULES: Rules = {
     MessageAdmitted: RowRule(_more_queued, needs_admitted),
     TurnStarted: RowRule(_more_under_way, needs_started),
+    MessageDeferred: RowRule(_less_queued, needs_waiting),
+    MessageExpired: RowRule(_less_queued, needs_waiting),
     TurnCompleted: RowRule(_less_open, needs_turn),
     TurnFailed: RowRule(_less_open, needs_turn),
 }

@@ -1,7 +1,8 @@
 """Rules of `wakes`: what makes a thread worth a look, and what settles it.
 
 A turn has a row exactly while it rests, from `turn.suspended` to `turn.resumed` or its end; only the spend window that
-it is about to rest on comes a moment earlier. A queue has one while nothing is open in its thread.
+it is about to rest on comes a moment earlier. A queue has one while nothing is open in its thread, and a deferred
+message from its deferral until a turn takes it or its sender's time is over.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ from wakeful.contracts.events import (
     ActionResolved,
     LimitChanged,
     MessageAdmitted,
+    MessageDeferred,
+    MessageExpired,
     RuntimeToolResolved,
     Terminal,
     TurnCompleted,
@@ -30,8 +33,10 @@ from wakeful.store.tables.mailbox import (
     needs_admitted,
     needs_started,
     needs_turn,
+    needs_waiting,
     thread_after_end,
     thread_row,
+    thread_without,
 )
 from wakeful.store.tables.row_rules import OWN_AGENT, AtHand, Gone, LogEntry, Need, RowKey, RowRule, Rules
 
@@ -44,7 +49,21 @@ def _message_admitted(entry: LogEntry, event: MessageAdmitted, rows: AtHand) -> 
 
 
 def _turn_started(entry: LogEntry, event: TurnStarted, rows: AtHand) -> list[Gone]:
-    return _gone(entry, rows, QUEUE)
+    return [gone for subject in (QUEUE, *event.message_ids) for gone in _gone(entry, rows, subject)]
+
+
+def _message_deferred(entry: LogEntry, event: MessageDeferred, rows: AtHand) -> list[WakeRow | Gone]:
+    wake = _row(entry, event.message_id, event.deadline, "deferral", event.message_id)
+    return [wake, *_queue_left(entry, event, rows)]
+
+
+def _message_expired(entry: LogEntry, event: MessageExpired, rows: AtHand) -> list[Gone]:
+    return [*_gone(entry, rows, event.message_id), *_queue_left(entry, event, rows)]
+
+
+def _queue_left(entry: LogEntry, event: MessageDeferred | MessageExpired, rows: AtHand) -> list[Gone]:
+    """Nobody is to look at a queue in which nothing waits."""
+    return [] if thread_without(entry, event, rows).queued else _gone(entry, rows, QUEUE)
 
 
 def _limit_changed(entry: LogEntry, event: LimitChanged, rows: AtHand) -> list[WakeRow]:
@@ -141,12 +160,21 @@ def _of_queue(fact: Fact) -> RowKey:
     return RowKey(WAKES, (OWN_AGENT, fact.thread_id or "", QUEUE))
 
 
+def _of_message(fact: Fact, message_id: str) -> RowKey:
+    return RowKey(WAKES, (OWN_AGENT, fact.thread_id or "", message_id))
+
+
 def _needs_suspended(fact: Fact, event: TurnSuspended) -> Sequence[Need]:
     return (*_of_turn(fact, event), *(RowKey(ACTIONS, (name,)) for name in _asked(event)))
 
 
 def _needs_started(fact: Fact, event: TurnStarted) -> Sequence[Need]:
-    return (_of_queue(fact), *needs_started(fact, event))
+    deferred = (_of_message(fact, message_id) for message_id in event.message_ids)
+    return (_of_queue(fact), *deferred, *needs_started(fact, event))
+
+
+def _needs_waiting(fact: Fact, event: MessageDeferred | MessageExpired) -> Sequence[Need]:
+    return (_of_queue(fact), _of_message(fact, event.message_id), *needs_waiting(fact, event))
 
 
 def _needs_ended(fact: Fact, event: Terminal) -> Sequence[Need]:
@@ -160,6 +188,8 @@ def _needs_window(fact: Fact, event: LimitChanged) -> Sequence[Need]:
 WAKE_RULES: Rules = {
     MessageAdmitted: RowRule(_message_admitted, needs_admitted),
     TurnStarted: RowRule(_turn_started, _needs_started),
+    MessageDeferred: RowRule(_message_deferred, _needs_waiting),
+    MessageExpired: RowRule(_message_expired, _needs_waiting),
     LimitChanged: RowRule(_limit_changed, _needs_window),
     TurnSuspended: RowRule(_turn_suspended, _needs_suspended),
     TurnResumed: RowRule(_turn_resumed, _of_turn),

@@ -20,9 +20,11 @@ from kit.runs.store_facts import (
     ended,
     interrupt,
     message,
+    queued,
     requested,
     session,
     started,
+    takes,
 )
 from wakeful.ports import Match, Store
 from wakeful.ports.approvals import ACTIONS, PENDING_ACTIONS_OF_TURN
@@ -62,6 +64,14 @@ async def filled(path: Path) -> SqliteStore:
             await store.append(claim, [ended(turn_id)])
         await store.release(claim)
     return store
+
+
+async def open_turn(store: SqliteStore) -> None:
+    """A turn that takes a message from the queue."""
+    await store.admit("agent_1", [queued("q1", thread="t8")])
+    claim = await store.claim_thread("agent_1", "t8", "turn_z")
+    await store.append(claim, [takes("turn_z", "q1", thread="t8")])
+    await store.release(claim)
 
 
 async def ask_everything(store: SqliteStore) -> set[str]:
@@ -108,6 +118,7 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "queued": [lambda: store.queued("agent_1", "t1"), lambda: store.queued("agent_1", "t1", limit=1)],
         "busy_threads": [store.busy_threads],
         "wake": [lambda: store.wake("agent_1", "t1", "turn 5")],
+        "deferrals": [lambda: store.deferrals("agent_1", "t1")],
         "next_wake": [store.next_wake],
         "due_wakes": [lambda: store.due_wakes(5, limit=3)],
         "spending": [store.spending, lambda: store.spending(["all"], after=5)],
@@ -120,6 +131,7 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "put_blob": [lambda: store.put_blob(b"x", "text/plain")],
         "release": [lambda: store.append(claim, [ended()]), lambda: store.release(claim)],
         "claim": [lambda: store.claim("turn 0")],
+        "claim_thread": [lambda: store.claim_thread("agent_1", "t9", "turn_y"), lambda: open_turn(store)],
         "sync": [store.sync],
         "rebuild_views": [store.rebuild_views],
         "get_row": [lambda: store.get_row(ACTIONS, "a")],
