@@ -7,7 +7,7 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup peers test newest trees pins foreign check fix bench demo lock
+.PHONY: help setup peers test newest trees pins foreign check fix bench demo picture lock
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | expand -t 12
@@ -76,6 +76,9 @@ bench: $(READY)  ## compare with the peers in one run (installs them into .venv-
 
 demo: $(READY)  ## kill a run in the middle of a payment and watch it finish; offline
 	$(BIN)/wakeful demo crash
+
+picture: $(READY)  ## draw the picture of the README again, from a real run of the crash demo
+	$(BIN)/python docs/pictures/crash_demo.py
 
 lock:  ## pin the development tools again (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \

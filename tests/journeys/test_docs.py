@@ -19,7 +19,6 @@ from kit.surfaces.doc_snippets import compiled, documents, snippets
 from wakeful import Agent, Rule, run, tool
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.decisions.workflows.graph_reader import read_graph
-from wakeful.providers import OpenAIChat
 from wakeful.providers.endpoint_settings import provider_settings
 from wakeful.providers.endpoints import endpoint
 from wakeful.service.owner_hooks import owner_hooks
@@ -72,7 +71,6 @@ def of_client_tools() -> Names:
 
 
 SETTINGS: dict[str, Callable[[], Names]] = {
-    "README.md": lambda: {"agent": Agent("a", "scripted:demo"), "OpenAIChat": OpenAIChat},
     "mcp.md": lambda: {"token": "t"},
     "answers.md": dict,
     "approvals.md": lambda: {"agent": asking()},

@@ -1,5 +1,6 @@
-"""The README's program, as it stands there, run by a person in an empty folder."""
+"""The README: its program, as it stands there, run by a person in an empty folder; its length and its picture."""
 
+import importlib.util
 import os
 import re
 import shlex
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ANSWER = "order='A17' refunded_cents=4200"
+ANSWER = "Order A17 is refunded."
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_until_somebody_approves_it_asks_again_and_pays_nothing(program: str, tm
 
 
 def test_without_the_predicate_the_same_program_asks_nobody(program: str, tmp_path: Path) -> None:
-    careless = program.replace('approval=lambda call: call.arguments["cents"] > 1_000, ', "")
+    careless = program.replace(', approval=lambda call: call.arguments["cents"] > 1_000', "")
     assert careless != program
     assert run(tmp_path, careless).stdout.strip() == ANSWER
     assert len(payments(tmp_path)) == 1
@@ -116,3 +117,19 @@ def test_an_irreversible_refund_is_never_repeated_and_its_unknown_outcome_is_sho
     assert len(payments(tmp_path)) == 1
     listed = typed(tmp_path, "wakeful unknown --store runs.db")
     assert "refund" in listed.stdout, listed.stderr
+
+
+def test_the_readme_is_one_short_page(root: Path) -> None:
+    assert len((root / "README.md").read_text().splitlines()) < 150
+
+
+def test_the_picture_shows_what_the_demo_prints_today(root: Path) -> None:
+    """`make picture` draws it again."""
+    spec = importlib.util.spec_from_file_location("crash_demo", root / "docs" / "pictures" / "crash_demo.py")
+    assert spec is not None and spec.loader is not None
+    crash_demo = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(crash_demo)
+    drawn = crash_demo.PICTURE.read_text()
+    assert "docs/pictures/crash-demo.svg" in (root / "README.md").read_text()
+    assert "http" not in drawn.replace("http://www.w3.org/2000/svg", ""), "a picture fetches nothing"
+    assert crash_demo.draw(crash_demo.demo_output()) == drawn
