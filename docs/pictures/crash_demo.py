@@ -29,7 +29,7 @@ def demo_output() -> str:
     command = [sys.executable, "-m", "wakeful.surfaces.cli", "demo", "crash", "--no-keep"]
     said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240).stdout
     shown = said.partition(f"\n{STEPS + 1}. ")[0]
-    return re.sub(r"(wakeful-demo-)\w+", r"\1folder", re.sub(r"wk-[0-9a-f]{32}", "wk-c9a757cf...", shown))
+    return re.sub(r"\S*wakeful-demo-\w+/", "", re.sub(r"wk-[0-9a-f]{32}", "wk-c9a757cf...", shown))
 
 
 def draw(words: str) -> str:
