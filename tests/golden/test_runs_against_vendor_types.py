@@ -18,19 +18,21 @@ from kit.wires.spoken_replies import Says, tell
 from kit.wires.vendor_types import HANDED_BACK, judge
 from wakeful import Agent, Budget, run, tool
 from wakeful.ports import Model
-from wakeful.providers import AnthropicMessages, OpenAIChat, OpenAIResponses
+from wakeful.providers import AnthropicMessages, Gemini, OpenAIChat, OpenAIResponses
 from wakeful.providers.endpoints import BUILT_IN, Endpoint
 
 RECORDINGS = Path(__file__).resolve().parents[3] / "shared" / "recordings"
 KEY = "sk-not-to-be-seen-0123456789"
 FORMATS: dict[str, Callable[..., Model]] = {
     "anthropic-messages": AnthropicMessages,
+    "gemini": Gemini,
     "openai-chat": OpenAIChat,
     "openai-responses": OpenAIResponses,
 }
 FILES = [
     *(path for folder in sorted(FORMATS) for path in sorted(RECORDINGS.glob(f"{folder}*/*.json"))),
     *sorted((RECORDINGS / "compatible").glob("*.yaml")),
+    *sorted((RECORDINGS / "gemini").glob("*.yaml")),
 ]
 pytestmark = pytest.mark.skipif(
     not FILES, reason="needs recorded traffic in ../shared/recordings, which is not part of the repository"
@@ -61,9 +63,9 @@ class Played:
     def __init__(self, path: Path) -> None:
         text = path.read_text("utf-8")
         recorded = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-        exchanges = [_exchange(each) for each in recorded["interactions"]]
+        exchanges = [_exchange(each) for each in recorded["interactions"] if is_asked(each["request"])]
         self.url, self.name = exchanges[-1][:2]
-        self._answers = [answer for url, _, answer in exchanges if url == self.url]
+        self._answers = [answer for url, _, answer in exchanges if _plain(url) == _plain(self.url)]
         self.asked: list[Asked] = []
         self.client = httpx2.AsyncClient(transport=httpx2.MockTransport(self._answer))
 
@@ -84,25 +86,41 @@ class Played:
         return OpenAIChat(self.name, endpoint=there, api_key=KEY, client=self.client)
 
 
+def is_asked(request: dict[str, Any]) -> bool:
+    """A model was asked; in some recordings a file was fetched, or tokens were counted, too."""
+    url = str(request.get("uri") or request["url"])
+    return request["method"] == "POST" and not url.endswith(":countTokens")
+
+
+def _plain(url: str) -> str:
+    """An address, however it was asked to answer."""
+    return url.partition("?")[0].replace(":streamGenerateContent", ":generateContent")
+
+
+def _model_in(url: str, body: dict[str, Any]) -> str:
+    """The model that was asked: Gemini's stands in the address."""
+    return str(body.get("model") or url.partition("/models/")[2].partition(":")[0])
+
+
 def _exchange(each: dict[str, Any]) -> tuple[str, str, tuple[int, str, bytes]]:
     request, response = each["request"], each["response"]
     if "uri" not in request:
         kind = response["headers"].get("content-type", "text/event-stream")
         return (
             request["url"],
-            json.loads(request["body"])["model"],
+            _model_in(request["url"], json.loads(request["body"])),
             (response["status"], kind, response["body"].encode()),
         )
     said = response["parsed_body"] if "parsed_body" in response else response["body"]["string"]
     body = said if isinstance(said, str) else json.dumps(said)
     answer = response["status"]["code"], response["headers"]["content-type"][0], body.encode()
-    return request["uri"], request["parsed_body"]["model"], answer
+    return request["uri"], _model_in(request["uri"], request["parsed_body"]), answer
 
 
 def another(server: ProviderServer, name: str) -> Model:
     """A model of a format, which answers in words."""
     base = server.url if name == "anthropic-messages" else f"{server.url}/v1"
-    asked = "claude-opus-4-7" if name == "anthropic-messages" else "gpt-5.5"
+    asked = {"anthropic-messages": "claude-opus-4-7", "gemini": "gemini-3.8-flash"}.get(name, "gpt-5.5")
     return FORMATS[name](asked, base_url=base, api_key=KEY)
 
 

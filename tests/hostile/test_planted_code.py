@@ -157,7 +157,7 @@ import asyncio, sys
 import kit.wires.provider_server as provider
 from kit.runs.engine_runs import calls
 from wakeful import Agent, run
-from wakeful.providers import AnthropicMessages, OpenAIChat, OpenAIResponses
+from wakeful.providers import AnthropicMessages, Gemini, OpenAIChat, OpenAIResponses
 from wakeful.tools.local.source import LocalTools
 
 class Listening:
@@ -176,7 +176,8 @@ LocalTools.begun = False
 sys.meta_path.insert(0, Listening())
 wires = {"chat": lambda url: OpenAIChat("m", base_url=url + "/v1", api_key="k"),
          "responses": lambda url: OpenAIResponses("m", base_url=url + "/v1", api_key="k"),
-         "messages": lambda url: AnthropicMessages("m", base_url=url, api_key="k")}
+         "messages": lambda url: AnthropicMessages("m", base_url=url, api_key="k"),
+         "gemini": lambda url: Gemini("m", base_url=url + "/v1beta", api_key="k")}
 kind = sys.argv[1] if len(sys.argv) > 1 else open("kind").read()
 with provider.serving() as server:
     call = getattr(provider, kind + "_call")
@@ -188,7 +189,7 @@ print(result.status, Listening.looked_for)
 """
     tests = str(Path(__file__).parents[1])
     with place_outside() as root:
-        for kind in ("chat", "responses", "messages"):
+        for kind in ("chat", "responses", "messages", "gemini"):
             (root / "kind").write_text(kind)
             done = run_program(sys.executable, program, root, os.environ["PATH"], {"PYTHONPATH": tests})
             assert done.stdout == "completed []\n", (kind, done.stdout, done.stderr)

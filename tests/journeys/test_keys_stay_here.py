@@ -175,8 +175,9 @@ import sys, wakeful
 assert not [name for name in sys.modules if name.startswith(("wakeful.providers", "httpx"))], "import wakeful"
 import wakeful.providers
 assert not [name for name in sys.modules if name.startswith("wakeful.providers.")], "import wakeful.providers"
-from wakeful.providers import AnthropicMessages, ModelProfile, OpenAIChat, OpenAIResponses, Timeouts
-assert not [name for name in sys.modules if name.startswith(("httpx", "openai", "anthropic"))], "the classes"
+from wakeful.providers import AnthropicMessages, Gemini, ModelProfile, OpenAIChat, OpenAIResponses, Timeouts
+vendors = ("httpx", "openai", "anthropic", "google.genai")
+assert not [name for name in sys.modules if name.startswith(vendors)], "the classes"
 assert OpenAIChat("qwen3", base_url="http://127.0.0.1:1/v1").ref == "openai-compatible:qwen3"
 assert set(wakeful.providers.__all__) <= set(dir(wakeful.providers))
 """

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kit.runs.engine_runs import of_kind
-from kit.wires.wire_formats import ALL, CHAT, MESSAGES, RESPONSES, WireFormat
+from kit.wires.wire_formats import ALL, CHAT, GEMINI, MESSAGES, RESPONSES, WireFormat
 from peers.aimock import Aimock
 from peers.asking import SOON, agent_on, asked, get_time, get_weather, lost
 from wakeful.contracts.content import Thinking
@@ -26,7 +26,12 @@ BOTH_PLACES = {
 }
 IN_PIECES = {"chunkSize": 8, "latency": 20}
 """Slow enough for what came before a cut to arrive before it."""
-THINKERS = {CHAT.name: "deepseek-reasoner", RESPONSES.name: "gpt-5.5", MESSAGES.name: "claude-opus-4-7"}
+THINKERS = {
+    CHAT.name: "deepseek-reasoner",
+    RESPONSES.name: "gpt-5.5",
+    MESSAGES.name: "claude-opus-4-7",
+    GEMINI.name: "gemini-3.8-flash",
+}
 
 
 @EVERY_FORMAT

@@ -55,7 +55,10 @@ class Capabilities(Value):
     images: bool
     files: bool
     audio: bool
+    video: bool = False
     structured_output: bool
+    schema_beside_tools: bool = True
+    """Can be held to a schema while it has tools."""
     reasoning: bool
     think_tags: bool = False
     effort: bool = False

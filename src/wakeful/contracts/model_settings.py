@@ -133,7 +133,7 @@ class ModelSettings(Value):
     openai: JsonDict | None = None
     """Fields of OpenAI's APIs: `{"verbosity": "low"}`."""
     gemini: JsonDict | None = None
-    """Fields for a provider that is configured under the name `gemini`."""
+    """Fields of Gemini's API: `{"safety_settings": [...]}`."""
     stream: _Flag | None = None
     """False: replies are not streamed. The facts are the same."""
     require: _Capabilities | None = None

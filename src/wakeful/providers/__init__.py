@@ -1,6 +1,6 @@
 """Models behind the `Model` port: one folder a provider.
 
-    from wakeful.providers import AnthropicMessages, OpenAIChat, OpenAIResponses
+    from wakeful.providers import AnthropicMessages, Gemini, OpenAIChat, OpenAIResponses
 
 Here live requests and replies in a provider's own words. What is retried, sent elsewhere or given up is decided in
 `decisions`; which provider a reference such as `scripted:demo` names is settled in `bootstrap`. Names are loaded when
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wakeful.ports import Model as Model
     from wakeful.ports import ModelRequest as ModelRequest
     from wakeful.providers.anthropic.client import AnthropicMessages as AnthropicMessages
+    from wakeful.providers.gemini.client import Gemini as Gemini
     from wakeful.providers.openai_chat.client import OpenAIChat as OpenAIChat
     from wakeful.providers.openai_responses.client import OpenAIResponses as OpenAIResponses
     from wakeful.providers.prices import Price as Price
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "AnthropicMessages": "wakeful.providers.anthropic.client",
+    "Gemini": "wakeful.providers.gemini.client",
     "Model": "wakeful.ports",
     "ModelGlimpse": "wakeful.contracts.models",
     "ModelProfile": "wakeful.providers.profiles",

@@ -150,7 +150,7 @@ def _references(known: Mapping[str, Endpoint | InvalidConfig]) -> list[str]:
     for there in known.values():
         if isinstance(there, Endpoint):
             found.update(dict.fromkeys(f"{there.name}:{name}" for name in there.prices))
-    for provider, wire in (("openai", "openai_responses"), ("anthropic", "anthropic")):
+    for provider, wire in (("openai", "openai_responses"), ("anthropic", "anthropic"), ("gemini", "gemini")):
         found.update(dict.fromkeys(f"{provider}:{name}" for name in known_models(wire)))
     for provider in BUILT_IN:
         own = [name for name in known_models("openai_chat") if name.startswith(f"{provider}-")]
@@ -192,7 +192,9 @@ def _capabilities(profile: ModelProfile) -> Capabilities:
         images=profile.images,
         files=profile.files,
         audio=profile.audio,
+        video=profile.video,
         structured_output=profile.structured_output,
+        schema_beside_tools=profile.schema_beside_tools,
         reasoning=bool(profile.reasoning),
         think_tags=profile.think_tags,
         effort=profile.effort,

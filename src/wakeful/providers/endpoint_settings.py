@@ -83,8 +83,8 @@ def setting(name: str, value: Any, where: str) -> Any:
         return value
     if not isinstance(value, str):
         raise InvalidConfig(f"{where}: {name} is {value!r}", "Write a text in quotes.")
-    if name == "auth" and value not in ("bearer", "x-api-key", "api-key", "none"):
-        raise InvalidConfig(f"{where}: auth is {value!r}", "Write bearer, x-api-key, api-key or none.")
+    if name == "auth" and value not in ("bearer", "x-api-key", "api-key", "x-goog-api-key", "none"):
+        raise InvalidConfig(f"{where}: auth is {value!r}", "Write bearer, x-api-key, api-key, x-goog-api-key or none.")
     if name == "dialect" and value not in ("openai", "compatible"):
         raise InvalidConfig(
             f"{where}: dialect is {value!r}", "Write openai for OpenAI's own API at any address, or compatible."

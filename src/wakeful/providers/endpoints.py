@@ -18,16 +18,19 @@ from wakeful.providers.wire.addresses import has_in_query, is_loopback, joined, 
 from wakeful.providers.wire.redaction import RequestHeaders, Secret, public_url
 from wakeful.settings.owner_file import SETTINGS_FILE
 
-Wire: TypeAlias = Literal["openai_responses", "openai_chat", "anthropic"]
-Auth: TypeAlias = Literal["bearer", "x-api-key", "api-key", "none"]
+Wire: TypeAlias = Literal["openai_responses", "openai_chat", "anthropic", "gemini"]
+Auth: TypeAlias = Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "none"]
 Speech: TypeAlias = Literal["openai", "compatible"]
 
 TRANSPORTS: dict[str, Wire] = {
     "openai_responses": "openai_responses",
     "openai_chat_completions": "openai_chat",
     "anthropic_messages": "anthropic",
+    "gemini_generate_content": "gemini",
 }
 """The names of the wire formats in settings."""
+_AUTHS: dict[Wire | None, Auth] = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
+"""How a format's own vendor takes a key, where that is not as a bearer token."""
 IN_CODE = "base_url"
 """The source of an address that the caller gave."""
 COMPATIBLE_NAME = "openai-compatible"
@@ -135,7 +138,7 @@ class Endpoint:
             headers.setdefault("anthropic-version", self.api_version)
         if key is not None and self.auth == "bearer":
             headers.setdefault("authorization", f"Bearer {key.reveal()}")
-        elif key is not None and self.auth in ("x-api-key", "api-key"):
+        elif key is not None and self.auth != "none":
             headers.setdefault(self.auth, key.reveal())
         return headers
 
@@ -169,6 +172,13 @@ BUILT_IN: dict[str, Endpoint] = {
             ("ANTHROPIC_API_KEY",),
             auth="x-api-key",
             api_version=ANTHROPIC_FIRST,
+        ),
+        Endpoint(
+            "gemini",
+            "gemini_generate_content",
+            "https://generativelanguage.googleapis.com/v1beta",
+            ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+            auth="x-goog-api-key",
         ),
         # Its address and its account headers belong to whoever uses it, so they have to be configured.
         Endpoint("openai-codex", "openai_responses", "", ("OPENAI_CODEX_API_KEY",), quirks={"codex": True}),
@@ -274,13 +284,13 @@ def _with_settings(known: Endpoint, table: Mapping[str, Any], where: str) -> End
     for name, value in table.items():
         changed[name] = setting(name, value, where)
     version = changed.get("api_version", known.api_version)
-    if "dialect" in changed and TRANSPORTS.get(changed.get("transport", known.transport)) == "anthropic":
+    if "dialect" in changed and TRANSPORTS.get(changed.get("transport", known.transport)) in ("anthropic", "gemini"):
         raise InvalidConfig(
             f"{where}: dialect has no effect with this transport",
             "It is about OpenAI's formats (openai_chat_completions, openai_responses): leave it out.",
         )
     if "transport" in changed and "auth" not in changed and TRANSPORTS.get(changed["transport"]) != known.wire:
-        changed["auth"] = "x-api-key" if TRANSPORTS.get(changed["transport"]) == "anthropic" else "bearer"
+        changed["auth"] = _AUTHS.get(TRANSPORTS.get(changed["transport"]), "bearer")
     speaks_anthropic = TRANSPORTS.get(changed.get("transport", known.transport)) == "anthropic"
     if "auth" not in changed and speaks_anthropic and (changed.get("api_version") or "") >= ANTHROPIC_BEARER:
         changed["auth"] = "bearer"
@@ -301,7 +311,7 @@ def _with_settings(known: Endpoint, table: Mapping[str, Any], where: str) -> End
 
 def _unknown(provider: str, known: list[str]) -> UnknownProvider:
     names = sorted({*known, "scripted"})
-    near = get_close_matches(provider, names, n=3, cutoff=0.5)
+    near = ["gemini"] if provider in ("google", "google-gla") else get_close_matches(provider, names, n=3, cutoff=0.5)
     meant = f"Did you mean {' or '.join(near)}? " if near else ""
     return UnknownProvider(
         f"there is no provider {provider!r}" if provider else "the model names no provider",
@@ -315,5 +325,11 @@ def _as_variable(provider: str) -> str:
 
 
 def _example(provider: str) -> str:
-    examples = {"openai": "gpt-5.5", "anthropic": "claude-opus-4-7", "deepseek": "deepseek-chat", "ollama": "qwen3"}
+    examples = {
+        "openai": "gpt-5.5",
+        "anthropic": "claude-opus-4-7",
+        "deepseek": "deepseek-chat",
+        "ollama": "qwen3",
+        "gemini": "gemini-3.8-flash",
+    }
     return examples.get(provider, "MODEL")

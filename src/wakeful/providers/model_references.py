@@ -79,6 +79,10 @@ def model_from_reference(reference: str, *, settings: Mapping[str, Any] | None =
         from wakeful.providers.anthropic import AnthropicMessages
 
         return AnthropicMessages(name, endpoint=endpoint)
+    if endpoint.wire == "gemini":
+        from wakeful.providers.gemini import Gemini
+
+        return Gemini(name, endpoint=endpoint)
     from wakeful.providers.openai_chat import OpenAIChat
 
     return OpenAIChat(name, endpoint=endpoint)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LIST = "genai-prices"
 DATED = {"0.2.1": date(2026, 10, 26)}
 """The newest day on which a version of the package says that a seller's list was looked at: it has no date itself."""
+LISTED_AS = {"gemini": "google", "xai": "x-ai"}
+"""The sellers that the package calls by another name."""
 USUAL_TIERS = frozenset({"", "default", "standard", "auto"})
 """Service tiers that cost what the list says."""
 _KEYS = {
@@ -49,19 +51,21 @@ class _Lists:
     def model(self, provider: str, name: str) -> "ModelInfo | None":
         key = provider, name
         if key not in self._models:
-            seller = self._snapshot.find_provider(None, provider, None)
+            seller = self._snapshot.find_provider(None, LISTED_AS.get(provider, provider), None)
             # Only what the seller itself lists: the package would look among other sellers, too.
             self._models[key] = seller.find_model(name.lower())
         return self._models[key]
 
     def names(self, provider: str) -> tuple[str, ...]:
         """Some entries of the list are the beginning of many names, `ft:gpt-4o` among them: those are no model."""
-        seller = self._snapshot.find_provider(None, provider, None)
+        seller = self._snapshot.find_provider(None, LISTED_AS.get(provider, provider), None)
         now = datetime.now(UTC)
         return tuple(
             model.id
             for model in seller.models
             if not (model.deprecated or model.id.endswith("-") or model.id.startswith("ft:"))
+            # Google sells others' models too, at another address.
+            and (provider != "gemini" or model.id.startswith(("gemini-", "gemma-")))
             and self.price(model.get_prices(now)) is not None
         )
 

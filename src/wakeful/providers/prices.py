@@ -15,7 +15,9 @@ from wakeful.contracts.models import TokenUsage
 from wakeful.views.cost import LOCAL_LIST
 
 MILLION = Decimal(1_000_000)
-SELLERS = frozenset({"openai", "anthropic", "openrouter", "groq", "deepseek", "together", "mistral", "cerebras"})
+SELLERS = frozenset(
+    {"openai", "anthropic", "openrouter", "groq", "deepseek", "together", "mistral", "cerebras", "gemini", "xai"}
+)
 """The providers whose lists are read."""
 IN_CODE = "code"
 IN_SETTINGS = "settings"

@@ -37,8 +37,11 @@ class ModelProfile:
     files: bool = False
     """Documents: PDF, and whatever else its format takes. A text file is read to any model."""
     audio: bool = False
+    video: bool = False
     structured_output: bool = False
     """Can be held to a JSON Schema by its provider; the answer is checked here either way."""
+    schema_beside_tools: bool = True
+    """Can be held to a schema while it has tools; otherwise it is told the schema in words then."""
     reasoning: bool | None = False
     """Thinks before it answers, and wants its thoughts back. None is not known: what it shows of them goes back."""
     think_tags: bool = False
@@ -111,6 +114,22 @@ _CLAUDE_55 = replace(_CLAUDE_47, forced_tool_choice=False)
 _OPEN = ModelProfile(
     tools=True, parallel_tool_calls=True, forced_tool_choice=True, structured_output=True, sampling=CHAT_SAMPLING
 )
+_GEMINI = ModelProfile(
+    tools=True,
+    parallel_tool_calls=True,
+    forced_tool_choice=True,
+    images=True,
+    files=True,
+    audio=True,
+    video=True,
+    structured_output=True,
+    schema_beside_tools=False,
+    sampling=SAMPLING | {"top_k", "seed", "presence_penalty", "frequency_penalty"},
+    context_window=1_048_576,
+    max_output=65_536,
+)
+_GEMINI_25 = replace(_GEMINI, reasoning=True, thinking_off=True)
+_GEMINI_3 = replace(_GEMINI, reasoning=True, effort=True, schema_beside_tools=True)
 _MISTRAL = SAMPLING | {"presence_penalty", "frequency_penalty"}
 """Mistral refuses fields that it does not know, `seed` among them."""
 
@@ -158,6 +177,13 @@ PROFILES: dict[str, ModelProfile] = {
     "claude-haiku-4-5": _CLAUDE_45,
     "claude-haiku-5-5": _CLAUDE_47,
     "claude-fable-5": replace(_CLAUDE_47, forced_tool_choice=False),
+    # Google
+    "gemini-": _GEMINI_3,
+    "gemini-1.5": replace(_GEMINI, max_output=8_192),
+    "gemini-2.0": replace(_GEMINI, max_output=8_192),
+    "gemini-2.5": _GEMINI_25,
+    "gemini-2.5-pro": replace(_GEMINI_25, thinking_off=False),
+    "gemini-3": _GEMINI_3,
     # Open models, wherever they run
     "deepseek-chat": replace(_OPEN, context_window=64_000, max_output=8_192),
     "deepseek-v4": replace(_OPEN, reasoning=True, context_window=1_000_000),
@@ -201,6 +227,8 @@ def known_models(wire: str) -> tuple[str, ...]:
     """The declared models that a wire format is used for, to suggest instead of one that a provider does not know."""
     own: PromptCapability = "prompt_cache_blocks" if wire == "anthropic" else "prompt_cache_key"
     names = (name for name in PROFILES if not name.endswith("-"))
+    if wire == "gemini":
+        return tuple(name for name in names if name.startswith("gemini-"))
     return tuple(name for name in names if wire == "openai_chat" or own in PROFILES[name].prompt)
 
 

@@ -8,7 +8,7 @@ from kit.bites import Bites
 from kit.wires.provider_server import Asked, serving
 from kit.wires.spoken_replies import Says, spoken, tool_names
 from wakeful import Agent, run, tool
-from wakeful.providers import AnthropicMessages, OpenAIChat, OpenAIResponses
+from wakeful.providers import AnthropicMessages, Gemini, OpenAIChat, OpenAIResponses
 
 MODEL_SETTINGS = Bites()
 KEY = "sk-not-to-be-seen-0123456789"
@@ -133,13 +133,13 @@ async def _openai(value: dict[str, Any], folder: Path) -> Any:
     return (await asked_under("responses", {"openai": value})).body["text"]
 
 
-@MODEL_SETTINGS.of("settings.gemini", ({"safety": 1}, 1), ({"safety": 2}, 2))
+@MODEL_SETTINGS.of("settings.gemini", ({"top_k": 1}, 1), ({"top_k": 2}, 2))
 async def _gemini(value: dict[str, Any], folder: Path) -> Any:
     with serving() as server:
         server.always = spoken(Says("done"))
-        model = OpenAIChat("gemini-3", base_url=f"{server.url}/v1", api_key=KEY, provider="gemini")
+        model = Gemini("gemini-3.8-flash", base_url=f"{server.url}/v1beta", api_key=KEY)
         await run(Agent("desk", model, settings={"gemini": value}), "go")
-        return server.asked[0].body["safety"]
+        return server.asked[0].body["generationConfig"]["topK"]
 
 
 @MODEL_SETTINGS.of("settings.stream", (True, True), (False, False))

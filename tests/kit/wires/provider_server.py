@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from kit.wires import anthropic_samples, chat_streams, responses_wire
+from kit.wires import anthropic_samples, chat_streams, gemini_samples, responses_wire
 
 EVENTS = {"content-type": "text/event-stream"}
 JSON = {"content-type": "application/json"}
@@ -124,3 +124,12 @@ def messages_call(asked: Asked, arguments: dict[str, Any]) -> Answer:
     block = anthropic_samples.call_block(0, "toolu_1", asked.body["tools"][0]["name"], json.dumps(arguments))
     events = [anthropic_samples.started(), *block, *anthropic_samples.ended("tool_use")]
     return Answer(anthropic_samples.sse(events))
+
+
+def gemini_words(text: str) -> Answer:
+    return Answer(gemini_samples.sse([gemini_samples.answer({"text": text})]))
+
+
+def gemini_call(asked: Asked, arguments: dict[str, Any]) -> Answer:
+    name = asked.body["tools"][0]["functionDeclarations"][0]["name"]
+    return Answer(gemini_samples.sse([gemini_samples.answer(gemini_samples.call(name, arguments, "call_1"))]))

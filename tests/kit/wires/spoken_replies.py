@@ -1,4 +1,4 @@
-"""A model that speaks all three wire formats on loopback: told once what it says, it says it to whoever asks.
+"""A model that speaks all wire formats on loopback: told once what it says, it says it to whoever asks.
 
 For suites that look at what the runtime sends, so that one conversation can be had over every format.
 """
@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kit.wires import anthropic_samples, chat_streams, responses_wire
-from kit.wires.provider_server import Answer, Answers, Asked, ProviderServer, refusal
+from kit.wires import anthropic_samples, chat_streams, gemini_samples, responses_wire
+from kit.wires.provider_server import JSON, Answer, Answers, Asked, ProviderServer, refusal
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,20 @@ def tell(server: ProviderServer, *replies: Calls | Says | int) -> None:
 def spoken(reply: Calls | Says | int, number: int = 0) -> Answers:
     if isinstance(reply, int):
         return refusal(reply, "server_error", "not now")
-    return lambda asked: _SPEAKERS[asked.path.rpartition("/")[2]](asked, reply, number)
+    return lambda asked: _SPEAKERS[wire_of(asked.path)](asked, reply, number)
+
+
+def wire_of(path: str) -> str:
+    """The format of a request, by the end of its path."""
+    end = path.partition("?")[0].rpartition("/")[2]
+    return end.partition(":")[2] or end
 
 
 def tool_names(body: dict[str, Any]) -> list[str]:
     """The tools that a request offers, under their names on the wire."""
-    return [(tool.get("function") or tool)["name"] for tool in body.get("tools", ())]
+    tools = body.get("tools", ())
+    flat = [each for tool in tools for each in tool.get("functionDeclarations", [tool])]
+    return [(tool.get("function") or tool)["name"] for tool in flat]
 
 
 def _named(asked: Asked, name: str) -> str:
@@ -95,8 +103,25 @@ def _messages(asked: Asked, reply: Calls | Says, number: int) -> Answer:
     return Answer(anthropic_samples.sse([anthropic_samples.started(), *events]))
 
 
+def _gemini(asked: Asked, reply: Calls | Says, number: int) -> Answer:
+    parts: list[dict[str, Any]] = [{"text": reply.thought, "thought": True}] if reply.thought else []
+    signed = {"thoughtSignature": gemini_samples.SIGNATURE} if reply.thought else {}
+    if isinstance(reply, Says):
+        parts.append({"text": reply.text, **signed})
+    else:
+        for place, (name, arguments) in enumerate(reply.calls):
+            made = gemini_samples.call(_named(asked, name), arguments, f"call_{number}_{place}")
+            parts.append({**made, **(signed if place == 0 else {})})
+    whole = gemini_samples.answer(*parts, responseId=f"resp_{number}")
+    if asked.path.partition("?")[0].endswith(":generateContent"):
+        return Answer(json.dumps(whole).encode(), headers=JSON)
+    return Answer(gemini_samples.sse([whole]))
+
+
 _SPEAKERS: dict[str, Callable[[Asked, Any, int], Answer]] = {
     "completions": _chat,
     "responses": _responses,
     "messages": _messages,
+    "generateContent": _gemini,
+    "streamGenerateContent": _gemini,
 }

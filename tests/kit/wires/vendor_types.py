@@ -13,7 +13,9 @@ from openai.types.chat import completion_create_params
 from openai.types.responses import response_create_params
 from pydantic import TypeAdapter
 
+from kit.wires.gemini_vendor import read_by_vendor, with_plain_base64
 from kit.wires.provider_server import Asked
+from kit.wires.spoken_replies import wire_of
 
 OLDER_SAMPLING = frozenset({"temperature", "top_p", "top_k"})
 """The newest types of Anthropic's have lost them; the API version that requests name takes them for older models."""
@@ -32,6 +34,11 @@ def judge(asked: Asked, extra: Iterable[str] = (), handed_back: Iterable[str] = 
     `handed_back` are fields of its own that a compatible server gets back in messages of the assistant.
     """
     body = {name: value for name, value in asked.body.items() if name not in extra}
+    if wire_of(asked.path).endswith("enerateContent"):
+        sent, read = with_plain_base64(body), with_plain_base64(read_by_vendor(body))
+        if read != sent:
+            raise Refused(f"{asked.path}: Google's types do not know {', '.join(_lost(sent, read)) or 'a part of it'}")
+        return
     format_ = asked.path.rpartition("/")[2]
     if format_ == "messages" and asked.headers.get("anthropic-version") == OLDER_VERSION:
         body = {name: value for name, value in body.items() if name not in OLDER_SAMPLING}

@@ -1,13 +1,14 @@
-"""The three wire formats side by side: how to make a model of each, and small whole answers in its words."""
+"""The wire formats side by side: how to make a model of each, and small whole answers in its words."""
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kit.wires import anthropic_samples, chat_streams, responses_wire
+from kit.wires import anthropic_samples, chat_streams, gemini_samples, responses_wire
 from wakeful.ports import Model
 from wakeful.providers.anthropic import AnthropicMessages
+from wakeful.providers.gemini import Gemini
 from wakeful.providers.openai_chat import OpenAIChat
 from wakeful.providers.openai_responses import OpenAIResponses
 from wakeful.providers.wire.http import Timeouts
@@ -89,4 +90,12 @@ MESSAGES = WireFormat(
     _messages_body,
     lambda kind, words: json.dumps({"type": "error", "error": {"type": kind, "message": words}}).encode(),
 )
-ALL = (CHAT, RESPONSES, MESSAGES)
+GEMINI = WireFormat(
+    "gemini",
+    Gemini,
+    "/v1beta",
+    gemini_samples.text_events,
+    lambda text: json.dumps(gemini_samples.answer({"text": text})).encode(),
+    lambda kind, words: gemini_samples.refused(kind, words),
+)
+ALL = (CHAT, RESPONSES, MESSAGES, GEMINI)

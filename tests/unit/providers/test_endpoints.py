@@ -39,7 +39,7 @@ def test_what_is_built_in_fits_a_wire_format_as_it_is() -> None:
     assert {"ollama", "vllm", "lmstudio"} <= ready.keys()
     for known in ready.values():
         assert known.wire is not None
-        assert known.auth == ("x-api-key" if known.wire == "anthropic" else "bearer")
+        assert known.auth == {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}.get(known.wire, "bearer")
         assert not known.headers
         local = known.base_url.startswith("http://127.0.0.1:")
         assert local or known.base_url.startswith("https://")

@@ -16,7 +16,7 @@ from kit.wires.spoken_replies import Calls, Says, calls, tell, tool_names
 from kit.wires.vendor_types import HANDED_BACK, Refused, judge
 from wakeful import Agent, Budget, Image, ModelSettings, RunResult, Text, ToolRetry, run, tool
 from wakeful.ports import Model
-from wakeful.providers import AnthropicMessages, OpenAIChat, OpenAIResponses
+from wakeful.providers import AnthropicMessages, Gemini, OpenAIChat, OpenAIResponses
 
 KEY = "sk-not-to-be-seen-0123456789"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -73,6 +73,10 @@ def messages(server: ProviderServer, name: str, **options: Any) -> Model:
     return AnthropicMessages(name, base_url=server.url, api_key=KEY, **options)
 
 
+def gemini(server: ProviderServer, name: str, **options: Any) -> Model:
+    return Gemini(name, base_url=f"{server.url}/v1beta", api_key=KEY, **options)
+
+
 Make = Callable[..., Model]
 MODELS: dict[str, tuple[Make, str]] = {
     "responses": (responses, "gpt-5.5"),
@@ -84,8 +88,11 @@ MODELS: dict[str, tuple[Make, str]] = {
     "messages": (messages, "claude-opus-4-7"),
     "messages-older": (messages, "claude-sonnet-4-5"),
     "messages-unknown": (messages, "m-1"),
+    "gemini": (gemini, "gemini-3.8-flash"),
+    "gemini-older": (gemini, "gemini-2.5-flash"),
+    "gemini-unknown": (gemini, "m-1"),
 }
-FORMATS = ("responses", "chat", "messages")
+FORMATS = ("responses", "chat", "messages", "gemini")
 ANY = pytest.mark.parametrize("model", MODELS)
 
 
@@ -123,7 +130,7 @@ async def test_tools_results_and_parallel_calls(server: ProviderServer, model: s
     both = calls(("look", {"word": "x"}), ("show", {"name": "y"}), ("fail", {}))
     prompt = (
         "Look at this."
-        if model in ("chat-compatible", "chat-unknown", "messages-unknown")
+        if model in ("chat-compatible", "chat-unknown", "messages-unknown", "gemini-unknown")
         else [
             Text("Look at this."),
             Image(data=PNG, media_type="image/png"),
@@ -274,6 +281,9 @@ SENT: dict[str, set[str]] = {
     "messages": {"max_tokens", "stop_sequences", "thinking", "output_config", "service_tier", "metadata"},
     "messages-older": {"max_tokens", "stop_sequences", "thinking", "service_tier", "metadata", "inference_geo"},
     "messages-unknown": {"max_tokens", "temperature", "top_p", "stop_sequences", "service_tier", "metadata"},
+    "gemini": {"generationConfig", "serviceTier"},
+    "gemini-older": {"generationConfig", "serviceTier"},
+    "gemini-unknown": {"generationConfig", "serviceTier"},
 }
 LEFT_OUT: dict[str, list[str]] = {
     "responses": [
@@ -302,6 +312,12 @@ LEFT_OUT: dict[str, list[str]] = {
     "messages-unknown": [
         *("thinking", "seed", "presence_penalty", "frequency_penalty", "logit_bias", "metadata", "cache"),
         "anthropic.top_k",
+    ],
+    "gemini": ["logit_bias", "user", "metadata", "cache", "parallel_tool_calls"],
+    "gemini-older": ["logit_bias", "user", "metadata", "cache", "parallel_tool_calls"],
+    "gemini-unknown": [
+        *("seed", "presence_penalty", "frequency_penalty", "logit_bias", "thinking"),
+        *("user", "metadata", "cache", "parallel_tool_calls"),
     ],
 }
 
@@ -349,8 +365,15 @@ async def test_headers_and_fields_of_ones_own_are_sent_where_they_belong(server:
 # --- which tools are called -------------------------------------------------------------------------------------------
 
 
+def _gemini_choice(choice: dict[str, Any]) -> Any:
+    words = {"AUTO": "auto", "NONE": "none", "ANY": "required"}
+    return choice.get("allowedFunctionNames") or words[choice["mode"]]
+
+
 def said_choice(body: dict[str, Any]) -> Any:
     """The choice of a request, in the words of the setting; names as they are on the wire."""
+    if "contents" in body:
+        return _gemini_choice(body.get("toolConfig", {}).get("functionCallingConfig", {"mode": "AUTO"}))
     choice = body.get("tool_choice", "auto")
     if isinstance(choice, str):
         return choice
@@ -367,7 +390,8 @@ def said_choice(body: dict[str, Any]) -> Any:
             return [(choice.get("function") or choice)["name"]]
 
 
-FORCING = [name for name in MODELS if name not in ("chat-unknown", "messages-unknown")]
+UNFORCED = ("chat-unknown", "messages-unknown", "gemini-unknown")
+FORCING = [name for name in MODELS if name not in UNFORCED]
 
 
 @pytest.mark.parametrize("model", FORCING)
@@ -418,7 +442,7 @@ async def test_a_choice_holds_for_the_agents_own_conversation_and_not_for_childr
     assert [said_choice(each.body) for each in server.asked[1:]] == ["auto", "auto"]
 
 
-@pytest.mark.parametrize("model", ["chat-unknown", "messages-unknown"])
+@pytest.mark.parametrize("model", UNFORCED)
 async def test_a_model_that_cannot_be_forced_is_asked_without_and_that_is_said(
     server: ProviderServer, model: str
 ) -> None:

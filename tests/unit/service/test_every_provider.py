@@ -10,6 +10,8 @@ from kit.wires.provider_server import (
     ProviderServer,
     chat_call,
     chat_words,
+    gemini_call,
+    gemini_words,
     messages_call,
     messages_words,
     responses_call,
@@ -24,9 +26,19 @@ from wakeful.providers.endpoints import BUILT_IN, Endpoint
 from wakeful.store.memory import MemoryStore
 from wakeful.views.wire_messages import WireMessage
 
-WORDS = {"openai_chat": chat_words, "openai_responses": responses_words, "anthropic": messages_words}
-CALL = {"openai_chat": chat_call, "openai_responses": responses_call, "anthropic": messages_call}
-MODELS = {"openai": "gpt-5.5", "openai-codex": "gpt-5.5", "anthropic": "claude-opus-4-7"}
+WORDS = {
+    "openai_chat": chat_words,
+    "openai_responses": responses_words,
+    "anthropic": messages_words,
+    "gemini": gemini_words,
+}
+CALL = {
+    "openai_chat": chat_call,
+    "openai_responses": responses_call,
+    "anthropic": messages_call,
+    "gemini": gemini_call,
+}
+MODELS = {"openai": "gpt-5.5", "openai-codex": "gpt-5.5", "anthropic": "claude-opus-4-7", "gemini": "gemini-3.8-flash"}
 
 
 @tool(effect="pure", permission_class="safe")

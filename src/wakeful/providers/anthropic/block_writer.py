@@ -6,7 +6,6 @@ Rule: an attachment that the model cannot take is refused, or named in its place
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -16,6 +15,7 @@ from wakeful.contracts.conversation import AssistantItem, AssistantPart, CallPar
 from wakeful.providers.anthropic.block_reader import TEXT_FIELDS
 from wakeful.providers.wire.attachments import Attachments, as_text, kind_of, plain_type, read_out
 from wakeful.providers.wire.names import WireNames
+from wakeful.providers.wire.text import dump
 
 NOT_RECORDED = "No result of this call was recorded."
 MALFORMED = "INVALID_JSON"
@@ -37,7 +37,7 @@ class BlockWriter:
         """What a person, or the runtime, says."""
         return [dump(block) for block in self._blocks(parts)]
 
-    def result(self, item: ToolItem) -> bytes:
+    def results(self, item: ToolItem) -> list[bytes]:
         """The answer to a call."""
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id(item.call_id)}
         if len(item.parts) == 1 and isinstance(item.parts[0], Text):
@@ -46,9 +46,9 @@ class BlockWriter:
             block["content"] = content
         if item.is_error:
             block["is_error"] = True
-        return dump(block)
+        return [dump(block)]
 
-    def no_result(self, call_id: str) -> bytes:
+    def no_result(self, call_id: str, name: str) -> bytes:
         """The API takes no call without its answer, so one that has none gets this one."""
         block = {"type": "tool_result", "tool_use_id": wire_id(call_id), "content": NOT_RECORDED, "is_error": True}
         return dump(block)
@@ -145,11 +145,6 @@ def wire_id(call_id: str) -> str:
     if _WIRE_ID.fullmatch(call_id):
         return call_id
     return f"call_{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
-
-
-def dump(value: Any) -> bytes:
-    """JSON without a needless byte. Half a surrogate pair, which UTF-8 cannot hold, becomes a question mark."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _source(part: Image | File) -> dict[str, str]:

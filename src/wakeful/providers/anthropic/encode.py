@@ -13,7 +13,7 @@ from typing import Any
 from wakeful.contracts.model_settings import ModelSettings, ToolChoice
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.ports import ModelRequest
-from wakeful.providers.anthropic.block_writer import BlockWriter, dump
+from wakeful.providers.anthropic.block_writer import BlockWriter
 from wakeful.providers.anthropic.context_editing import CAPABILITY, SETTING, edits_of
 from wakeful.providers.anthropic.message_joins import messages
 from wakeful.providers.anthropic.settings_writer import is_thinking, written
@@ -23,6 +23,7 @@ from wakeful.providers.wire.attachments import Attachments
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.schemas import emit
 from wakeful.providers.wire.setting_fields import SettingFields, asked_tools, forces
+from wakeful.providers.wire.text import dump
 
 SYSTEM_MARKS = 2
 """The API takes four cache marks: one is on the tools, one moves with the conversation."""

@@ -11,8 +11,8 @@ from pydantic_core import from_json
 from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.models import ArgumentsDelta
 from wakeful.providers.openai_chat.messages import OPAQUE, dumps
-from wakeful.providers.openai_chat.text import mended, showable, storable
 from wakeful.providers.wire.names import WireNames
+from wakeful.providers.wire.text import mended, showable, storable
 
 UNKNOWN_TOOL = "unknown_tool"
 """The name of a call in which nobody can find one."""

@@ -12,8 +12,8 @@ from wakeful.contracts.models import ModelGlimpse, ReasoningDelta, TextDelta
 from wakeful.providers.openai_chat.calls import WrongShape
 from wakeful.providers.openai_chat.dialect import IN_CONTENT
 from wakeful.providers.openai_chat.messages import OPAQUE
-from wakeful.providers.openai_chat.text import mended, showable, storable
 from wakeful.providers.openai_chat.think_tags import AnswerText, StreamPiece, ThinkTagStream, split
+from wakeful.providers.wire.text import mended, showable, storable
 
 
 class ReplyContent:

@@ -12,10 +12,10 @@ from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
 from wakeful.providers.openai_chat.calls import WrongShape
 from wakeful.providers.openai_chat.draft import Draft, small
-from wakeful.providers.openai_chat.text import parsed
 from wakeful.providers.wire.failures import Peer, from_error_object, interrupted, invalid
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import DONE, SseEvent
+from wakeful.providers.wire.text import parsed
 
 _LONGEST_DONE = 16
 _ENVELOPE = ("id", "model", "created", "system_fingerprint", "service_tier", "provider")

@@ -13,8 +13,8 @@ from wakeful.providers.openai_chat.calls import ReplyCalls
 from wakeful.providers.openai_chat.content import ReplyContent
 from wakeful.providers.openai_chat.dialect import REASONING
 from wakeful.providers.openai_chat.messages import OPAQUE, dumps
-from wakeful.providers.openai_chat.text import mended, showable, storable
 from wakeful.providers.wire.names import WireNames
+from wakeful.providers.wire.text import mended, showable, storable
 
 STOPPED: dict[str, StopReason] = {
     "": "end",

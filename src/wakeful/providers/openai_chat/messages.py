@@ -15,9 +15,9 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from wakeful.contracts.content import File, Image, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 from wakeful.providers.openai_chat.dialect import IN_CONTENT, Dialect
-from wakeful.providers.openai_chat.text import storable
 from wakeful.providers.wire.attachments import AUDIO, Attachments, kind_of, plain_type, read_out
 from wakeful.providers.wire.names import WireNames
+from wakeful.providers.wire.text import storable
 
 OPAQUE = "openai_chat"
 """Under this name a part keeps what this wire format gave it: the same provider may have another format as well."""

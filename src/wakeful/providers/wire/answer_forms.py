@@ -61,9 +61,14 @@ def answer_in_words(schema: Mapping[str, Any]) -> str:
 
 def as_asked(reply: Reply, schema: dict[str, Any], *, wrapped: bool) -> Reply:
     """A reply in terms of the schema it was asked for."""
-    parts = tuple(_as_asked(part, schema, wrapped) if isinstance(part, Text) else part for part in reply.item.parts)
-    if all(old is new for old, new in zip(reply.item.parts, parts, strict=True)):
+    texts = [part for part in reply.item.parts if isinstance(part, Text)]
+    if not texts:
         return reply
+    said = texts[0] if len(texts) == 1 else Text(reply.item.text)  # an answer may come in several parts
+    meant = _as_asked(said, schema, wrapped)
+    if meant is said:
+        return reply
+    parts = tuple(meant if part is texts[0] else part for part in reply.item.parts if part not in texts[1:])
     return reply.model_copy(update={"item": reply.item.model_copy(update={"parts": parts})})
 
 

@@ -15,11 +15,12 @@ from wakeful.providers.profiles import ModelProfile
 from wakeful.providers.wire.redaction import public_url
 
 Kind: TypeAlias = Literal["image", "pdf", "text", "document", "audio", "video", "file"]
-WireName: TypeAlias = Literal["openai_responses", "openai_chat", "anthropic"]
+WireName: TypeAlias = Literal["openai_responses", "openai_chat", "anthropic", "gemini"]
 
 IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 """Sounds that Chat Completions takes, and what it calls them."""
+GEMINI_IMAGES = (*IMAGES[:2], "image/webp", "image/heic", "image/heif")
 UNKNOWN_TYPE = "application/octet-stream"
 _TEXTUAL = re.compile(
     r"text/.*|application/(?:json|xml|yaml|x-yaml|toml|javascript|sql|x-sh|x-python)|.*\+(?:json|xml|yaml)"
@@ -43,7 +44,9 @@ class Attachments:
         self._profile = profile
         self._wire: WireName = wire
         self._accepted = accepted
-        self.key = f"{ref}/{profile.images}/{profile.files}/{profile.audio}/{','.join(sorted(accepted))}"
+        self.key = (
+            f"{ref}/{profile.images}/{profile.files}/{profile.audio}/{profile.video}/{','.join(sorted(accepted))}"
+        )
         """Whatever changes how a part is written changes it."""
 
     @property
@@ -90,8 +93,10 @@ class Attachments:
         if kind == "text" and not by_url:
             return None
         if kind == "video":
-            return "no model here takes video"
+            return self._against_video()
         if kind == "audio":
+            if self._wire == "gemini":
+                return None if profile.audio else _UNDECLARED + "audio"
             if self._wire != "openai_chat":
                 return f"the wire format {self._wire} takes no audio"
             if not profile.audio:
@@ -102,10 +107,16 @@ class Attachments:
         if kind == "image":
             if not profile.images:
                 return _UNDECLARED + "images"
-            return None if by_url or plain_type(part) in IMAGES else f"{plain_type(part)} is no format that it takes"
+            formats = GEMINI_IMAGES if self._wire == "gemini" else IMAGES
+            return None if by_url or plain_type(part) in formats else f"{plain_type(part)} is no format that it takes"
         if not profile.files:
             return _UNDECLARED + "files"
         return self._against_file(part, kind)
+
+    def _against_video(self) -> str | None:
+        if self._wire != "gemini":
+            return f"the wire format {self._wire} takes no video"
+        return None if self._profile.video else _UNDECLARED + "video"
 
     def _against_file(self, part: Image | File, kind: Kind) -> str | None:
         by_url = part.url is not None
@@ -120,11 +131,13 @@ class Attachments:
         profile = self._profile
         takes = ["text files"]
         if profile.images:
-            takes.append("images (JPEG, PNG, GIF, WebP)")
+            takes.append(f"images (JPEG, PNG, {'WebP, HEIC' if self._wire == 'gemini' else 'GIF, WebP'})")
         if profile.files:
             takes.append("PDF and office documents" if self._wire == "openai_responses" else "PDF")
-        if profile.audio and self._wire == "openai_chat":
-            takes.append("audio (WAV, MP3)")
+        if profile.audio and self._wire in ("openai_chat", "gemini"):
+            takes.append("audio (WAV, MP3)" if self._wire == "openai_chat" else "audio")
+        if profile.video and self._wire == "gemini":
+            takes.append("video")
         return " and ".join(takes) if len(takes) < 3 else f"{', '.join(takes[:-1])} and {takes[-1]}"
 
 

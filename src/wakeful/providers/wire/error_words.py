@@ -1,6 +1,6 @@
 """What providers call their errors, and which kind of failure each of those words means.
 
-Three vendors, and everybody who is compatible with one: types and codes first, prose where there is nothing else.
+Four vendors, and everybody who is compatible with one: types and codes first, prose where there is nothing else.
 """
 
 import json
@@ -41,7 +41,13 @@ TOOL_USE_FAILED = "tool_use_failed"
 """The provider held the model's tool call against its schema, and refused the model's own answer."""
 _RATE = ("rate_limit", "too_many_requests", "tokens_per_min", "requests_per_min")
 _SERVER = ("server_error", "api_error", "internal_error", "internalservererror", "internal_server_error")
-_AUTH = ("authentication_error", "permission_error", "invalid_api_key", "permission_denied", "unauthorized")
+_AUTH = (
+    *("authentication_error", "permission_error", "invalid_api_key", "permission_denied", "unauthorized"),
+    *("unauthenticated", "api_key_invalid"),
+)
+GOOGLE_LIMIT = "resource_exhausted"
+"""Google's one word for a limit; whether it is one of a minute or of a day stands in its details."""
+_USED_UP = ("perday", "billing_disabled", "credits are depleted", "spending cap")
 
 
 class ProviderWords(NamedTuple):
@@ -52,11 +58,15 @@ class ProviderWords(NamedTuple):
     message: str
     refused_call: str | None = None
     """What the model wrote, when the provider refused it as a tool call."""
+    retry_after: float | None = None
+    """Seconds to wait, when the error itself says so."""
 
 
 def kind_of_words(said: ProviderWords) -> FailureKind | None:
     """The kind, when the provider's own words settle it; types and codes before prose."""
     codes, prose = said.codes, f"{said.codes} {said.message.lower()}"
+    if GOOGLE_LIMIT in codes:
+        return "quota_exhausted" if _any(prose, _USED_UP) else "rate_limited"
     if _any(codes, QUOTA) or _any(prose, QUOTA_WORDS):
         return "quota_exhausted"
     if _any(codes, CONTEXT) or _any(prose, CONTEXT_WORDS):
@@ -69,7 +79,7 @@ def kind_of_words(said: ProviderWords) -> FailureKind | None:
         return "rate_limited"
     if _any(codes, _AUTH):
         return "auth_error"
-    if "timeout" in codes:
+    if "timeout" in codes or "deadline_exceeded" in codes:
         return "timeout"
     if _any(codes, _SERVER):
         return "server_error"
@@ -90,10 +100,14 @@ def kind_of_status(status: int, said: ProviderWords) -> FailureKind:
         return "server_error"  # a passing state of the server: again, later
     if status == 413:
         return "context_length_exceeded"
+    if status == 400 and words == "auth_error":
+        return "auth_error"  # Google's answer to a key that is none
     if status == 429:
         return words if words in ("quota_exhausted", "overloaded") else "rate_limited"
     if status == 529:
         return "overloaded"
+    if status == 504 and words == "timeout":
+        return "timeout"
     if status >= 500:
         busy = words == "overloaded" or _any(said.message.lower(), OVERLOADED)
         return "overloaded" if busy else "server_error"
@@ -120,6 +134,7 @@ def said_in(value: Mapping[str, Any]) -> ProviderWords:
     codes: list[str] = []
     message = ""
     refused: str | None = None
+    wait: float | None = None
     for level in (value, value.get("error"), value.get("response")):
         if isinstance(level, str):
             message = message or level
@@ -136,12 +151,34 @@ def said_in(value: Mapping[str, Any]) -> ProviderWords:
         if level.get("code") == TOOL_USE_FAILED:
             written = level.get("failed_generation")
             refused = written if isinstance(written, str) else ""
+        details = level.get("details")
+        for detail in details if isinstance(details, list) else ():
+            if isinstance(detail, Mapping):
+                codes += _google_words(detail)
+                wait = _google_wait(detail) if wait is None else wait
         metadata = level.get("metadata")
         if isinstance(metadata, Mapping) and isinstance(metadata.get("raw"), str):
             message = f"{message}: {metadata['raw']}" if message else metadata["raw"]
         if isinstance(metadata, Mapping) and metadata.get("reasons"):
             codes.append("moderation")  # a gateway that says why its filter refused
-    return ProviderWords(" ".join(codes), message, refused)
+    return ProviderWords(" ".join(codes), message, refused, wait)
+
+
+def _google_words(detail: Mapping[str, Any]) -> list[str]:
+    """The codes in a detail of Google's: the reason, and which limits were met."""
+    violations = detail.get("violations")
+    found = [detail.get("reason")]
+    found += [each.get("quotaId") for each in violations or () if isinstance(each, Mapping)]
+    return [word.lower() for word in found if isinstance(word, str)]
+
+
+def _google_wait(detail: Mapping[str, Any]) -> float | None:
+    """The seconds in `retryDelay: "34.5s"`."""
+    try:
+        wait = float(str(detail.get("retryDelay")).removesuffix("s"))
+    except ValueError:
+        return None
+    return wait if 0 <= wait < 86_400 else None
 
 
 def is_about_the_model(said: ProviderWords) -> bool:

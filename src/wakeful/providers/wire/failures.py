@@ -79,7 +79,7 @@ def from_status(
         kind=kind,
         stage="headers",
         status=status,
-        retry_after=retry_after(headers, now),
+        retry_after=_first_known(retry_after(headers, now), said.retry_after),
         client=HttpClientDiagnostics(status=status),
         refused_call=said.refused_call,
     )
@@ -107,7 +107,15 @@ def from_error_object(
     if kind is None:
         kind = kind_of_status(status, said) if status is not None else "unknown"
     words = _words(peer, kind, said, "reported an error")
-    return _failure(peer, words, kind=kind, stage=stage, status=status, refused_call=said.refused_call)
+    return _failure(
+        peer,
+        words,
+        kind=kind,
+        stage=stage,
+        status=status,
+        retry_after=said.retry_after,
+        refused_call=said.refused_call,
+    )
 
 
 def from_exception(
@@ -178,6 +186,10 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
     if until is None or since is None:
         return None
     return max(0.0, until - since)
+
+
+def _first_known(*waits: float | None) -> float | None:
+    return next((wait for wait in waits if wait is not None), None)
 
 
 def server_time(headers: Mapping[str, str], now: float | None) -> float | None:

@@ -172,6 +172,10 @@ class HttpModel(ABC, Generic[EncoderT]):
     def _asks_for_stream(self, request: ModelRequest) -> bool:
         return request.stream
 
+    def _url_of(self, request: ModelRequest) -> str:
+        """Where a request goes."""
+        return self._url
+
     def _headers(self, request: ModelRequest, encoder: EncoderT, secret: Secret | None) -> dict[str, str]:
         """The headers of a request: those of the endpoint and of the settings, and what the format adds."""
         return self._headers_of(request.settings, secret)
@@ -196,7 +200,7 @@ class HttpModel(ABC, Generic[EncoderT]):
         request_id: str | None = None
         limits: tuple[ProviderLimit, ...] = ()
         try:
-            async with transport.send(self._url, headers, chunks, model_ref=self._ref) as answer:
+            async with transport.send(self._url_of(request), headers, chunks, model_ref=self._ref) as answer:
                 if _is_stream(answer.headers.get("content-type", ""), streams):
                     decoder = self._decoder(encoder.names, answer.peer)
                     shown = request.stream

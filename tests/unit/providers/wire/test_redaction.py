@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit.wires.wire_formats import ALL, KEY, MESSAGES, WireFormat
+from kit.wires.wire_formats import ALL, GEMINI, KEY, MESSAGES, WireFormat
 from wakeful.ports import Secretive
 from wakeful.providers.wire.redaction import public_url, redact, secrets_of, secrets_of_url
 
@@ -39,6 +39,6 @@ def test_every_model_keeps_its_key_out_of_a_text(wire: WireFormat) -> None:
     assert isinstance(model, Secretive)
     assert model.redacted(f"a {KEY} and 'Bearer {KEY}' of account-0123456789") == (
         "a [redacted] and 'Bearer [redacted]' of [redacted]"
-        if wire is MESSAGES
+        if wire in (MESSAGES, GEMINI)
         else "a [redacted] and '[redacted]' of [redacted]"
     )

@@ -17,6 +17,11 @@ def parsed(data: bytes) -> Any:
             raise ValueError("nested without end") from None
 
 
+def dump(value: Any) -> bytes:
+    """JSON without a needless byte. Half a surrogate pair, which UTF-8 cannot hold, becomes a question mark."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
 def mended(text: str) -> str:
     """Pieces put together: halves that belong together are a character again, others are replaced."""
     if text.isascii():
