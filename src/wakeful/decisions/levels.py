@@ -312,6 +312,12 @@ class Level:
     """Why it has to end without a result."""
 
 
+def path_of(level: Level) -> tuple[str, ...]:
+    """The ids of the levels from the root's child down to this one; empty for the root."""
+    above = path_of(level.parent) if level.parent is not None else ()
+    return above if level.id is None else (*above, level.id)
+
+
 def as_child(level: Level) -> ChildRole | None:
     """What makes the level a child; None: it is none."""
     return level.role if isinstance(level.role, ChildRole) else None

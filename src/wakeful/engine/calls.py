@@ -407,7 +407,8 @@ class Calls:
 
         def output(text: str) -> None:
             words = self.keys.hide_keys(text)
-            glimpse = OutputGlimpsed(dispatch.step, dispatch.call_id, dispatch.tool_name, words)
+            level = dispatch.call.level.id
+            glimpse = OutputGlimpsed(dispatch.step, dispatch.call_id, dispatch.tool_name, words, level)
             if threading.get_ident() == self._thread:
                 self._work.audience.glimpse(glimpse)
             elif not self._loop.is_closed():

@@ -42,6 +42,8 @@ class OutputGlimpsed(NamedTuple):
     call_id: str
     tool_name: str
     text: str
+    level: str | None = None
+    """The level that made the call; None: the root."""
 
 
 Glimpse: TypeAlias = ModelGlimpsed | ProgressGlimpsed | OutputGlimpsed

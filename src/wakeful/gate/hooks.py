@@ -20,6 +20,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import PREVIEW_CHARS, HookPoint
+from wakeful.decisions.levels import path_of
 from wakeful.decisions.policy.command_tools import items_of, single_of, with_item
 from wakeful.decisions.policy.patterns import any_named, name_test
 from wakeful.gate import argument_validation
@@ -148,6 +149,8 @@ class TurnHooks:
             turn_id=parts.turn_id,
             agent=parts.agent_of(at.call),
             thread=parts.thread,
+            depth=at.call.level.depth,
+            path=path_of(at.call.level),
             context=copy.deepcopy(dict(parts.context)),
             principal=parts.principal,
             working_directory=at.directory,
@@ -193,6 +196,8 @@ class TurnHooks:
             turn_id=parts.turn_id,
             agent=parts.agent_of(at.call),
             thread=parts.thread,
+            depth=at.call.level.depth,
+            path=path_of(at.call.level),
             context=copy.deepcopy(dict(parts.context)),
             principal=parts.principal,
             effect=at.declaration.effect,

@@ -38,6 +38,10 @@ class HookInput:
     turn_id: str = ""
     agent: str = ""
     thread: str = ""
+    depth: int = 0
+    """0: a call of the run itself; 1 and more: of a subtask."""
+    path: tuple[str, ...] = ()
+    """The level that made the call, as in the events of `stream()`; empty for the run itself."""
     context: Mapping[str, Any] = field(default_factory=dict)
     """What the caller passed to the run."""
     principal: Principal | None = None
@@ -60,6 +64,8 @@ class HookInput:
             "turn_id": self.turn_id,
             "agent": self.agent,
             "thread": self.thread,
+            "depth": self.depth,
+            "path": list(self.path),
             "context": dict(self.context),
             "principal": self.principal.id if self.principal is not None else None,
             "working_directory": self.working_directory,

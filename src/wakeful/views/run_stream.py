@@ -1,9 +1,9 @@
 """Facts of one turn to its run stream: what somebody who watches the run is shown.
 
 It begins and ends with a status; between them are the rounds, in the order that `views/rounds` keeps. The planner's
-rounds are marked as its own. What children do is inside the call that made them, and not shown here: the end names
-what the whole turn used. A fact that was fed before is ignored, so a reader may reconnect and read again from wherever
-it likes.
+rounds are marked as its own. What children do is inside the call that made them, and shown by `tree_stream` alone: the
+end names what the whole turn used. A fact that was fed before is ignored, so a reader may reconnect and read again from
+wherever it likes.
 
 Secrets that the run gave to its tools are hidden in what comes from facts. Glimpses of the model's own words are shown
 as they come: they are the answer on its way to whoever asked.
@@ -42,8 +42,12 @@ class RunStream:
         self._secrets = None if reveal else RunSecrets()
         self.ended = False
         self._seen = 0
-        self._rounds: dict[str | None, Rounds] = {None: Rounds(self._safe)}
+        self._rounds: dict[str | None, Rounds] = {None: Rounds(self.hide)}
         """By level: the root's, and the planner's once there is one."""
+
+    @property
+    def agent_name(self) -> str:
+        return self._rounds[None].agent_name
 
     def feed(self, recorded: Recorded) -> Events:
         """What a stored fact adds to the stream."""
@@ -54,7 +58,7 @@ class RunStream:
         if self._secrets is not None:
             self._secrets.take(fact)
         if isinstance(fact.event, PlanningStarted):
-            self._rounds[fact.event.level_id] = Rounds(self._safe, "planner")
+            self._rounds[fact.event.level_id] = Rounds(self.hide, "planner")
         if shown(fact.event).run is None:
             return []
         made = self._of_turn(seq, fact) if is_roots(fact) else None
@@ -89,13 +93,13 @@ class RunStream:
                         turn_id=self.turn_id,
                         stop_reason=event.stop_reason,
                         retryable=event.retryable,
-                        message=self._safe(event.message) if isinstance(event, TurnFailed) else "",
+                        message=self.hide(event.message) if isinstance(event, TurnFailed) else "",
                         usage=event.token_usage,
                         event_seq=seq,
                     ),
                 ]
             case TurnInterjected() as event:
-                said = self._safe(event.item.text)
+                said = self.hide(event.item.text)
                 return [
                     MessageInjectedEvent(message_id=event.message_id, text=said, said_by=event.said_by, event_seq=seq)
                 ]
@@ -107,7 +111,8 @@ class RunStream:
         """What the rounds hold back, when nothing more comes for now."""
         return [event for rounds in self._rounds.values() for event in rounds.release(waiting=False)]
 
-    def _safe(self, text: str) -> str:
+    def hide(self, text: str) -> str:
+        """The text without the secrets that the run gave to its tools."""
         return text if self._secrets is None else self._secrets.hide(text)
 
 

@@ -13,6 +13,7 @@ from wakeful.contracts.tools import ToolResultMetadata
 from wakeful.contracts.values import Value
 
 RunStatus: TypeAlias = Literal["starting", "suspended", "completed", "incomplete", "failed", "cancelled"]
+SubtaskStatus: TypeAlias = Literal["started", "completed", "failed"]
 TERMINAL: frozenset[RunStatus] = frozenset({"completed", "incomplete", "failed", "cancelled"})
 
 
@@ -21,6 +22,8 @@ class _RunEvent(Value):
     """Place of the fact in the agent's stream; None for a glimpse and for what only marks an order."""
     phase: Literal["executor", "planner"] = "executor"
     """Whose round it is: the planner counts its own from 1, before the executor's first."""
+    path: tuple[str, ...] = ()
+    """The level it is about: empty for the run itself, else the ids of the levels from the run's own subtask down."""
 
 
 class StatusEvent(_RunEvent):
@@ -103,6 +106,13 @@ class McpProgressEvent(_OfCall):
     message: str | None = None
 
 
+class OutputEvent(_OfCall):
+    """Output of a running call (`ctx.show`, or a command) as it comes. It is not stored; the result is."""
+
+    type: Literal["output"] = "output"
+    text: str
+
+
 class ToolResultEvent(_OfCall):
     """How a call ended. `metadata` is the fact's own, value for value; the flat fields say the same."""
 
@@ -112,6 +122,25 @@ class ToolResultEvent(_OfCall):
     duration_ms: float
     preview: str = ""
     metadata: ToolResultMetadata
+
+
+class SubtaskEvent(_RunEvent):
+    """A subtask starts or ends. Its own events, between the two, have the same `path`."""
+
+    type: Literal["subtask"] = "subtask"
+    status: SubtaskStatus
+    title: str
+    tool_name: str
+    """The tool that made it: `run_subtask`, `spawn_parallel`, or the name of an agent that is a tool."""
+    tool_call_id: str
+
+    @property
+    def tool(self) -> str:
+        return self.tool_name
+
+    @property
+    def call_id(self) -> str:
+        return self.tool_call_id
 
 
 class ContextEvent(_RunEvent):
@@ -160,5 +189,7 @@ _AnyRunEvent: TypeAlias = (
     | MessageInjectedEvent
     | ErrorEvent
 )
+StreamEvent: TypeAlias = _AnyRunEvent | OutputEvent | SubtaskEvent
+"""Whatever `stream()` yields. Subtasks and output that is not stored are in no view of the log alone."""
 RunEvent: TypeAlias = Annotated[_AnyRunEvent, Field(discriminator="type")]
 RUN_EVENT: TypeAdapter[_AnyRunEvent] = TypeAdapter(RunEvent, config={"defer_build": True})

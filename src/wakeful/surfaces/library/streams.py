@@ -1,7 +1,7 @@
 """`stream`: watch a run while it happens.
 
     async with stream(agent, prompt) as s:
-        async for event in s: ...          # the run stream: status, step, text, usage, tool_call, tool_result ...
+        async for event in s: ...          # `wakeful.events`: status, step, text, tool_call, output, tool_result ...
         result = await s.result()
 
 Facts are shown after they are stored; text may be shown before, and an attempt that is lost says so. Leaving the block
@@ -19,7 +19,9 @@ from typing_extensions import TypeVar, Unpack
 from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.envelope import Recorded
-from wakeful.service import Agent, Engine, Glimpse, ModelGlimpsed, RunRequest
+from wakeful.contracts.errors import InvalidRequest
+from wakeful.contracts.values import JsonValue
+from wakeful.service import Agent, Engine, Glimpse, ModelGlimpsed, OutputGlimpsed, RunRequest
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.entrance import arrivals
@@ -27,8 +29,9 @@ from wakeful.service.run_result import RunResult
 from wakeful.surfaces.library.run_checks import StorePlace, check_store, with_advice
 from wakeful.surfaces.library.run_options import RunOptions, request_of
 from wakeful.surfaces.library.runs import run
-from wakeful.views.run_stream import RunStream
-from wakeful.views.run_stream_events import RunEvent, TextEvent
+from wakeful.views.partial_answer import PartialAnswer
+from wakeful.views.run_stream_events import StreamEvent, TextEvent
+from wakeful.views.tree_stream import TreeStream
 
 Deps = TypeVar("Deps")
 Out = TypeVar("Out")
@@ -40,8 +43,9 @@ class StreamedRun(Generic[Out]):
     def __init__(self, request: RunRequest, store: StorePlace) -> None:
         self._request = request
         self._store = store
-        self._events: asyncio.Queue[RunEvent | None] = asyncio.Queue()
-        self._view: RunStream | None = None
+        self._events: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
+        self._view: TreeStream | None = None
+        self._partial = PartialAnswer()
         self._early: list[Recorded] = []
         self._task: asyncio.Task[RunResult[Any]] | None = None
         self._system: Engine | None = None
@@ -81,10 +85,10 @@ class StreamedRun(Generic[Out]):
         finally:
             self._events.put_nowait(None)
 
-    def __aiter__(self) -> AsyncIterator[RunEvent]:
+    def __aiter__(self) -> AsyncIterator[StreamEvent]:
         return self._iterate()
 
-    async def _iterate(self) -> AsyncIterator[RunEvent]:
+    async def _iterate(self) -> AsyncIterator[StreamEvent]:
         while (event := await self._events.get()) is not None:
             yield event
         self._events.put_nowait(None)  # whoever iterates again finds the end, too
@@ -92,10 +96,32 @@ class StreamedRun(Generic[Out]):
             await asyncio.shield(self._task)  # what went wrong is the caller's to see
 
     async def text(self) -> AsyncIterator[str]:
-        """Only the words of the answer, as they come."""
+        """Only the words of the run itself as they come, without those of subtasks."""
         async for event in self:
-            if isinstance(event, TextEvent) and event.phase == "executor":
+            if isinstance(event, TextEvent) and event.phase == "executor" and not event.path:
                 yield event.text
+
+    def partial(self) -> JsonValue:
+        """The structured answer as far as it has come: JSON, not validated; None while there is none.
+
+        Raises InvalidRequest where the agent's `output_type` is text.
+        """
+        if self._request.agent.output_schema is None:
+            raise InvalidRequest(
+                f"s.partial() of agent {self._request.agent.name!r}, whose answer is text",
+                "read s.text(), or give the agent an output_type",
+            )
+        return self._partial.value
+
+    async def partials(self) -> AsyncIterator[JsonValue]:
+        """The structured answer each time that more of it has come: JSON, not validated. The last one is the whole."""
+        self.partial()  # raises where there is none
+        come, before = PartialAnswer(), None
+        async for event in self:
+            come.take(event)
+            if come.value is not None and come.value != before:
+                before = come.value
+                yield before
 
     async def result(self) -> RunResult[Out]:
         """The result, once the run rests."""
@@ -115,7 +141,7 @@ class StreamedRun(Generic[Out]):
 
     def _begun(self, turn_id: str, agent_id: str) -> None:
         self.turn_id = turn_id
-        self._view = RunStream(turn_id)
+        self._view = TreeStream(turn_id)
 
     def facts(self, recorded: Sequence[Recorded]) -> None:
         if self._view is not None:
@@ -123,11 +149,16 @@ class StreamedRun(Generic[Out]):
                 self._show(self._view.feed(entry))
 
     def glimpse(self, seen: Glimpse) -> None:
-        if self._view is not None and isinstance(seen, ModelGlimpsed):
+        if self._view is None:
+            return
+        if isinstance(seen, ModelGlimpsed):
             self._show(self._view.glimpse(seen.step, seen.piece, seen.level))
+        elif isinstance(seen, OutputGlimpsed):
+            self._show(self._view.output(seen.step, seen.call_id, seen.tool_name, seen.text, seen.level))
 
-    def _show(self, events: Sequence[RunEvent]) -> None:
+    def _show(self, events: Sequence[StreamEvent]) -> None:
         for event in events:
+            self._partial.take(event)
             self._events.put_nowait(event)
 
 
