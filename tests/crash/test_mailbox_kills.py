@@ -19,6 +19,18 @@ def test_messages_that_are_killed_anywhere_are_each_answered_once() -> None:
     assert_reached(kill_everywhere(scenarios.a_queue_in_one_thread))
 
 
+def test_messages_without_a_turn_that_are_killed_anywhere_are_each_taken_once() -> None:
+    assert_reached(kill_everywhere(scenarios.messages_without_a_turn))
+
+
+def test_messages_that_are_set_aside_and_killed_anywhere_are_shown_once_or_expire() -> None:
+    assert_reached(kill_everywhere(scenarios.messages_that_are_set_aside))
+
+
+def test_two_owners_of_one_queue_that_are_killed_anywhere_take_each_message_once() -> None:
+    assert_reached(kill_everywhere(scenarios.two_owners_of_one_queue))
+
+
 async def test_inversion_rows_that_a_kill_had_left_behind_are_found(tmp_path: Path) -> None:
     store = await SqliteStore.open(tmp_path / "runs.db")
     await store.admit(AGENT, [session(), message("t1")])

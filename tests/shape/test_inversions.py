@@ -59,6 +59,12 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "threads in memory are what the log says": (
         "unit/engine/test_warm_threads.py::test_a_thread_that_somebody_else_went_on_with_is_read_again",
     ),
+    "a turn that its caller opened keeps its place": (
+        "contract/store/test_queued_messages.py::test_a_turn_that_its_caller_opened_is_not_overtaken",
+    ),
+    "a thread is claimed by one at a time": (
+        "contract/store/test_queued_messages.py::test_a_thread_in_which_a_turn_runs_opens_no_other",
+    ),
     "stores are their owner's": (
         "unit/store/sqlite/test_file_rights.py::test_a_store_that_others_could_read_is_narrowed_when_it_is_opened",
     ),

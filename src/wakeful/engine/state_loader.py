@@ -48,6 +48,7 @@ from wakeful.decisions.thread_pages import (
     told_by,
 )
 from wakeful.engine.turn_facts import MOST_LIMITS, call_ids_of, note_limit
+from wakeful.engine.turn_messages import with_messages
 from wakeful.ports import Store, TurnRow
 
 ReadT = TypeVar("ReadT")
@@ -120,9 +121,14 @@ def _turns(recorded: Iterable[Recorded]) -> dict[str, list[Recorded]]:
         turn_id = entry.fact.turn_id
         if turn_id in turns:
             turns[turn_id].append(entry)
-        elif turn_id is not None and isinstance(entry.fact.event, MessageAdmitted):
+        elif turn_id is not None and _opens_turn(entry):
             turns[turn_id] = [entry]
     return turns
+
+
+def _opens_turn(entry: Recorded) -> bool:
+    event = entry.fact.event
+    return isinstance(event, MessageAdmitted) or (isinstance(event, TurnStarted) and event.opens_turn)
 
 
 def start_of_window(row: TurnRow, recorded: Sequence[Recorded]) -> int:
@@ -149,7 +155,7 @@ def _firsts(recorded: Iterable[Recorded]) -> dict[str | None, int]:
     """Where the turns begin that begin among these facts."""
     firsts: dict[str | None, int] = {}
     for entry in recorded:
-        if isinstance(entry.fact.event, MessageAdmitted):
+        if _opens_turn(entry):
             firsts.setdefault(entry.fact.turn_id, entry.seq)
     return firsts
 
@@ -193,7 +199,7 @@ class FoldStart(NamedTuple):
 async def beginning(store: Store, row: TurnRow, recorded: Sequence[Recorded], *, lost: bool = False) -> FoldStart:
     """Nothing, the newest pages, or so many items as lie before the window. Raises TurnUnreadable when a page is gone;
     with `lost` its items are taken as unread."""
-    turns = _turns(recorded)
+    turns = {name: await with_messages(store, name, facts) for name, facts in _turns(recorded).items()}
     sealed = newest_seal(row, recorded)
     if sealed is not None:
         assert isinstance(sealed.fact.event, ThreadCheckpointed)

@@ -26,6 +26,8 @@ def needs_of(facts: Iterable[Fact], agent_id: str) -> list[Need]:
 def _named(need: Need, agent_id: str) -> Need:
     if isinstance(need, RowKey) and need.key[0] == OWN_AGENT:
         return RowKey(need.table, (agent_id, *need.key[1:]))
+    if isinstance(need, RowList) and need.equal[0] == OWN_AGENT:
+        return RowList(need.table, need.query, (agent_id, *need.equal[1:]))
     return need
 
 

@@ -122,6 +122,9 @@ async def test_the_first_fact_of_a_turn_without_a_row_is_its_start(store: Store)
 async def test_a_thread_is_claimed_by_one_at_a_time(store: Store, backend: Backend) -> None:
     await filled(store, "m1")
     await store.admit(AGENT, [message("t9")])
+    at_rest = await store.claim("t9")
+    await store.append(at_rest, [started("t9")])
+    await store.release(at_rest)
     second = await backend.open()
     claim = await store.claim_thread(AGENT, THREAD, "t1")
     with pytest.raises(AgentBusy):
@@ -172,6 +175,23 @@ async def test_a_message_is_taken_once_and_in_its_own_thread(store: Store) -> No
     assert await store.turn("t2") is None
 
 
+async def test_a_turn_that_its_caller_opened_is_not_overtaken(store: Store) -> None:
+    await filled(store, "m1")
+    claim = await store.claim_thread(AGENT, THREAD, "t2")
+    await store.admit(AGENT, [message("t1")])
+    with pytest.raises(EventRefused, match="turn t2 would begin before turn t1, which its caller has opened"):
+        await store.append(claim, [takes("t2", "m1")])
+    assert (await states(store, "m1", "msg of t1"), await store.turn("t2")) == (["queued", "queued"], None)
+    await store.release(claim)
+    first = await store.claim("t1")
+    await store.append(first, [started("t1"), ended("t1")])
+    await store.release(first)
+    assert await states(store, "m1") == ["queued"]
+    claim = await store.claim_thread(AGENT, THREAD, "t2")
+    await store.append(claim, [takes("t2", "m1", index=2)])
+    assert await states(store, "m1") == ["taken"]
+
+
 async def test_a_deferred_message_is_due_at_its_deadline_and_not_before(store: Store) -> None:
     await filled(store, "m1")
     await store.admit(AGENT, [deferred("m1", NOON + 15 * MINUTES)])
@@ -190,7 +210,7 @@ async def test_a_deferred_message_is_taken_by_whichever_turn_comes_next(store: S
     assert await store.wake(AGENT, THREAD) is not None, "another message waits"
     await store.admit(AGENT, [message("t1")])
     claim = await store.claim("t1")
-    await store.append(claim, [takes("t1", "msg of t1", "m1")])
+    await store.append(claim, [takes("t1", "msg of t1", "m1", opens=False)])
     assert await states(store, "msg of t1", "m1", "m2") == ["taken", "taken", "queued"]
     assert (await store.deferrals(AGENT, THREAD), await store.next_wake()) == ([], None)
     assert await store.busy_threads() == [BusyThread(AGENT, THREAD, turns=1, queued=1)]

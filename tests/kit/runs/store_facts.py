@@ -60,11 +60,13 @@ def queued(name: str, *, at: int = NOON, thread: str = THREAD, **fields: Any) ->
     return Fact(event, at, thread)
 
 
-def takes(turn: str, *names: str, at: int = NOON, thread: str = THREAD, index: int = 1) -> Fact:
-    """The start of a turn that takes these messages."""
+def takes(turn: str, *names: str, at: int = NOON, thread: str = THREAD, index: int = 1, opens: bool = True) -> Fact:
+    """The start of a turn that takes these messages, and that it opens unless one of them did."""
     fact = started(turn, index=index)
     assert isinstance(fact.event, TurnStarted)
-    event = fact.event.model_copy(update={"message_ids": names, "prompt_preview": f"this is {names[0]}"})
+    event = fact.event.model_copy(
+        update={"message_ids": names, "prompt_preview": f"this is {names[0]}" if opens else None}
+    )
     return Fact(event, at, thread, turn)
 
 

@@ -237,6 +237,11 @@ class TurnStarted(Event):
     principal: str | None = None
     stream: bool = True
 
+    @property
+    def opens_turn(self) -> bool:
+        """Is this the turn's first fact? Else a message has opened it."""
+        return self.prompt_preview is not None
+
 
 class TurnConfigChanged(Event):
     """The code that resumed the turn is not the code that began it."""

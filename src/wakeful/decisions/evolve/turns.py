@@ -24,6 +24,7 @@ from wakeful.decisions.evolve.rounds import is_last_round
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER
 from wakeful.decisions.level_conversation import MessagePlace, TurnBeginning
 from wakeful.decisions.levels import Level, LevelError
+from wakeful.decisions.message_header import shown_item
 from wakeful.decisions.policy.provenance import Exposure, begun, is_instruction, merged
 from wakeful.decisions.state import Stop, TurnState
 
@@ -35,7 +36,7 @@ def admitted(state: TurnState, fact: Fact, event: MessageAdmitted) -> None:
     if not state.thread.begins or state.thread.begins[-1].turn_id != turn_id:
         state.thread.begins.append(TurnBeginning(turn_id, place, place))
     talk.heard.append(MessagePlace(place, event.message_id, event.authority_class, turn_id))
-    talk.items.append(event.item)
+    talk.items.append(shown_item(event))
     of_message = lowest((event.authority_class, event.derived_from or event.authority_class))
     state.terms.derived_from = lowest((state.terms.derived_from, of_message))
     state.thread.exposure = merged(state.thread.exposure, begun(of_message))

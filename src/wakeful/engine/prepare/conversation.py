@@ -25,6 +25,7 @@ from wakeful.engine.state_loader import (
     told_after,
 )
 from wakeful.engine.turn_facts import MOST_LIMITS, call_ids_of, note_limit
+from wakeful.engine.turn_messages import deferred_along
 from wakeful.engine.turn_work import TurnPlace, TurnWork
 from wakeful.engine.warm_threads import WarmThread, warm_threads
 from wakeful.ports import Claim, Store, TurnRow
@@ -69,11 +70,14 @@ class Conversation(NamedTuple):
 async def conversation_of(store: Store, row: TurnRow, claim: Claim, facts: Sequence[Recorded] = ()) -> Conversation:
     """The conversation of a claimed turn. Raises TurnUnreadable when something that it rests on is gone.
 
-    `facts` are the turn's own, where they are known and the newest of the stream.
+    `facts` are the turn's own, where they are known and the newest of the stream; of a turn that is to be opened, the
+    messages that it takes.
     """
     if facts and row.agent_id != row.agent_name:  # a session that was made for this one turn
         return await _conversation(ThreadFolder(store, row, empty_thread()), row, claim, facts, 1, row.first_seq)
     rows = await store.turns_of_thread(row.agent_id, row.thread_id, last=NEWEST)
+    if not rows:  # the thread's first turn is about to be opened
+        return await _conversation(ThreadFolder(store, row, empty_thread()), row, claim, facts, 1, row.first_seq)
     before = predecessor(row, rows)
     if before is None and len(rows) == NEWEST:
         rows = await store.turns_of_thread(row.agent_id, row.thread_id)
@@ -87,6 +91,7 @@ async def conversation_of(store: Store, row: TurnRow, claim: Claim, facts: Seque
     if warm is not None:
         own = facts or await store.read(row.agent_id, turn_id=row.turn_id)
         folding = ThreadFolder(store, row, warm.thread)
+        own = await _with_deferred(store, row, claim, own)
         return await _conversation(folding, row, claim, own, turn_index, warm.window_for(row))
     # Until a turn has begun its row names itself alone; its conversation rests on the thread, from where the turn
     # before it began to read, from the newest pages, or from the newest summary on.
@@ -98,8 +103,16 @@ async def conversation_of(store: Store, row: TurnRow, claim: Claim, facts: Seque
     if not row.turn_index:
         window_from = start_of_window(row, recorded)
         recorded = [entry for entry in recorded if entry.seq >= window_from]
-    folding, own = await _cold(store, row, recorded)
+    folding, own = await _cold(store, row, recorded, facts if claim.opens else ())
+    own = await _with_deferred(store, row, claim, own)
     return await _conversation(folding, row, claim, own, turn_index, window_from)
+
+
+async def _with_deferred(store: Store, row: TurnRow, claim: Claim, own: Sequence[Recorded]) -> Sequence[Recorded]:
+    """With the deferred messages of the thread, where the turn is about to begin and did not take them itself."""
+    if row.turn_index or claim.opens:
+        return own
+    return [*own, *await deferred_along(store, row, own)]
 
 
 async def _conversation(
@@ -107,7 +120,7 @@ async def _conversation(
 ) -> Conversation:
     """Take in the turn's own facts."""
     await folding.take(own)
-    folded = folding.folded(own[-1].seq)
+    folded = folding.folded(max(entry.seq for entry in own))
     call_ids = len(folded.thread.call_ids.order)
     claim.seen = max(claim.seen, folded.last_seq)
     messages = [event for entry in own if isinstance(event := entry.fact.event, MessageAdmitted)]
@@ -139,11 +152,14 @@ async def _thread_from(store: Store, row: TurnRow, first: int, newest: Sequence[
     return sorted(found, key=attrgetter("seq"))
 
 
-async def _cold(store: Store, row: TurnRow, recorded: Sequence[Recorded]) -> tuple[ThreadFolder, list[Recorded]]:
+async def _cold(
+    store: Store, row: TurnRow, recorded: Sequence[Recorded], messages: Sequence[Recorded]
+) -> tuple[ThreadFolder, Sequence[Recorded]]:
+    """The thread before the turn, and the turn's own facts; of one that is to be opened, its messages."""
     thread, facts = await beginning(store, row, recorded)
-    own = [entry for entry in facts if entry.fact.turn_id == row.turn_id]
+    own = messages or [entry for entry in facts if entry.fact.turn_id == row.turn_id]
     folding = ThreadFolder(store, row, thread)
-    await folding.take(facts[: facts.index(own[0])])
+    await folding.take(facts if messages else facts[: facts.index(own[0])])
     return folding, own
 
 

@@ -93,6 +93,7 @@ async def _begun(request: RunRequest, work: TurnWork, record: StartRecord) -> li
     started = TurnStarted(
         turn_index=conversation.turn_index,
         message_ids=tuple([message.message_id for message in messages]),
+        prompt_preview=messages[0].prompt_preview if work.place.claim.opens else None,
         agent_name=agent.name,
         config_ref=config_ref,
         model_ref=config.model_ref,

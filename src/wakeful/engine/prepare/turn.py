@@ -10,8 +10,9 @@ Each builder returns a value, and each thing is worked out once. What follows fr
 """
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pydantic_core import to_jsonable_python
@@ -51,7 +52,7 @@ from wakeful.engine.turn_work import (
     TurnPlace,
     TurnWork,
 )
-from wakeful.ports import Claim, TurnRow
+from wakeful.ports import Claim, Store, TurnRow
 from wakeful.tools.runtime_tools import AnsweredHere
 
 MAX_INLINE_VALUE = 16_000
@@ -82,7 +83,8 @@ async def prepare(
     """
     store = engine.store
     conversation = await conversation_of(store, row, claim, facts)
-    row, folded, of_turn = conversation.row, conversation.folded, conversation.of_turn
+    row, folded = conversation.row, conversation.folded
+    of_turn = sorted(conversation.of_turn, key=attrgetter("seq"))
     before, admitted = folded.state.config, conversation.messages[0]
     agent, workflow, desk = await turn_agent(engine, request, admitted)
     given = RunInputs(
@@ -135,7 +137,7 @@ async def prepare(
             store,
             claim,
             row,
-            KnownFacts(row.agent_id, of_turn, store.reader(row.agent_id, row.turn_id)),
+            KnownFacts(row.agent_id, of_turn, _reader(store, row, of_turn)),
             folded.thread.call_ids,
         ),
         state=folded.state,
@@ -177,6 +179,13 @@ async def prepare(
     work.recatalog = recataloger(engine, work, belt)
     warnings = _warnings(request, agent, belt, work, admitted, limits.per_tool)
     return ReadyTurn(work, StartRecord(conversation, found, belt, stored, limits, routed.facts, warnings))
+
+
+def _reader(store: Store, row: TurnRow, of_turn: Sequence[Recorded]) -> Callable[[], list[Recorded]]:
+    """Reads the turn's facts again, with the messages that stand before its own stream."""
+    read = store.reader(row.agent_id, row.turn_id)
+    taken = [entry for entry in of_turn if entry.seq < row.first_seq]
+    return (lambda: [*taken, *read()]) if taken else read
 
 
 async def _deps(agent: Agent[Any, Any], given: Any, context: Mapping[str, Any], turn_id: str) -> Any:

@@ -10,7 +10,7 @@ from wakeful.contracts.amounts import checked_money
 from wakeful.contracts.budgets import Money, SpendWindow
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import InvalidConfig
-from wakeful.contracts.events import BudgetGranted, LimitChanged, SessionStarted, TurnInterruptRequested, TurnResumed
+from wakeful.contracts.events import BudgetGranted, LimitChanged, SessionStarted, TurnResumed
 from wakeful.contracts.spending import (
     RUNTIME,
     Period,
@@ -23,14 +23,10 @@ from wakeful.contracts.spending import (
 from wakeful.decisions.spend_windows import OwnerWindows, has_room, scope_words, window_at
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine
-from wakeful.ports import TurnRow
-from wakeful.service.commands.steering import is_paused
 
 STREAM = "budget-grants"
 """The agent whose stream grants are in."""
 OPERATOR = "operator"
-SOON = 20
-"""Seconds that whoever runs a turn waits for its spend window to turn; what takes longer is left to a later resume."""
 
 
 async def spending(engine: Engine) -> list[SpendRow]:
@@ -81,21 +77,6 @@ async def still_full(engine: Engine, agent: Agent[Any, Any], recorded: Sequence[
         return False  # nobody limits it any more
     rows = {row.key: row for row in await engine.store.spending([passed.scope], after=engine.clock.now())}
     return not has_room(window, rows.get(window.key), nanodollars(passed.needed))
-
-
-async def turns_soon(engine: Engine, row: TurnRow) -> float | None:
-    """In how many seconds the spend window turns that a turn rests on, when that is soon enough to wait for here.
-
-    None: later, or it rests on something else. Nothing is waited for when somebody asked the turn to stop.
-    """
-    recorded = await engine.store.read(row.agent_id, turn_id=row.turn_id) if row.state == "suspended" else []
-    passed = _passed(recorded)
-    if passed is None or is_paused(recorded):
-        return None
-    if any(isinstance(entry.fact.event, TurnInterruptRequested) for entry in recorded):
-        return 0.0
-    seconds = (passed.turns - engine.clock.now()) / 1_000_000
-    return max(0.0, seconds) if seconds <= SOON else None
 
 
 def _passed(recorded: Sequence[Recorded]) -> WindowPassed | None:

@@ -4,7 +4,6 @@ One path for every entrance. A key makes it repeatable: absent, the turn starts;
 was; finished, the stored result comes back for free. The same program, run again, is the recovery procedure.
 """
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
 from decimal import Decimal
@@ -44,16 +43,17 @@ from wakeful.engine.prepare.turn import prepare
 from wakeful.engine.run_request import Engine, RunRequest, WorkflowTerms
 from wakeful.engine.runner import TurnRunner
 from wakeful.engine.state_loader import fold
+from wakeful.engine.turn_messages import with_messages
 from wakeful.engine.watchers import Watcher
-from wakeful.ports import Claim, Model, TurnRow, Watch
+from wakeful.ports import Claim, Model, TurnRow
 from wakeful.service.commands.approvals import decide
 from wakeful.service.commands.client_requests import announce
 from wakeful.service.commands.cut_off_turns import close_cut_off
 from wakeful.service.commands.interruption import supersede
 from wakeful.service.commands.run_report import report
-from wakeful.service.commands.spend_windows import still_full, turns_soon
+from wakeful.service.commands.spend_windows import still_full
 from wakeful.service.commands.steering import is_paused, unpause_turn
-from wakeful.service.commands.turns_at_rest import end_unreadable
+from wakeful.service.commands.turns_at_rest import end_unreadable, rest_until_due
 from wakeful.service.entrance import starts
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
@@ -112,12 +112,12 @@ async def _answer(
     if not known.is_open:
         return await recall(engine, known, agent)
     if known.agent_id != known.agent_name:  # made for this one turn: there is no other
-        return await _run_on(engine, known, request, choices, waits=True, new=new)
+        return await run_on(engine, known, request, choices, waits=True, new=new)
     for earlier in await store.turns_of_thread(known.agent_id, known.thread_id, open_only=True):
         # One turn a thread, in the order they were admitted: what was acknowledged first is answered first.
         if earlier.first_seq < known.first_seq:
-            await _run_on(engine, earlier, request, choices, waits=True)
-    return await _run_on(engine, known, request, choices, waits=True, new=new)
+            await run_on(engine, earlier, request, choices, waits=True)
+    return await run_on(engine, known, request, choices, waits=True, new=new)
 
 
 async def resume_turn(
@@ -157,25 +157,25 @@ async def resume_turn(
     request = RunRequest(
         agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver, workflows=WorkflowTerms(agents=others)
     )
-    return await _run_on(engine, row, request)
+    return await run_on(engine, row, request)
 
 
 async def continue_turn(engine: Engine, turn_id: str, request: RunRequest) -> RunResult[Any]:
     """Go on with a turn that this request began and that rested on something which is there now."""
     row = await engine.store.turn(turn_id)
     assert row is not None, f"{turn_id} was begun here"
-    return await _run_on(engine, row, request, waits=True)
+    return await run_on(engine, row, request, waits=True)
 
 
 async def recall(engine: Engine, row: TurnRow, agent: Agent[Any, Any] | None) -> RunResult[Any]:
     """A turn that is over or at rest, from the log, for free."""
     recorded = await engine.store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
     folded = await fold(engine.store, row, recorded, lost=True)
-    facts = turn_facts(recorded, row.turn_id)
+    facts = await with_messages(engine.store, row.turn_id, turn_facts(recorded, row.turn_id))
     return await report(engine.store, row, folded.state, lambda: facts, agent)
 
 
-async def _run_on(
+async def run_on(
     engine: Engine,
     row: TurnRow,
     request: RunRequest,
@@ -193,10 +193,8 @@ async def _run_on(
             now = await engine.store.turn(row.turn_id) or row
             if not now.is_open:
                 return await recall(engine, now, request.agent)
-            seconds = await turns_soon(engine, now)
-            if seconds is None:
+            if not await rest_until_due(engine, now, watch):
                 break
-            await _sleep_unless_told(engine, watch, seconds)
         finally:
             watch.close()
         try:
@@ -204,16 +202,6 @@ async def _run_on(
         except AgentBusy:
             break  # somebody else was faster with it, and goes on
     return result
-
-
-async def _sleep_unless_told(engine: Engine, watch: Watch, seconds: float) -> None:
-    """Until then, or until somebody says something to the turn: that it is to end, for one."""
-    waiting = [asyncio.ensure_future(engine.clock.sleep(seconds)), asyncio.ensure_future(watch.wait())]
-    try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for each in waiting:
-            each.cancel()
 
 
 async def _run(
@@ -250,10 +238,10 @@ async def _run(
     finally:
         if watch is not None:
             watch.close()
-    return await _claimed(engine, row, request, choices, claim, new.facts if new is not None else ())
+    return await run_claimed(engine, row, request, choices, claim, new.facts if new is not None else ())
 
 
-async def _claimed(
+async def run_claimed(
     engine: Engine,
     row: TurnRow,
     request: RunRequest,
@@ -261,16 +249,22 @@ async def _claimed(
     claim: Claim,
     facts: Sequence[Recorded],
 ) -> RunResult[Any]:
+    """Run a turn that is in our hands until it rests, and let go of it. `facts` are its own, where they are known; of a
+    turn that is to be opened, the messages that it takes."""
     store = engine.store
     stack = AsyncExitStack()
     try:
-        if not facts or claim.head != facts[-1].seq:  # somebody has written since, or nobody knows
+        if not claim.opens and (
+            not facts or claim.head != facts[-1].seq
+        ):  # somebody has written since, or nobody knows
             facts, row = (), await store.turn(row.turn_id) or row
         if not row.is_open or await _still_waits(engine, row, request):
             return await recall(engine, row, request.agent)
         try:
             prepared = await prepare(engine, row, claim, request, stack, partial(_decided, engine), choices, facts)
         except TurnUnreadable as gone:
+            if claim.opens:
+                raise  # its messages stay in the queue
             await end_unreadable(engine, row, claim, gone)
             return await recall(engine, await store.turn(row.turn_id) or row, request.agent)
         work, record = prepared

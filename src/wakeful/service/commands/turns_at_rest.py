@@ -8,6 +8,8 @@ A turn whose log is whole and whose configuration is gone could be taken up by n
 was asked may be asked again.
 """
 
+import asyncio
+
 from wakeful.contracts.errors import AgentBusy, TurnUnreadable
 from wakeful.decisions.recovery import settle
 from wakeful.decisions.state import Stop
@@ -16,8 +18,31 @@ from wakeful.decisions.turn_end import ending
 from wakeful.engine.recovery import given_up, resumed
 from wakeful.engine.run_request import Engine
 from wakeful.engine.runner import TurnRunner
-from wakeful.ports import Claim, TurnRow
+from wakeful.ports import Claim, TurnRow, Watch
 from wakeful.service.commands.cut_off_turns import work_without_code
+
+SOON = 20
+"""Seconds that whoever runs a turn waits for it to be due again; what takes longer is left to a later resume."""
+
+
+async def rest_until_due(engine: Engine, row: TurnRow, watch: Watch) -> bool:
+    """Wait until a turn at rest is due, or until somebody says something to it, if it is due soon.
+
+    False: no time moves it, or it is due too late to be waited for here; a later resume takes it up.
+    """
+    wake = await engine.store.wake(row.agent_id, row.thread_id, row.turn_id)
+    if wake is None or wake.due_at is None:
+        return False
+    seconds = (wake.due_at - engine.clock.now()) / 1_000_000
+    if seconds > SOON:
+        return False
+    waiting = [asyncio.ensure_future(engine.clock.sleep(max(0.0, seconds))), asyncio.ensure_future(watch.wait())]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()
+    return True
 
 
 async def end_at_rest(engine: Engine, row: TurnRow) -> None:

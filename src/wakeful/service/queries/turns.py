@@ -18,6 +18,7 @@ from wakeful.contracts.events import (
 from wakeful.decisions.redaction import redact, redact_event
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.engine.state_loader import load_config
+from wakeful.engine.turn_messages import read_turn
 from wakeful.gate.large_content import arguments_of
 from wakeful.ports import Store, TurnFilter, TurnRow
 from wakeful.views.latency import turn_latency
@@ -61,8 +62,8 @@ async def find_turn(store: Store, turn_id: str | None) -> TurnRow:
 
 
 async def turn_events(store: Store, row: TurnRow) -> list[Recorded]:
-    """All stored facts of a turn."""
-    return await store.read(row.agent_id, turn_id=row.turn_id)
+    """All stored facts of a turn, with the messages that it took."""
+    return await read_turn(store, row)
 
 
 async def follow(store: Store, row: TurnRow) -> AsyncIterator[Recorded]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from wakeful.contracts.envelope import Recorded
 from wakeful.decisions.run_secrets import RunSecrets
+from wakeful.engine.turn_messages import read_turn
 from wakeful.ports import Store, TurnRow
 from wakeful.service.queries.turns import EventReader, find_turn
 from wakeful.views import tree
@@ -19,7 +20,7 @@ from wakeful.views.wire_messages import WireReplay
 async def execution_tree(store: Store, turn_id: str | None, *, keys: Iterable[str] = ()) -> ExecutionTreeSnapshot:
     """The tree of a turn, or of the newest one, while it goes on and ever after. Raises TurnNotFound."""
     row = await find_turn(store, turn_id)
-    facts = await store.read(row.agent_id, turn_id=row.turn_id)
+    facts = await read_turn(store, row)
     return tree.execution_tree(facts, row.turn_id, await _secrets(store, facts, keys))
 
 
@@ -28,7 +29,7 @@ async def wire_messages(
 ) -> WireReplay:
     """What the client of a turn missed that has everything up to `after_seq`. Raises TurnNotFound."""
     row = await find_turn(store, turn_id)
-    facts = await store.read(row.agent_id, turn_id=row.turn_id)
+    facts = await read_turn(store, row)
     view = WireView(row.turn_id, secrets=await _secrets(store, facts, keys))
     missed = [message for entry in facts for message in view.feed(entry) if entry.seq > after_seq]
     return WireReplay(

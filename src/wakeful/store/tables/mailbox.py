@@ -15,7 +15,16 @@ from wakeful.contracts.events import (
     TurnInterjected,
     TurnStarted,
 )
-from wakeful.ports.mailbox import BANDS, BUSY_THREADS, MESSAGES, OPEN_OF_TURN, BusyThread, MessageRow, MessageState
+from wakeful.ports.mailbox import (
+    BANDS,
+    BUSY_THREADS,
+    MESSAGES,
+    OPEN_OF_TURN,
+    QUEUED_IN_THREAD,
+    BusyThread,
+    MessageRow,
+    MessageState,
+)
 from wakeful.store.tables.row_rules import OWN_AGENT, AtHand, Gone, LogEntry, Need, RowKey, RowList, RowRule, Rules
 
 
@@ -75,7 +84,8 @@ def needs_admitted(fact: Fact, event: MessageAdmitted) -> Sequence[Need]:
 
 
 def needs_started(fact: Fact, event: TurnStarted) -> Sequence[Need]:
-    return (_thread(fact), *(RowKey(MESSAGES, (message_id,)) for message_id in event.message_ids))
+    queue = [RowList(MESSAGES, QUEUED_IN_THREAD, (OWN_AGENT, fact.thread_id or ""))] if event.opens_turn else []
+    return (_thread(fact), *queue, *(RowKey(MESSAGES, (message_id,)) for message_id in event.message_ids))
 
 
 def needs_turn(fact: Fact, event: Any) -> Sequence[Need]:
@@ -128,6 +138,15 @@ def _message(entry: LogEntry, event: MessageAdmitted | TurnInterjected, state: M
 def _started(entry: LogEntry, event: TurnStarted, rows: AtHand) -> list[MessageRow]:
     turn_id, thread_id, at = entry.fact.turn_id or "", entry.fact.thread_id, entry.fact.at
     taken: list[MessageRow] = []
+    if event.opens_turn:
+        of_caller = [
+            row for row in rows.list(MESSAGES, QUEUED_IN_THREAD, entry.agent_id, thread_id or "") if row.turn_id
+        ]
+        if of_caller:
+            raise EventRefused(
+                f"turn {turn_id} would begin before turn {of_caller[0].turn_id}, which its caller has opened",
+                "Run that turn first: turns of a thread begin in the order in which they were opened.",
+            )
     for message_id in event.message_ids:
         row = rows.get(MESSAGES, message_id)
         if row is None:

@@ -1,0 +1,30 @@
+"""What the model is told about a message besides its words: where it comes from, and whose word it is.
+
+The owner's own words are shown as they are, and so is what a program passes to `run`. The header is one line, whatever
+the names in it hold: who writes to an agent must not be able to write a header.
+"""
+
+import json
+
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.events import MessageAdmitted
+from wakeful.contracts.messages import OperatorOrigin
+
+_OF_CALLER = ("run_once", "cli_prompt")
+"""What takes in messages whose caller is on the line."""
+
+
+def shown_item(message: MessageAdmitted) -> UserItem:
+    """The message as the conversation holds it."""
+    if message.delivery_surface in _OF_CALLER or message.origin == OperatorOrigin():
+        return message.item
+    return message.item.model_copy(update={"parts": (Text(f"{header(message)}\n"), *message.item.parts)})
+
+
+def header(message: MessageAdmitted) -> str:
+    """One line: `[message from webhook, source "ci", event_type "push"; authority: integration_signal]`."""
+    origin = message.origin.model_dump(exclude_none=True)
+    kind = origin.pop("kind")
+    named = [f"{name} {json.dumps(value)}" for name, value in origin.items()]
+    return f"[message from {', '.join([kind, *named])}; authority: {message.authority_class}]"

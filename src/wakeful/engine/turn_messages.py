@@ -1,0 +1,75 @@
+"""The messages of a turn that stand elsewhere in the log: taken from the queue, or deferred and shown with it.
+
+A fact of a turn carries the turn's id. A message that was admitted without one is found by its row, and from the turn's
+start on it is read as if it had been said to the turn.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.events import MessageAdmitted, TurnStarted
+from wakeful.decisions.intake import DeferredMessage, shown_along
+from wakeful.ports import Store, TurnRow
+
+
+async def admitted_message(store: Store, message_id: str) -> Recorded | None:
+    """The event that admitted a message; None: there is none."""
+    row = await store.message(message_id)
+    if row is None:
+        return None
+    found = await store.read(row.agent_id, after=row.admitted_seq - 1, limit=1)
+    is_it = bool(found) and isinstance(found[0].fact.event, MessageAdmitted)
+    return found[0] if is_it else None
+
+
+async def admitted_messages(store: Store, message_ids: Iterable[str]) -> list[Recorded]:
+    found = [await admitted_message(store, message_id) for message_id in message_ids]
+    return [entry for entry in found if entry is not None]
+
+
+def of_turn(turn_id: str, messages: Iterable[Recorded]) -> list[Recorded]:
+    """Messages of the queue as facts of the turn that takes them."""
+    return [entry._replace(fact=replace(entry.fact, turn_id=turn_id)) for entry in messages]
+
+
+async def with_messages(store: Store, turn_id: str, facts: Sequence[Recorded]) -> list[Recorded]:
+    """A turn's facts, with the messages that its start names and that are not among them, right before that."""
+    for place, entry in enumerate(facts):
+        if isinstance(entry.fact.event, TurnStarted):
+            missing = _missing(entry.fact.event, facts[:place])
+            if not missing:
+                break
+            return [*facts[:place], *of_turn(turn_id, await admitted_messages(store, missing)), *facts[place:]]
+    return list(facts)
+
+
+def _missing(started: TurnStarted, facts: Sequence[Recorded]) -> Collection[str]:
+    there = {entry.fact.event.message_id for entry in facts if isinstance(entry.fact.event, MessageAdmitted)}
+    return [name for name in started.message_ids if name not in there]
+
+
+async def read_turn(store: Store, row: TurnRow) -> list[Recorded]:
+    """All facts of a turn and the messages that it took, in the order of the log."""
+    facts = await with_messages(store, row.turn_id, await store.read(row.agent_id, turn_id=row.turn_id))
+    return sorted(facts, key=lambda entry: entry.seq)
+
+
+async def deferred_messages(store: Store, agent_id: str, thread_id: str) -> list[tuple[Recorded, DeferredMessage]]:
+    """Messages of a thread that wait for its next turn, the first deadline first."""
+    found: list[tuple[Recorded, DeferredMessage]] = []
+    for wake in await store.deferrals(agent_id, thread_id):
+        entry = await admitted_message(store, wake.subject)
+        if entry is not None and isinstance(entry.fact.event, MessageAdmitted):
+            found.append((entry, DeferredMessage(entry.fact.event, wake.due_at or 0)))
+    return found
+
+
+async def deferred_along(store: Store, row: TurnRow, own: Sequence[Recorded]) -> list[Recorded]:
+    """Deferred messages that a turn which is about to begin shows with its own."""
+    waiting = await deferred_messages(store, row.agent_id, row.thread_id)
+    lead = next((entry.fact.event for entry in own if isinstance(entry.fact.event, MessageAdmitted)), None)
+    if not waiting or lead is None:
+        return []
+    shown = {message.message_id for message in shown_along(lead, [deferred for _, deferred in waiting])}
+    return of_turn(row.turn_id, [entry for entry, deferred in waiting if deferred.message.message_id in shown])

@@ -1,0 +1,251 @@
+"""The queue of a thread: messages that nobody waits for, and the turns that take them."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kit.runs.engine_runs import calls
+from wakeful import Agent, run, tool
+from wakeful.bootstrap import new_engine
+from wakeful.contracts.errors import AgentBusy, EventRefused, KeyReused
+from wakeful.contracts.events import MessageAdmitted, TurnStarted
+from wakeful.contracts.messages import ChannelOrigin, WebhookOrigin
+from wakeful.decisions.intake import DEFER_DEADLINE
+from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.warm_threads import warm_threads
+from wakeful.ports import BusyThread, MessageRow, ModelRequest
+from wakeful.service.commands.thread_queue import QueuedMessage, defer_message, queue_message, take_next
+from wakeful.service.commands.turns import recall
+from wakeful.service.queries.replay import replay_turn
+from wakeful.service.queries.turns import turn_events
+from wakeful.store.memory import Memory, MemoryStore
+from wakeful.testing import FixedClock, scripted
+
+
+class Desk:
+    """An agent whose model notes what it is shown, and a queue in front of it."""
+
+    def __init__(self, memory: Memory | None = None, *, agent: Agent[Any, Any] | None = None) -> None:
+        self.clock = FixedClock()
+        self.store = MemoryStore(memory)
+        self.engine: Engine = new_engine(self.store, clock=self.clock)
+        self.shown: list[list[str]] = []
+
+        async def answer(request: ModelRequest) -> str:
+            self.shown.append([item.text for item in request.history if item.role == "user"])
+            return f"answer {len(self.shown)}"
+
+        self.agent = agent or Agent("desk", scripted(answer))
+
+    async def queue(self, prompt: str, thread: str = "t", **envelope: Any) -> MessageRow:
+        return await queue_message(self.engine, "desk", thread, QueuedMessage(prompt, **envelope))
+
+    async def take(self, thread: str = "t") -> Any:
+        return await take_next(self.engine, RunRequest(self.agent, "", thread=thread))
+
+    async def states(self, *rows: MessageRow) -> list[str]:
+        found = [await self.store.message(row.message_id) for row in rows]
+        return [row.state for row in found if row is not None]
+
+    async def started(self, turn_id: str) -> TurnStarted:
+        events = [entry.fact.event for entry in await self.store.read("desk", turn_id=turn_id)]
+        (found,) = [event for event in events if isinstance(event, TurnStarted)]
+        return found
+
+
+@pytest.mark.spec("HOL-QUEUE-01", "HOL-QUEUE-03")
+async def test_queued_messages_are_answered_together_by_the_turn_that_takes_them() -> None:
+    desk = Desk()
+    first, second = await desk.queue("one"), await desk.queue("two")
+    low = await desk.queue("later", priority="background")
+    assert (await desk.store.turns(), await desk.states(first, second, low)) == ([], ["queued"] * 3)
+    result = await desk.take()
+    assert (result.status, result.output) == ("completed", "answer 1")
+    assert desk.shown == [["one", "two"]]
+    started = await desk.started(result.turn_id)
+    assert started.message_ids == (first.message_id, second.message_id)
+    assert started.opens_turn and started.prompt_preview == "one"
+    assert await desk.states(first, second, low) == ["processed", "processed", "queued"]
+    assert (await desk.take()).output == "answer 2"
+    assert desk.shown[1] == ["one", "two", "later"], "the conversation goes on"
+    assert await desk.take() is None
+    assert (await desk.store.busy_threads(), await desk.store.next_wake()) == ([], None)
+
+
+async def test_a_turn_of_several_messages_is_replayed_and_recalled_with_all_of_them() -> None:
+    desk = Desk()
+    await desk.queue("one")
+    await desk.queue("two")
+    result = await desk.take()
+    row = await desk.store.turn(result.turn_id)
+    assert row is not None
+    report = await replay_turn(desk.store, row)
+    assert report.divergence is None and report.checked
+    again = await recall(desk.engine, row, desk.agent)
+    assert again.output == result.output
+    for facts in (again.facts(), result.facts(), await turn_events(desk.store, row)):
+        messages = [entry.fact.event for entry in facts if isinstance(entry.fact.event, MessageAdmitted)]
+        assert [message.item.text for message in messages] == ["one", "two"]
+
+
+@pytest.mark.spec("HOL-QUEUE-02", "HOL-MSG-18")
+async def test_each_message_is_shown_with_its_origin_and_lowers_the_turn() -> None:
+    desk = Desk()
+    terms: dict[str, Any] = {"authority": "external_evidence", "surface": "http_webhook"}
+    await desk.queue("hello", kind="channel_event", origin=ChannelOrigin(channel_id="support"), **terms)
+    await desk.queue("pushed", kind="webhook_event", origin=WebhookOrigin(source="ci"), **terms)
+    result = await desk.take()
+    assert desk.shown == [
+        [
+            '[message from channel, channel_id "support"; authority: external_evidence]\nhello',
+            '[message from webhook, source "ci"; authority: external_evidence]\npushed',
+        ]
+    ]
+    messages = [entry.fact.event for entry in result.facts() if isinstance(entry.fact.event, MessageAdmitted)]
+    assert [message.origin.kind for message in messages] == ["channel", "webhook"]
+    assert {message.authority_class for message in messages} == {"external_evidence"}
+
+
+async def test_a_message_with_a_key_is_answered_alone_and_admitted_once() -> None:
+    desk = Desk()
+    first = await desk.queue("mine", key="k")
+    assert await desk.queue("mine", key="k") == first
+    with pytest.raises(KeyReused, match="key 'k' belongs to another message"):
+        await desk.queue("something else", key="k")
+    await desk.queue("not mine")
+    await desk.take()
+    await desk.take()
+    assert desk.shown == [["mine"], ["mine", "not mine"]]
+
+
+async def test_a_deferred_message_is_shown_in_the_next_turn_whatever_starts_it() -> None:
+    desk = Desk()
+    aside = await desk.queue("by the way")
+    await defer_message(desk.engine, aside.message_id, reason="nothing of it is urgent")
+    assert (await desk.take(), await desk.states(aside)) == (None, ["deferred"])
+    await run(desk.agent, "a caller asks", thread="t", store=desk.store)
+    assert desk.shown == [["a caller asks", "by the way"]]
+    assert await desk.states(aside) == ["processed"]
+    assert await desk.store.next_wake() is None
+    await run(desk.agent, "and again", thread="t", store=desk.store)
+    assert desk.shown[1] == ["a caller asks", "by the way", "and again"]
+
+
+async def test_a_deferred_message_starts_a_turn_at_its_deadline() -> None:
+    desk = Desk()
+    aside = await desk.queue("by the way")
+    await defer_message(desk.engine, aside.message_id)
+    wake = await desk.store.next_wake()
+    assert wake is not None and wake.due_at == desk.clock.now() + DEFER_DEADLINE
+    desk.clock.advance(DEFER_DEADLINE / 1_000_000 - 1)
+    assert await desk.take() is None
+    desk.clock.advance(1)
+    assert (await desk.take()).output == "answer 1"
+    assert desk.shown == [["by the way"]]
+
+
+async def test_a_message_whose_time_is_over_starts_no_turn() -> None:
+    desk = Desk()
+    late = await desk.queue("was it?", expires_at=desk.clock.now() + 1_000_000)
+    aside = await desk.queue("aside", expires_at=desk.clock.now() + 1_000_000)
+    await defer_message(desk.engine, aside.message_id)
+    desk.clock.advance(1)
+    assert (await desk.take(), await desk.states(late, aside)) == (None, ["expired", "expired"])
+    assert (await desk.store.busy_threads(), await desk.store.next_wake()) == ([], None)
+    in_time = await desk.queue("in time", expires_at=desk.clock.now() + 1)
+    assert (await desk.take()).output == "answer 1"
+    assert await desk.states(in_time) == ["processed"]
+
+
+async def test_what_a_turn_has_taken_cannot_be_deferred() -> None:
+    desk = Desk()
+    row = await desk.queue("one")
+    await desk.take()
+    with pytest.raises(EventRefused, match="which is processed by turn"):
+        await defer_message(desk.engine, row.message_id)
+    with pytest.raises(EventRefused, match="there is no message msg_none"):
+        await defer_message(desk.engine, "msg_none")
+
+
+async def test_a_turn_that_its_caller_opened_keeps_its_place() -> None:
+    desk = Desk()
+    await desk.queue("queued first", priority="next")
+    result = await run(desk.agent, "a caller asks", thread="t", store=desk.store)
+    assert (result.output, desk.shown) == ("answer 1", [["a caller asks"]])
+    await desk.take()
+    assert desk.shown[1] == ["a caller asks", "queued first"]
+
+
+async def test_the_same_thread_is_taken_by_one_process_at_a_time() -> None:
+    memory = Memory()
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    @tool(effect="pure")
+    async def wait() -> str:
+        begun.set()
+        await go_on.wait()
+        return "waited"
+
+    desk = Desk(memory, agent=Agent("desk", scripted([calls("wait"), "done"]), tools=[wait]))
+    other = Desk(memory)
+    await desk.queue("one")
+    async with asyncio.TaskGroup() as together:
+        running = together.create_task(desk.take())
+        await begun.wait()
+        await desk.queue("two")
+        with pytest.raises(AgentBusy):
+            await other.take()
+        go_on.set()
+    assert running.result().output == "done"
+    assert (await other.take()).output == "answer 1"
+    assert other.shown == [["one", "two"]]
+
+
+async def test_a_turn_that_was_cut_off_is_taken_up_before_the_queue() -> None:
+    memory = Memory()
+    desk, later = Desk(memory), Desk(memory)
+    await desk.queue("one")
+
+    asked = asyncio.Event()
+
+    async def hangs(request: ModelRequest) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    taking = asyncio.create_task(take_next(desk.engine, RunRequest(Agent("desk", scripted(hangs)), "", thread="t")))
+    await asked.wait()
+    taking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await taking
+    await desk.queue("two")
+    assert await later.store.busy_threads() == [BusyThread("desk", "t", turns=1, queued=1)]
+    result = await later.take()
+    assert (result.output, later.shown) == ("answer 1", [["one"]])
+    await later.take()
+    assert later.shown[1] == ["one", "two"]
+    for turn in await later.store.turns():
+        assert (await replay_turn(later.store, turn)).divergence is None
+
+
+@pytest.mark.parametrize("cold", [1, 2, 3], ids=["always", "every second turn", "every third turn"])
+async def test_a_thread_is_read_again_with_the_messages_that_its_turns_took(cold: int) -> None:
+    desk = Desk()
+    expected: list[str] = []
+    for number in range(14):  # enough for pages of the conversation
+        await desk.queue(f"m{number}a")
+        await desk.queue(f"m{number}b")
+        expected += [f"m{number}a", f"m{number}b"]
+        if number % 5 == 4:
+            await run(desk.agent, f"run {number}", thread="t", store=desk.store)
+            expected[-2:-2] = [f"run {number}"]
+        if number % cold == 0:
+            for row in await desk.store.turns(limit=1):
+                warm_threads.take(desk.store, row, None)
+        await desk.take()
+        assert desk.shown[-1] == expected
+    rows = await desk.store.turns_of_thread("desk", "t")
+    assert [row.turn_index for row in rows] == list(range(1, 17))
+    for row in rows:
+        assert (await replay_turn(desk.store, row)).divergence is None
