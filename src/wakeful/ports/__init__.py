@@ -16,7 +16,6 @@ from wakeful.ports.model import (
     Selective,
 )
 from wakeful.ports.store import (
-    OPEN_STATES,
     Admitted,
     Claim,
     Damage,
@@ -30,16 +29,14 @@ from wakeful.ports.store import (
     TaskRunEvent,
     TaskRunRow,
     TaskRunStore,
-    ThreadRow,
-    TurnFilter,
-    TurnRow,
-    TurnState,
     UsageOfName,
     Watch,
     WorkflowRow,
 )
 from wakeful.ports.tables import Column, Condition, Match, Row, RowQuery, Rows, Table, TableIndex, TableKey, Value
 from wakeful.ports.taint import TaintedFiles, TaintRow
+from wakeful.ports.turn_costs import TurnCostRow, TurnCosts
+from wakeful.ports.turns import OPEN_STATES, ThreadRow, TurnFilter, TurnRow, Turns, TurnState
 from wakeful.ports.unknown_outcomes import UnknownOutcomes, UnknownRow
 from wakeful.ports.wakes import WakeCause, WakeRow, Wakes
 from wakeful.ports.world import (
@@ -94,8 +91,11 @@ __all__ = [
     "TaskRunStore",
     "ThreadRow",
     "TurnFilter",
+    "TurnCostRow",
+    "TurnCosts",
     "TurnRow",
     "TurnState",
+    "Turns",
     "UnknownOutcomes",
     "UnknownRow",
     "UsageOfName",

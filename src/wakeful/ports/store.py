@@ -11,65 +11,10 @@ from wakeful.contracts.spending import SpendRow
 from wakeful.ports.approvals import Approvals
 from wakeful.ports.mailbox import Mailbox
 from wakeful.ports.taint import TaintedFiles
+from wakeful.ports.turn_costs import TurnCosts
+from wakeful.ports.turns import TurnRow
 from wakeful.ports.unknown_outcomes import UnknownOutcomes
 from wakeful.ports.wakes import Wakes
-from wakeful.views.cost import TurnCost
-
-TurnState: TypeAlias = Literal["admitted", "running", "suspended", "completed", "incomplete", "failed", "cancelled"]
-OPEN_STATES: frozenset[TurnState] = frozenset({"admitted", "running", "suspended"})
-
-
-class TurnRow(NamedTuple):
-    """What the store knows of a turn without folding anything."""
-
-    turn_id: str
-    agent_id: str
-    agent_name: str
-    thread_id: str
-    state: TurnState
-    first_seq: int
-    """Its first event: the `message.admitted` that opened it, or its `turn.started`."""
-    last_seq: int
-    """Its newest event that changed this row, or that an outsider wrote; of an ended turn, its newest event."""
-    window_from: int
-    """The first event its conversation rests on."""
-    turn_index: int
-    """From 1 within its thread; 0 until it started."""
-    key: str | None
-    fingerprint: str
-    prompt_preview: str
-    waiting_for: tuple[str, ...]
-    created_at: int
-    ended_at: int | None
-
-    @property
-    def is_open(self) -> bool:
-        return self.state in OPEN_STATES
-
-
-class TurnFilter(NamedTuple):
-    """Which turns are meant; None: any."""
-
-    state: TurnState | None = None
-    agent_name: str | None = None
-    thread_id: str | None = None
-    prefix: str | None = None
-    """The beginning of the id."""
-
-    def fits(self, row: TurnRow) -> bool:
-        return (
-            self.state in (None, row.state)
-            and self.agent_name in (None, row.agent_name)
-            and self.thread_id in (None, row.thread_id)
-            and (self.prefix is None or row.turn_id.startswith(self.prefix))
-        )
-
-
-class ThreadRow(NamedTuple):
-    """A conversation: one thread of one agent."""
-
-    newest: TurnRow
-    turns: int
 
 
 class UsageOfName(NamedTuple):
@@ -244,7 +189,7 @@ class ImportedAgents(Protocol):
         ...
 
 
-class TableReads(UnknownOutcomes, Approvals, TaintedFiles, Mailbox, Wakes, Protocol):
+class TableReads(TurnCosts, UnknownOutcomes, Approvals, TaintedFiles, Mailbox, Wakes, Protocol):
     """Everything that is read from declared tables. A backend inherits it, and gives the three methods of `Rows`."""
 
 
@@ -344,63 +289,12 @@ class Store(TableReads, Protocol):
         """Events in order, verified against the chain. Raises StoreDamaged, naming the agent."""
         ...
 
-    async def turn(self, turn_id: str) -> TurnRow | None: ...
-
-    async def turn_of_key(self, key: str) -> TurnRow | None: ...
-
-    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
-        """Newest first."""
-        ...
-
-    async def find_turns(self, which: TurnFilter, *, limit: int, before: str | None = None) -> list[TurnRow]:
-        """A page of the turns that fit, newest first; with `before`, of those older than the turn with that id."""
-        ...
-
-    async def threads(self, agent_name: str | None = None, *, limit: int) -> list[ThreadRow]:
-        """The threads of all agents, or of those of one name, by their newest turn, newest first."""
-        ...
-
     async def count_turns(self) -> int:
         """How many there are, open and ended."""
         ...
 
-    async def turns_of_agent(self, agent_id: str, *, limit: int, before: int | None = None) -> list[TurnRow]:
-        """A page of the turns of one stream, newest first; with `before`, of those admitted before that event."""
-        ...
-
-    async def ended_turns(self, agent_name: str, *, limit: int, before: TurnRow | None = None) -> list[TurnRow]:
-        """A page of the turns that ended, of all agents of that name, last ended first; `before`: after that row."""
-        ...
-
-    async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
-        """Turns that were open at a moment or later, oldest first, each with what its requests to models come to.
-
-        None: it has not ended, or ended in a store of version 6 or before. Its log knows.
-        """
-        ...
-
-    async def agent_names(self) -> list[str]:
-        """The names of agents that have a turn, in alphabetical order."""
-        ...
-
     async def is_held(self, agent_id: str, thread_id: str) -> bool:
         """Does anybody who lives run turns of this thread? Looking changes nothing."""
-        ...
-
-    async def turns_of_thread(
-        self,
-        agent_id: str,
-        thread_id: str,
-        *,
-        open_only: bool = False,
-        last: int | None = None,
-        before: int | None = None,
-    ) -> list[TurnRow]:
-        """Oldest first; with `last`, so many of the newest; with `before`, of those admitted before that event."""
-        ...
-
-    async def agents_of_thread(self, thread_id: str, *, limit: int) -> list[str]:
-        """The agents that had a turn in a thread of that name, in the order in which they came to this store."""
         ...
 
     async def agents(self) -> list[str]: ...

@@ -67,7 +67,7 @@ class Match(NamedTuple):
     """Rows that a reader looks for: each field is one of these values, and one may lie in a range."""
 
     one_of: Mapping[str, Sequence[Value]]
-    within: tuple[str, str, str] | None = None
+    within: tuple[str, Any, Any] | None = None
     """A field, the first value, and the first value that is too large."""
     where: Condition | None = None
     served_by: str = ""
@@ -98,6 +98,10 @@ class Table(Generic[Row]):
     """Fields in the order of their columns, where that is not the order of the fields."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """Fields whose column has another name."""
+    fixed: tuple[str, ...] = ()
+    """Fields that stay what they were when the row was first written: no index on them is touched again."""
+    numbered: bool = False
+    """The rows have numbers, and indexes hold these instead of the key: pays where a table has many indexes."""
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -159,7 +163,8 @@ class Rows(Protocol):
         backwards: bool = False,
     ) -> list[Row]:
         """The rows of a query, in its order or backwards. `equal` gives the values of its `equal` fields; `after`
-        gives those of its `order` fields in the last row of the page before."""
+        gives those of its `order` fields in the last row of the page before; given only some of them, everything that
+        agrees with that row in these is passed over."""
         ...
 
     async def find_rows(

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentBusy, EventRefused, Fenced, TurnNotFound
+from wakeful.contracts.events import TurnStarted
 from wakeful.ports import Claim, TakenFrom
 
 TTL = 30.0
@@ -83,7 +84,12 @@ def check(claim: Claim, lease: Lease, turn_epoch: int) -> None:
 
 
 def check_turn(claim: Claim, facts: Sequence[Fact]) -> None:
-    """An owner writes about its own turn: the epoch of another turn would go unchecked."""
+    """An owner writes about its own turn: the epoch of another turn would go unchecked. A turn is opened first."""
+    if claim.opens and facts and not isinstance(facts[0].event, TurnStarted):
+        raise EventRefused(
+            f"{facts[0].event.kind} names turn {claim.turn_id}, which nothing has opened",
+            "Admit its message, or start it with queued ones, first.",
+        )
     for fact in facts:
         if fact.turn_id is not None and fact.turn_id != claim.turn_id:
             raise EventRefused(

@@ -28,8 +28,6 @@ from wakeful.ports import (
     RowQuery,
     Table,
     TableReads,
-    ThreadRow,
-    TurnFilter,
     TurnRow,
     UsageOfName,
     Value,
@@ -37,6 +35,7 @@ from wakeful.ports import (
     WorkflowRow,
 )
 from wakeful.ports.mailbox import MESSAGES
+from wakeful.ports.turns import TURN_OF_KEY, TURNS, TURNS_OF_THREAD
 from wakeful.store import chain
 from wakeful.store.encoding import (
     NO_ROW,
@@ -44,7 +43,6 @@ from wakeful.store.encoding import (
     OWNER,
     Stored,
     StoredFact,
-    Writer,
     decode,
     encode,
     link_row,
@@ -71,11 +69,10 @@ from wakeful.store.leases import (
 )
 from wakeful.store.memory_runs import MemoryImportedAgents, MemoryTaskRuns, RunShelf
 from wakeful.store.memory_tables import MemoryTables
-from wakeful.store.rows import Book, changes, message_of, not_ours, summary
+from wakeful.store.rows import Book, changes, message_of, summary
 from wakeful.store.spending import Move, in_order
 from wakeful.store.watches import Wake, Watches
 from wakeful.store.workflow_shelf import by_name, next_revision
-from wakeful.views.cost import TurnCost
 
 
 class _Agent:
@@ -101,8 +98,8 @@ class _Agent:
     def lease(self, thread_id: str) -> Lease:
         return self.leases.get(thread_id, Lease(None, 0, 0.0))
 
-    def extend(self, facts: Sequence[Fact], stored: Sequence[Stored], writer: Writer) -> None:
-        made = changes(facts, writer, self.seq, self.book)
+    def extend(self, facts: Sequence[Fact], stored: Sequence[Stored]) -> None:
+        made = changes(facts, self.seq, self.book)
         previous = self.log[-1][2] if self.log else chain.origin(self.agent_id)
         for row in stored:
             previous = row.link(previous)
@@ -154,8 +151,6 @@ class Memory:
 
     def __init__(self) -> None:
         self.agents: dict[str, _Agent] = {}
-        self.agent_of_turn: dict[str, _Agent] = {}
-        self.turn_of_key: dict[str, str] = {}
         self.windows: dict[WindowKey, Move] = {}
         self.tables = MemoryTables()
         self.blobs: dict[str, bytes] = {}
@@ -166,6 +161,12 @@ class Memory:
         self.watches = Watches()
         self.runtime_id = f"rt_{secrets.token_hex(8)}"
         self.secret = secrets.token_bytes(32)
+
+    def row(self, turn_id: str) -> TurnRow:
+        """Of a turn that is there."""
+        row = self.tables.get(TURNS, (turn_id,))
+        assert row is not None
+        return row
 
 
 class MemoryStore(TableReads):
@@ -201,29 +202,21 @@ class MemoryStore(TableReads):
         memory = self._memory
         stored = encode(facts, OUTSIDER)
         message, event = message_of(facts)
-        if message is not None and event is not None:
-            taken = None if event.key is None else self._row(memory.turn_of_key.get(event.key, ""))
-            if taken is not None:
+        if event is not None and event.key is not None:
+            for taken in memory.tables.page(TURNS, TURN_OF_KEY, (event.key,)):
                 return Admitted(taken, created=False)
-            there = self._row(message.turn_id or "")
-            if there is not None and there.agent_id != agent_id:
-                raise not_ours(there)
-            if message.turn_id is None and memory.tables.get(MESSAGES, (event.message_id,)) is not None:
-                return Admitted(None, created=False)
+        is_queued = message is not None and message.turn_id is None
+        if is_queued and event is not None and memory.tables.get(MESSAGES, (event.message_id,)) is not None:
+            return Admitted(None, created=False)
         agent = memory.agents.get(agent_id) or _Agent(agent_id, memory)
-        agent.extend(facts, stored, OUTSIDER)
+        agent.extend(facts, stored)
         memory.agents[agent_id] = agent
-        for turn_id, row in agent.book.turns.items():
-            if turn_id not in memory.agent_of_turn:
-                memory.agent_of_turn[turn_id] = agent
-                if row.key is not None:
-                    memory.turn_of_key[row.key] = turn_id
         memory.watches.wake(Wake.outsiders(agent_id, facts))
         if message is None:
             return None
         if message.turn_id is None:
             return Admitted(None, created=True)
-        row = agent.book.turns[message.turn_id]
+        row = memory.row(message.turn_id)
         return Admitted(row, created=True, reservation=self._reserve(agent, row) if reserve else None)
 
     def _reserve(self, agent: _Agent, row: TurnRow) -> str:
@@ -236,21 +229,22 @@ class MemoryStore(TableReads):
 
     async def give_up(self, turn_id: str, reservation: str) -> None:
         self._check_open()
-        agent = self._memory.agent_of_turn[turn_id]
+        row = self._memory.row(turn_id)
+        agent = self._memory.agents[row.agent_id]
         if agent.callers.get(turn_id) == reservation:
             del agent.callers[turn_id]
-        self._memory.watches.wake(Wake(agent.agent_id, agent.book.turns[turn_id].thread_id, "lease"))
+        self._memory.watches.wake(Wake(agent.agent_id, row.thread_id, "lease"))
 
     async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
         self._check_open()
-        agent = self._memory.agent_of_turn.get(turn_id)
-        if agent is None:
+        row = await self.turn(turn_id)
+        if row is None:
             raise TurnNotFound(f"there is no turn {turn_id} in this store", "List the turns that are there.")
-        thread, owners = agent.book.turns[turn_id].thread_id, self._memory.owners
+        agent, thread, owners = self._memory.agents[row.agent_id], row.thread_id, self._memory.owners
         old = agent.lease(thread)
         mine = self._mine(agent.agent_id, thread) if old.owner == self._owner else []
         for held in mine:
-            if held == turn_id or held not in agent.book.turns:
+            if held == turn_id or self._held[held].opens:
                 raise busy_here(held)
         lease = self._lease(agent, thread)
         caller = agent.callers.get(turn_id)
@@ -339,7 +333,7 @@ class MemoryStore(TableReads):
         check_turn(claim, facts)
         stored = encode(facts, OWNER)
         agent = self._checked(claim)
-        heard = agent.book.heard.get(claim.turn_id, 0)
+        heard = 0 if claim.opens else self._memory.row(claim.turn_id).heard
         if rest and heard > claim.seen:
             raise RestRefused(f"turn {claim.turn_id} has not seen event {heard}", "Fold what arrived, then decide.")
         news = agent.entries(claim.seen, [claim.turn_id]) if heard > claim.seen else ()
@@ -348,10 +342,9 @@ class MemoryStore(TableReads):
             for entry in news
             if entry.head.writer == OUTSIDER
         ]
-        agent.extend(facts, stored, OWNER)
-        if claim.opens and facts:
+        agent.extend(facts, stored)
+        if facts:
             claim.opens = False
-            self._memory.agent_of_turn[claim.turn_id] = agent
         claim.seen = agent.seq
         if facts:
             self._memory.watches.wake(Wake(claim.agent_id, claim.thread_id, "all"))
@@ -380,98 +373,24 @@ class MemoryStore(TableReads):
             return []
         turns: list[str] | None = None
         if turn_id is not None or thread_id is not None:
-            rows = agent.book.turns.values() if turn_id is None else [agent.book.turns.get(turn_id)]
-            turns = [row.turn_id for row in rows if row is not None and thread_id in (None, row.thread_id)]
+            tables = self._memory.tables
+            if turn_id is None:
+                rows = tables.page(TURNS, TURNS_OF_THREAD, (thread_id, agent_id))
+            else:
+                rows = [row for row in [tables.get(TURNS, (turn_id,))] if row is not None]
+            turns = [row.turn_id for row in rows if row.agent_id == agent_id and thread_id in (None, row.thread_id)]
         return [
             Recorded(agent_id, entry.seq, decode(entry.head, entry.payload))
             for entry in islice(agent.entries(after, turns), limit)
         ]
 
-    async def turn(self, turn_id: str) -> TurnRow | None:
-        return self._row(turn_id)
-
-    async def turn_of_key(self, key: str) -> TurnRow | None:
-        turn_id = self._memory.turn_of_key.get(key)
-        return None if turn_id is None else self._row(turn_id)
-
-    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
-        return [row for row in self._newest_first() if row.is_open or not open_only][:limit]
-
-    def _newest_first(self) -> list[TurnRow]:
-        rows = [
-            (row.created_at, place, row.first_seq, row)
-            for place, agent in enumerate(self._memory.agents.values())
-            for row in agent.book.turns.values()
-        ]
-        rows.sort(key=lambda found: found[:3], reverse=True)
-        return [row for *_, row in rows]
-
-    async def find_turns(self, which: TurnFilter, *, limit: int, before: str | None = None) -> list[TurnRow]:
-        rows = self._newest_first()
-        if before is not None:
-            rows = rows[next((place + 1 for place, row in enumerate(rows) if row.turn_id == before), len(rows)) :]
-        return [row for row in rows if which.fits(row)][:limit]
-
-    async def threads(self, agent_name: str | None = None, *, limit: int) -> list[ThreadRow]:
-        counts: dict[tuple[str, str], ThreadRow] = {}
-        for row in self._newest_first():
-            if agent_name in (None, row.agent_name):
-                newest, turns = counts.get((row.agent_id, row.thread_id), ThreadRow(row, 0))
-                counts[row.agent_id, row.thread_id] = ThreadRow(newest, turns + 1)
-        return list(islice(counts.values(), limit))
-
     async def count_turns(self) -> int:
-        return len(self._memory.agent_of_turn)
-
-    async def turns_of_agent(self, agent_id: str, *, limit: int, before: int | None = None) -> list[TurnRow]:
-        agent = self._memory.agents.get(agent_id)
-        newest = reversed(agent.book.turns.values()) if agent is not None else ()
-        return list(islice((row for row in newest if before is None or row.first_seq < before), limit))
-
-    async def ended_turns(self, agent_name: str, *, limit: int, before: TurnRow | None = None) -> list[TurnRow]:
-        rows = [
-            (row.ended_at, row.turn_id, row)
-            for agent in self._memory.agents.values()
-            for row in agent.book.turns.values()
-            if row.agent_name == agent_name and row.ended_at is not None
-        ]
-        if before is not None:
-            end = (before.ended_at or 0, before.turn_id)
-            rows = [found for found in rows if found[:2] < end]
-        rows.sort(key=lambda found: found[:2], reverse=True)
-        return [row for *_, row in rows[:limit]]
-
-    async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
-        rows = [row for row in await self.turns() if since is None or row.ended_at is None or row.ended_at >= since]
-        costs = {turn: cost for agent in self._memory.agents.values() for turn, cost in agent.book.costs.items()}
-        return [(row, costs.get(row.turn_id)) for row in reversed(rows)]
-
-    async def agent_names(self) -> list[str]:
-        return sorted({row.agent_name for row in await self.turns()})
+        return len(self._memory.tables.all(TURNS))
 
     async def is_held(self, agent_id: str, thread_id: str) -> bool:
         agent = self._memory.agents.get(agent_id)
         alive = self._memory.owners.__contains__
         return agent is not None and is_held(agent.lease(thread_id), self._clock(), alive)
-
-    async def turns_of_thread(
-        self,
-        agent_id: str,
-        thread_id: str,
-        *,
-        open_only: bool = False,
-        last: int | None = None,
-        before: int | None = None,
-    ) -> list[TurnRow]:
-        agent = self._memory.agents.get(agent_id)
-        newest = reversed(agent.book.turns.values()) if agent is not None else ()
-        rows = (row for row in newest if row.thread_id == thread_id and (row.is_open or not open_only))
-        return list(islice((row for row in rows if before is None or row.first_seq < before), last))[::-1]
-
-    async def agents_of_thread(self, thread_id: str, *, limit: int) -> list[str]:
-        agents = self._memory.agents.values()
-        having = (each for each in agents if any(row.thread_id == thread_id for row in each.book.turns.values()))
-        return [agent.agent_id for agent in islice(having, limit)]
 
     async def agents(self) -> list[str]:
         return list(self._memory.agents)
@@ -506,8 +425,7 @@ class MemoryStore(TableReads):
         return summary(agent.book.total, agent.book.rounds, agent.book.last_turn)
 
     async def usage_of_name(self, agent_name: str) -> UsageOfName:
-        books = [agent.book for agent in self._memory.agents.values()]
-        books = [book for book in books if any(row.agent_name == agent_name for row in book.turns.values())]
+        books = [self._memory.agents[agent_id].book for agent_id in await self.agents_of_name(agent_name)]
         reported = [book.last_turn for book in books if book.last_turn is not None]
         total = TokenUsage()
         for book in books:
@@ -578,7 +496,7 @@ class MemoryStore(TableReads):
             book = Book(agent.agent_id, self._memory.windows, self._memory.tables)
             for entry in agent.entries():
                 fact = decode(entry.head, entry.payload)
-                book.record([fact], changes([fact], entry.head.writer, entry.seq - 1, book))
+                book.record([fact], changes([fact], entry.seq - 1, book))
             book.checks_windows = True
             agent.book = book
 
@@ -591,10 +509,6 @@ class MemoryStore(TableReads):
         self._closed = True
         self._memory.owners.pop(self._owner, None)
         self._memory.watches.wake_all()
-
-    def _row(self, turn_id: str) -> TurnRow | None:
-        agent = self._memory.agent_of_turn.get(turn_id)
-        return None if agent is None else agent.book.turns[turn_id]
 
     def _checked(self, claim: Claim) -> _Agent:
         agent = self._memory.agents[claim.agent_id]

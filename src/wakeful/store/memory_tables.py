@@ -3,9 +3,9 @@
 It is what the memory store keeps, and what SQLite rebuilds its tables in.
 """
 
-from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Any, Generic
 
@@ -16,45 +16,48 @@ from wakeful.store.tables import TABLES
 class _SortedKeys(Generic[Row]):
     """One index: the values of its fields and the key, of every row that is in it."""
 
-    def __init__(self, table: Table[Row], index: TableIndex) -> None:
+    def __init__(self, table: Table[Row], index: TableIndex, agents: Mapping[str, int]) -> None:
         self.fields = index.fields
         self._values = _reader(table, index.fields)
         self._where = _condition(table, index.where)
+        self._agents = agents
         self._entries: list[tuple[Any, TableKey]] = []
 
     def change(self, key: TableKey, before: Row | None, after: Row | None) -> None:
-        old, new = self._entry(key, before), self._entry(key, after)
+        old = None if before is None or not self._where(before) else self._values(before)
+        new = None if after is None or not self._where(after) else self._values(after)
         if old == new:
             return
         if old is not None:
-            del self._entries[bisect_left(self._entries, old)]
+            del self._entries[bisect_left(self._entries, (self._sortable(old), key))]
         if new is not None:
-            insort(self._entries, new)
+            insort(self._entries, (self._sortable(new), key))
 
-    def keys(self, begin: Sequence[Value]) -> list[TableKey]:
-        """The keys of rows whose first fields have these values."""
-        wanted = tuple(map(_sortable, begin))
-        place = bisect_left(self._entries, (wanted,))
-        found: list[TableKey] = []
-        for values, key in islice(self._entries, place, None):
-            if values[: len(wanted)] != wanted:
-                break
-            found.append(key)
-        return found
+    def keys(self, begin: Sequence[Value], after: Sequence[Value] = (), backwards: bool = False) -> Iterator[TableKey]:
+        """In order, the keys of rows whose first fields have these values, and whose next ones come after these."""
+        first = self._sortable(begin)
+        start, end = bisect_left(self._entries, (first,)), self._end(first)
+        if after:
+            place = self._sortable((*begin, *after))
+            start, end = (start, bisect_left(self._entries, (place,))) if backwards else (self._end(place), end)
+        places = range(end - 1, start - 1, -1) if backwards else range(start, end)
+        return (self._entries[place][1] for place in places)
 
-    def _entry(self, key: TableKey, row: Row | None) -> tuple[Any, TableKey] | None:
-        if row is None or not self._where(row):
-            return None
-        return tuple(map(_sortable, self._values(row))), key
+    def _end(self, values: tuple[Any, ...]) -> int:
+        """The first entry behind all that begin with these values."""
+        return bisect_right(self._entries, values, key=lambda entry: entry[0][: len(values)])
+
+    def _sortable(self, values: Sequence[Value]) -> tuple[Any, ...]:
+        return tuple(_sortable(self._agents, name, value) for name, value in zip(self.fields, values, strict=False))
 
 
 class _Rows(Generic[Row]):
     """One table."""
 
-    def __init__(self, table: Table[Row]) -> None:
+    def __init__(self, table: Table[Row], agents: Mapping[str, int]) -> None:
         self.table = table
         self.rows: dict[TableKey, Row] = {}
-        self.indexes: dict[str, _SortedKeys[Row]] = {index.name: _SortedKeys(table, index) for index in table.indexes}
+        self.indexes = {index.name: _SortedKeys(table, index, agents) for index in table.indexes}
 
     def set(self, key: TableKey, row: Row | None) -> None:
         before = self.rows.get(key)
@@ -65,17 +68,23 @@ class _Rows(Generic[Row]):
         for index in self.indexes.values():
             index.change(key, before, row)
 
+    def in_order(
+        self, query: RowQuery, equal: Sequence[Value], after: Sequence[Value], backwards: bool
+    ) -> Iterator[Row] | None:
+        """The rows of a query as its index has them; None when that has them in another order."""
+        index, given = self.indexes.get(query.served_by), dict(zip(query.equal, equal, strict=True))
+        if index is None or index.fields[len(given) :] != query.order or {*index.fields[: len(given)]} != {*given}:
+            return None
+        begin = [given[name] for name in index.fields[: len(given)]]
+        return (self.rows[key] for key in index.keys(begin, after, backwards))
+
     def near(self, query: RowQuery, equal: Sequence[Value]) -> Iterable[Row]:
         """Rows that may be in the query, found by its index."""
         index = self.indexes.get(query.served_by)
         if index is None:
             return self.rows.values()
         given = dict(zip(query.equal, equal, strict=True))
-        begin = []
-        for name in index.fields:
-            if name not in given:
-                break
-            begin.append(given[name])
+        begin = [given[name] for name in takewhile(given.__contains__, index.fields)]
         return [self.rows[key] for key in index.keys(begin)]
 
 
@@ -83,9 +92,9 @@ class MemoryTables:
     """The rows of all tables."""
 
     def __init__(self) -> None:
-        self._tables: dict[Table[Any], _Rows[Any]] = {table: _Rows(table) for table in TABLES}
         self._agents: dict[str, int] = {}
         """The order in which agents came."""
+        self._tables: dict[Table[Any], _Rows[Any]] = {table: _Rows(table, self._agents) for table in TABLES}
 
     def add_agent(self, agent_id: str) -> None:
         self._agents.setdefault(agent_id, len(self._agents))
@@ -94,7 +103,7 @@ class MemoryTables:
         row: Row | None = self._tables[table].rows.get(key)
         return row
 
-    def all(self, table: Table[Row]) -> Iterable[Row]:
+    def all(self, table: Table[Row]) -> Collection[Row]:
         return self._tables[table].rows.values()
 
     def page(
@@ -108,12 +117,16 @@ class MemoryTables:
     ) -> list[Row]:
         equals, where = _reader(table, query.equal), _condition(table, query.where)
         wanted = tuple(equal)
+        served: Iterator[Row] | None = self._tables[table].in_order(query, equal, after, backwards)
+        if served is not None:
+            return [*islice((row for row in served if where(row)), limit)]
         rows = [row for row in self._tables[table].near(query, equal) if where(row) and equals(row) == wanted]
         order = self._order(table, query.order)
         rows.sort(key=order, reverse=backwards)
         if after:
             place = self._sortable(query.order, after)
-            rows = [row for row in rows if (order(row) < place if backwards else order(row) > place)]
+            upto = len(after)
+            rows = [row for row in rows if (order(row)[:upto] < place if backwards else order(row)[:upto] > place)]
         return rows[:limit]
 
     def find(
@@ -131,15 +144,14 @@ class MemoryTables:
                 kept.set(key, row)
 
     def clear(self) -> None:
-        self._tables = {table: _Rows(table) for table in TABLES}
+        self._tables = {table: _Rows(table, self._agents) for table in TABLES}
 
     def _order(self, table: Table[Row], fields: Sequence[str]) -> Callable[[Row], tuple[Any, ...]]:
         values = _reader(table, fields)
         return lambda row: self._sortable(fields, values(row))
 
     def _sortable(self, fields: Sequence[str], values: Sequence[Value]) -> tuple[Any, ...]:
-        pairs = zip(fields, values, strict=True)
-        return tuple(self._agents[str(value)] if name == "agent_id" else value for name, value in pairs)
+        return tuple(_sortable(self._agents, name, value) for name, value in zip(fields, values, strict=False))
 
 
 def _reader(table: Table[Row], fields: Sequence[str]) -> Callable[[Row], tuple[Any, ...]]:
@@ -171,6 +183,6 @@ def _test(table: Table[Row], match: Match) -> Callable[[Row], bool]:
     return test
 
 
-def _sortable(value: Value) -> tuple[bool, Any]:
-    """Nothing comes first, as in SQL."""
-    return value is not None, value
+def _sortable(agents: Mapping[str, int], name: str, value: Value) -> tuple[bool, Any]:
+    """Nothing comes first, as in SQL. Agents are sorted as they came, and one that nobody knows before all."""
+    return value is not None, agents.get(str(value), -1) if name == "agent_id" else value

@@ -10,7 +10,10 @@ from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import ToolFailed, ToolResult, ToolStarted
 from wakeful.ports.tables import Row, RowQuery, Table, TableKey, Value
 from wakeful.store.tables import RULES_OF_EVENT
-from wakeful.store.tables.row_rules import OWN_AGENT, Gone, LogEntry, Need, OpenCall, RowKey, RowList
+from wakeful.store.tables.row_rules import OWN_AGENT, Gone, LogEntry, Need, OpenCall, OpenCost, RowKey, RowList
+from wakeful.views.cost import CALL_FACTS, CostTally, TurnCost
+
+_CALL_FACTS = frozenset(CALL_FACTS)
 
 
 def needs_of(facts: Iterable[Fact], agent_id: str) -> list[Need]:
@@ -34,11 +37,13 @@ def _named(need: Need, agent_id: str) -> Need:
 class TableChanges:
     """The rows that the facts of one append change, one fact after the other."""
 
-    __slots__ = ("_agent_id", "_found", "rows")
+    __slots__ = ("_agent_id", "_asked", "_found", "rows")
 
     def __init__(self, agent_id: str, found: Mapping[Need, Any]) -> None:
         self._agent_id = agent_id
         self._found: dict[Need, Any] = {**found}
+        self._asked: list[Fact] = []
+        """Facts about requests to models."""
         self.rows: dict[Table[Any], dict[TableKey, Any]] = {}
         """By table and key: whole rows; None: the row is gone."""
 
@@ -53,7 +58,7 @@ class TableChanges:
                 else:
                     self._put(table, table.key_of(changed), changed)
         if self._found:
-            self._note_call(entry.fact)
+            self.note(entry.fact)
 
     def get(self, table: Table[Row], *key: Any) -> Row | None:
         """A row of this agent. Raises KeyError when the rule did not name it beforehand."""
@@ -76,6 +81,10 @@ class TableChanges:
         args: dict[str, Any] | None = self._found[OpenCall(turn_id, call_id)]
         return args
 
+    def cost_so_far(self, turn_id: str) -> TurnCost:
+        tally: CostTally = self._found[OpenCost(turn_id)]
+        return tally.total([fact for fact in self._asked if fact.turn_id == turn_id])
+
     def _put(self, table: Table[Any], key: TableKey, row: Any) -> None:
         there = self._found.get(RowKey(table, key))
         if there is not None and there.agent_id != self._agent_id:
@@ -83,8 +92,10 @@ class TableChanges:
             raise EventRefused(f"{named} in {table.name} belongs to agent {there.agent_id}", "Use a new id.")
         self.rows.setdefault(table, {})[key] = row
 
-    def _note_call(self, fact: Fact) -> None:
-        """A later fact of the same append sees what this one says of its call."""
+    def note(self, fact: Fact) -> None:
+        """A later fact of the same append sees what this one says of its call, and of requests to models."""
+        if type(fact.event) in _CALL_FACTS:
+            self._asked.append(fact)
         call = OpenCall(fact.turn_id or "", fact.call_id or "")
         if call not in self._found:
             return

@@ -7,7 +7,6 @@ from typing import Any
 
 from wakeful.contracts.spending import WindowKey
 from wakeful.ports import Match, Store, Table, TableKey
-from wakeful.store.encoding import OWNER
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book, changes
 from wakeful.store.spending import Move
@@ -21,7 +20,7 @@ async def find_misfits(store: Store) -> list[str]:
     for agent_id in await store.agents():
         book = Book(agent_id, windows, made)
         for entry in await store.read(agent_id):
-            book.record([entry.fact], changes([entry.fact], OWNER, entry.seq - 1, book))
+            book.record([entry.fact], changes([entry.fact], entry.seq - 1, book))
     found: list[str] = []
     for table in TABLES:
         stored = _by_key(table, await store.find_rows(table, [Match({})], order=table.key))

@@ -22,14 +22,12 @@ from wakeful.ports import (
     Table,
     TableReads,
     TaskRunStore,
-    TurnRow,
     UsageOfName,
     Value,
     Watch,
     WorkflowRow,
 )
 from wakeful.testing.crash_switch import CrashSwitch
-from wakeful.views.cost import TurnCost
 
 
 class CrashingStore(TableReads):
@@ -128,48 +126,11 @@ class CrashingStore(TableReads):
     ) -> list[Recorded]:
         return await (await self._real()).read(agent_id, after=after, thread_id=thread_id, turn_id=turn_id, limit=limit)
 
-    async def turn(self, turn_id: str) -> TurnRow | None:
-        return await (await self._real()).turn(turn_id)
-
-    async def turn_of_key(self, key: str) -> TurnRow | None:
-        return await (await self._real()).turn_of_key(key)
-
-    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
-        return await (await self._real()).turns(open_only=open_only, limit=limit)
-
     async def count_turns(self) -> int:
         return await (await self._real()).count_turns()
 
-    async def turns_of_agent(self, agent_id: str, *, limit: int, before: int | None = None) -> list[TurnRow]:
-        return await (await self._real()).turns_of_agent(agent_id, limit=limit, before=before)
-
-    async def ended_turns(self, agent_name: str, *, limit: int, before: TurnRow | None = None) -> list[TurnRow]:
-        return await (await self._real()).ended_turns(agent_name, limit=limit, before=before)
-
-    async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
-        return await (await self._real()).turn_costs(since=since)
-
-    async def agent_names(self) -> list[str]:
-        return await (await self._real()).agent_names()
-
     async def is_held(self, agent_id: str, thread_id: str) -> bool:
         return await (await self._real()).is_held(agent_id, thread_id)
-
-    async def turns_of_thread(
-        self,
-        agent_id: str,
-        thread_id: str,
-        *,
-        open_only: bool = False,
-        last: int | None = None,
-        before: int | None = None,
-    ) -> list[TurnRow]:
-        return await (await self._real()).turns_of_thread(
-            agent_id, thread_id, open_only=open_only, last=last, before=before
-        )
-
-    async def agents_of_thread(self, thread_id: str, *, limit: int) -> list[str]:
-        return await (await self._real()).agents_of_thread(thread_id, limit=limit)
 
     async def agents(self) -> list[str]:
         return await (await self._real()).agents()

@@ -19,15 +19,11 @@ from wakeful.ports import (
     Table,
     TableReads,
     TaskRunStore,
-    ThreadRow,
-    TurnFilter,
-    TurnRow,
     UsageOfName,
     Value,
     Watch,
     WorkflowRow,
 )
-from wakeful.views.cost import TurnCost
 
 
 class WrappedStore(TableReads):
@@ -93,52 +89,11 @@ class WrappedStore(TableReads):
     ) -> list[Recorded]:
         return await self.inner.read(agent_id, after=after, thread_id=thread_id, turn_id=turn_id, limit=limit)
 
-    async def turn(self, turn_id: str) -> TurnRow | None:
-        return await self.inner.turn(turn_id)
-
-    async def turn_of_key(self, key: str) -> TurnRow | None:
-        return await self.inner.turn_of_key(key)
-
-    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
-        return await self.inner.turns(open_only=open_only, limit=limit)
-
-    async def find_turns(self, which: TurnFilter, *, limit: int, before: str | None = None) -> list[TurnRow]:
-        return await self.inner.find_turns(which, limit=limit, before=before)
-
-    async def threads(self, agent_name: str | None = None, *, limit: int) -> list[ThreadRow]:
-        return await self.inner.threads(agent_name, limit=limit)
-
     async def count_turns(self) -> int:
         return await self.inner.count_turns()
 
-    async def turns_of_agent(self, agent_id: str, *, limit: int, before: int | None = None) -> list[TurnRow]:
-        return await self.inner.turns_of_agent(agent_id, limit=limit, before=before)
-
-    async def ended_turns(self, agent_name: str, *, limit: int, before: TurnRow | None = None) -> list[TurnRow]:
-        return await self.inner.ended_turns(agent_name, limit=limit, before=before)
-
-    async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
-        return await self.inner.turn_costs(since=since)
-
-    async def agent_names(self) -> list[str]:
-        return await self.inner.agent_names()
-
     async def is_held(self, agent_id: str, thread_id: str) -> bool:
         return await self.inner.is_held(agent_id, thread_id)
-
-    async def turns_of_thread(
-        self,
-        agent_id: str,
-        thread_id: str,
-        *,
-        open_only: bool = False,
-        last: int | None = None,
-        before: int | None = None,
-    ) -> list[TurnRow]:
-        return await self.inner.turns_of_thread(agent_id, thread_id, open_only=open_only, last=last, before=before)
-
-    async def agents_of_thread(self, thread_id: str, *, limit: int) -> list[str]:
-        return await self.inner.agents_of_thread(thread_id, limit=limit)
 
     async def agents(self) -> list[str]:
         return await self.inner.agents()

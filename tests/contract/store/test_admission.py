@@ -29,6 +29,7 @@ async def test_a_message_opens_its_turn(store: Store) -> None:
         waiting_for=(),
         created_at=NOON,
         ended_at=None,
+        heard=2,
     )
     assert await store.turn(TURN) == answer.turn
     assert await store.turn_of_key("k1") == answer.turn

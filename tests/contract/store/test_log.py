@@ -162,7 +162,7 @@ async def test_a_fact_of_a_turn_that_no_message_opened_is_refused(store: Store) 
     await admitted(store)
     with pytest.raises(EventRefused, match="turn_9"):
         await store.admit(AGENT, [interrupt("turn_9")])
-    with pytest.raises(EventRefused, match="turn_1 belongs to agent agent_1"):
+    with pytest.raises(EventRefused, match="turn_1 in turns belongs to agent agent_1"):
         await store.admit("agent_2", [message()])
     with pytest.raises(EventRefused, match="turn_1"):
         await store.admit("agent_2", [interrupt()])

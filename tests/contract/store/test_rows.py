@@ -52,7 +52,7 @@ async def everything(store: Store) -> list[Any]:
 async def test_a_turns_row_follows_its_facts(store: Store) -> None:
     claim = await claimed(store)
     await store.append(claim, [started(index=4, window_from=2), requested()])
-    assert (await row(store))[4:9] == ("running", 2, 4, 2, 4)
+    assert (await row(store))[4:9] == ("running", 2, 3, 2, 4)
     await store.append(claim, [fact(TurnSuspended(reason="tool_missing", waiting_for=("refund", "pay")))])
     assert ((await row(store)).state, (await row(store)).waiting_for) == ("suspended", ("refund", "pay"))
     await store.append(claim, [fact(TurnResumed(cause="supplied"))])

@@ -22,6 +22,7 @@ from wakeful.store.sqlite.tables import query_sql
 from wakeful.store.table_changes import TableChanges, needs_of
 from wakeful.store.tables import RULES_OF_EVENT, TABLES
 from wakeful.store.tables.row_rules import LogEntry
+from wakeful.store.tables.turns import SAID
 
 QUERIES = [(table, query) for table in TABLES for query in table.queries]
 
@@ -45,7 +46,8 @@ async def all_rows(store: Store) -> dict[str, Any]:
 
 
 def test_the_story_has_every_event_that_a_table_is_about() -> None:
-    assert set(RULES_OF_EVENT) - told() == set(), "add these facts to kit/runs/table_facts.py"
+    only_said = {event for event, rules in RULES_OF_EVENT.items() if [rule for _, rule in rules] == [SAID]}
+    assert set(RULES_OF_EVENT) - only_said - told() == set(), "add these facts to kit/runs/table_facts.py"
 
 
 async def test_live_rows_equal_rebuilt_rows(store: Store, backend: Backend) -> None:
@@ -133,7 +135,7 @@ def test_a_rule_reads_only_what_it_named_beforehand() -> None:
 
 def normal(sql: str) -> str:
     """Without comments and without what only looks different."""
-    return re.sub(r"\s*([(),])\s*", r"\1", " ".join(re.sub(r"--.*", "", sql).split()))
+    return re.sub(r"\s*([(),])\s*", r"\1", " ".join(re.sub(r"--.*", "", sql).replace('"', "").split()))
 
 
 def made_by_migrations() -> dict[str, str]:

@@ -96,12 +96,8 @@ def cut(memory: Memory, agent_id: str, upto: int) -> Memory:
         if entry.seq <= upto:
             writer: Any = entry.head.writer
             fact = decode(entry.head, entry.payload)
-            agent.extend([fact], encode([fact], writer), writer)
+            agent.extend([fact], encode([fact], writer))
     copy.agents[agent_id] = agent
-    for turn_id, row in agent.book.turns.items():
-        copy.agent_of_turn[turn_id] = agent
-        if row.key is not None:
-            copy.turn_of_key[row.key] = turn_id
     return copy
 
 

@@ -68,7 +68,7 @@ class Claims:
         """Keep a new turn for its caller. A thread that was free for long gets the time of a lease."""
         self._reserved += 1
         reservation = f"{self._owners.me}/{self._reserved}"
-        self._sql.do("UPDATE turns SET caller = ? WHERE turn_id = ?", (reservation, turn.turn_id))
+        self._sql.do("INSERT OR REPLACE INTO turn_claims VALUES (?, 0, ?)", (turn.turn_id, reservation))
         now = self._clock()
         self._sql.do(
             "INSERT INTO leases SELECT agent, thread_id, NULL, 0, ? FROM turns WHERE turn_id = ?"
@@ -78,17 +78,17 @@ class Claims:
         return reservation
 
     def give_up(self, turn_id: str, reservation: str) -> None:
-        self._sql.do("UPDATE turns SET caller = NULL WHERE turn_id = ? AND caller = ?", (turn_id, reservation))
+        self._sql.do("UPDATE turn_claims SET caller = NULL WHERE turn_id = ? AND caller = ?", (turn_id, reservation))
 
     def claim(self, turn_id: str, reservation: str | None = None) -> Claim:
         found = self._sql.one(
-            "SELECT a.id, a.agent_id, a.seq, t.thread_id, t.epoch, t.id, t.caller FROM turns t"
-            " JOIN agents a ON a.id = t.agent WHERE t.turn_id = ?",
+            "SELECT a.id, a.agent_id, a.seq, t.thread_id, coalesce(c.epoch, 0), c.caller FROM turns t"
+            " JOIN agents a ON a.id = t.agent LEFT JOIN turn_claims c ON c.turn_id = t.turn_id WHERE t.turn_id = ?",
             (turn_id,),
         )
         if found is None:
             raise TurnNotFound(f"there is no turn {turn_id} in this store", "List the turns that are there.")
-        agent, agent_id, head, thread_id, turn_epoch, turn, caller = found
+        agent, agent_id, head, thread_id, turn_epoch, caller = found
         me, old, thread = self._owners.me, self._lease(agent, thread_id), (agent_id, thread_id)
         mine = self._mine.get(thread)
         if mine is not None and old.owner == me and mine.epoch == old.epoch:
@@ -103,7 +103,7 @@ class Claims:
         if is_kept(old, caller, reservation, now, alive):
             asker = owner_of(caller)
             raise busy_waiting(turn_id, self._owners.holder(asker), here=asker == me)
-        self._sql.do("UPDATE turns SET epoch = epoch + 1, caller = NULL WHERE id = ?", (turn,))
+        self._sql.do("INSERT OR REPLACE INTO turn_claims VALUES (?, ?, NULL)", (turn_id, turn_epoch + 1))
         return self._take(agent, thread, turn_id, turn_epoch + 1, lease, old, head)
 
     def claim_thread(self, agent_id: str, thread_id: str, turn_id: str) -> Claim:

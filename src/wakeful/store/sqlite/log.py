@@ -15,23 +15,26 @@ from wakeful.contracts.errors import RestRefused, StoreDamaged
 from wakeful.contracts.spending import WindowKey
 from wakeful.ports import Admitted, Claim, Damage, TurnRow
 from wakeful.ports.mailbox import MESSAGES
+from wakeful.ports.turns import TURN_OF_KEY, TURNS
 from wakeful.store import chain
-from wakeful.store.encoding import OUTSIDER, OWNER, Stored
+from wakeful.store.encoding import OUTSIDER, Stored
 from wakeful.store.leases import Lease, check, fenced
-from wakeful.store.rows import Changes, changes, message_of, not_ours
+from wakeful.store.rows import Changes, changes, message_of
 from wakeful.store.spending import Hold, HoldKey, Move
 from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.streams import SHIFT, Place, Span, Streams
 from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.sqlite.views import Views
-from wakeful.store.tables.row_rules import Need, OpenCall, RowKey, RowList
+from wakeful.store.tables.row_rules import Need, OpenCall, OpenCost, RowKey, RowList
 from wakeful.views.cost import CALL_FACTS, CostTally
 
 # Look-ups by number take 0.7 us each; a join of the same rows takes several times that.
 _AGENT = "SELECT seq, hash, name FROM agents WHERE id = ?"
 _LEASE = "SELECT owner, epoch FROM leases WHERE agent = ? AND thread_id = ?"
-_TURN = "SELECT epoch, heard FROM turns WHERE id = ?"
+_CLAIM = "SELECT epoch FROM turn_claims WHERE turn_id = ?"
+_HEARD = "SELECT heard FROM turns WHERE turn_id = ?"
+_CALL_FACTS = frozenset(CALL_FACTS)
 _CALL_KINDS = frozenset(event.kind for event in CALL_FACTS)
 _APPEND = "INSERT INTO appends (id, turn, header, body, hash) VALUES (?, ?, ?, ?, ?)"
 
@@ -45,8 +48,8 @@ class Log:
         self._windows = Windows(sql)
         self._tables = SqliteTables(sql)
         self.streams = Streams(sql, path)
-        self._turns: dict[str, tuple[int, int, int]] = {}
-        """Turn id to the numbers of its agent and of itself, and its first event: all are for life."""
+        self._turns: dict[str, tuple[int, int]] = {}
+        """Turn id to the number of its agent, and its first event: both are for life."""
         self.written: dict[int, tuple[int, bytes]] = {}
         """What the transaction under way has appended: each agent's number, with its newest sequence and hash."""
         self._costs_so_far: dict[str, CostTally | None] = {}
@@ -57,18 +60,15 @@ class Log:
 
     def admit(self, agent_id: str, facts: Sequence[Fact], stored: Sequence[Stored]) -> Admitted | None:
         message, event = message_of(facts)
-        if message is not None and event is not None:
-            taken = None if event.key is None else self._views.turn_of_key(event.key)
-            if taken is not None:
+        if event is not None and event.key is not None:
+            for taken in self._tables.page(TURNS, TURN_OF_KEY, (event.key,)):
                 return Admitted(taken, created=False)
-            there = self._views.turn(message.turn_id or "")
-            if there is not None and there.agent_id != agent_id:
-                raise not_ours(there)
-            if message.turn_id is None and self._tables.get(MESSAGES, (event.message_id,)) is not None:
-                return Admitted(None, created=False)
+        is_queued = message is not None and message.turn_id is None
+        if is_queued and event is not None and self._tables.get(MESSAGES, (event.message_id,)) is not None:
+            return Admitted(None, created=False)
         place = self.streams.place(agent_id)
-        known = _Known(self, agent_id, *(None, "") if place is None else (place.agent, place.name))
-        made = changes(facts, OUTSIDER, 0 if place is None else place.seq, known)
+        known = _Known(self, agent_id, "" if place is None else place.name)
+        made = changes(facts, 0 if place is None else place.seq, known)
         if place is None:
             place = self._make_agent(agent_id)
         self._write(place, stored, made)
@@ -76,7 +76,7 @@ class Log:
             return None
         if message.turn_id is None:
             return Admitted(None, created=True)
-        return Admitted(made.turns.get(message.turn_id) or self._row(message), created=True)
+        return Admitted(made.tables[TURNS][message.turn_id,], created=True)
 
     def append(
         self, claim: Claim, facts: Sequence[Fact], stored: Sequence[Stored], rest: bool
@@ -84,16 +84,18 @@ class Log:
         """The outsiders' facts that are new to the owner, and the sequence up to which it has seen all of them."""
         if claim.opens:
             return [], self._open(claim, facts, stored)
-        agent, turn, first = self._turns.get(claim.turn_id) or self._numbers(claim)
-        head, begun = self._sql.one(_AGENT, (agent,)), self._sql.one(_TURN, (turn,))
+        agent, first = self._turns.get(claim.turn_id) or self._numbers(claim)
+        head, claimed = self._sql.one(_AGENT, (agent,)), self._sql.one(_CLAIM, (claim.turn_id,))
         owned = self._sql.one(_LEASE, (agent, claim.thread_id))
-        if head is None or begun is None or owned is None:
+        if head is None or claimed is None or owned is None:
             raise fenced(claim)
         seq, digest, name = head  # read in the transaction: other owners append to this stream, too
-        turn_epoch, heard = begun
+        (turn_epoch,) = claimed
         owner, epoch = owned
         check(claim, Lease(owner, epoch, 0.0), turn_epoch)
         others: list[Recorded] = []
+        # Where the stream ends with what the owner has seen, nobody said anything since.
+        heard = 0 if seq == claim.seen else self._sql.all(_HEARD, (claim.turn_id,))[0][0]
         if heard > claim.seen:
             if rest:
                 raise RestRefused(f"turn {claim.turn_id} has not seen event {heard}", "Fold what arrived, then decide.")
@@ -101,11 +103,12 @@ class Log:
         if facts:
             if claim.fresh and claim.turn_id not in self._costs_so_far:
                 self._costs_so_far[claim.turn_id] = CostTally()
-            made = changes(facts, OWNER, seq, _Known(self, claim.agent_id, agent, name, claim.turn_id, turn_epoch))
+            made = changes(facts, seq, _Known(self, claim.agent_id, name, claim.turn_id, turn_epoch))
             self._write(Place(agent, seq, digest), stored, made)
-            if made.asked and (tally := self._costs_so_far.get(claim.turn_id)) is not None:
-                for fact in made.asked.get(claim.turn_id, ()):
-                    tally.take(fact)
+            if (tally := self._costs_so_far.get(claim.turn_id)) is not None:
+                for fact in facts:
+                    if type(fact.event) in _CALL_FACTS:
+                        tally.take(fact)
         return others, seq + len(facts)
 
     def _open(self, claim: Claim, facts: Sequence[Fact], stored: Sequence[Stored]) -> int:
@@ -117,15 +120,15 @@ class Log:
         owner, epoch = owned
         check(claim, Lease(owner, epoch, 0.0), claim.turn_epoch)
         if facts:
-            made = changes(facts, OWNER, place.seq, _Known(self, claim.agent_id, place.agent, place.name))
+            made = changes(facts, place.seq, _Known(self, claim.agent_id, place.name))
             self._write(place, stored, made)
-            self._sql.do("UPDATE turns SET epoch = ? WHERE turn_id = ?", (claim.turn_epoch, claim.turn_id))
-            self._costs_so_far[claim.turn_id] = CostTally(made.asked.get(claim.turn_id, ()))
+            self._sql.do("INSERT OR REPLACE INTO turn_claims VALUES (?, ?, NULL)", (claim.turn_id, claim.turn_epoch))
+            self._costs_so_far[claim.turn_id] = CostTally(f for f in facts if type(f.event) in _CALL_FACTS)
         return place.seq + len(facts)
 
     def events_of(self, agent_id: str, turn_id: str) -> list[Recorded]:
         """A turn's events, all at once."""
-        row = self._views.turn(turn_id)
+        row = self._turn_of(agent_id, turn_id)
         span = None if row is None else self.streams.of_turn(agent_id, row)
         if span is None:
             return []
@@ -148,8 +151,8 @@ class Log:
             return Damage(agent_id, 0, f"its rows cannot be read: {error}")
         return None
 
-    def turn_of(self, agent_id: str, turn_id: str) -> TurnRow | None:
-        row = self._views.turn(turn_id)
+    def _turn_of(self, agent_id: str, turn_id: str) -> TurnRow | None:
+        row = self._tables.get(TURNS, (turn_id,))
         return row if row is not None and row.agent_id == agent_id else None
 
     def window(self, key: WindowKey) -> Move | None:
@@ -170,10 +173,6 @@ class Log:
     def holds_of(self, turn_id: str) -> dict[HoldKey, Hold]:
         return self._windows.holds_of(turn_id)
 
-    def has_turn(self, agent: int | None, turn_id: str) -> bool:
-        sql = "SELECT 1 FROM turns WHERE turn_id = ? AND agent = ?"
-        return self._sql.one(sql, (turn_id, agent)) is not None
-
     def find(self, agent_id: str, needs: Sequence[Need]) -> dict[Need, Any]:
         """What rules of declared tables named beforehand."""
         found: dict[Need, Any] = {}
@@ -184,7 +183,9 @@ class Log:
                 case RowList(table, query, equal):
                     found[need] = self._tables.page(table, query, equal)
                 case OpenCall(turn_id, call_id):
-                    found[need] = self._safe_args(self.turn_of(agent_id, turn_id), call_id)
+                    found[need] = self._safe_args(self._turn_of(agent_id, turn_id), call_id)
+                case OpenCost(turn_id):
+                    found[need] = self._cost_so_far(agent_id, turn_id)
         return found
 
     def _safe_args(self, turn: TurnRow | None, call_id: str) -> dict[str, Any] | None:
@@ -200,27 +201,27 @@ class Log:
                 args = None
         return args
 
-    def _numbers(self, claim: Claim) -> tuple[int, int, int]:
-        row = self._sql.one("SELECT agent, id, first_seq FROM turns WHERE turn_id = ?", (claim.turn_id,))
+    def _numbers(self, claim: Claim) -> tuple[int, int]:
+        row = self._sql.one("SELECT agent, first_seq FROM turns WHERE turn_id = ?", (claim.turn_id,))
         if row is None:
             raise fenced(claim)
-        found = self._turns[claim.turn_id] = (row[0], row[1], row[2])
+        found = self._turns[claim.turn_id] = (row[0], row[1])
         return found
 
     def _first(self, turn_id: str, made: Changes) -> int:
         """The first event of a turn that there is, or that these changes open."""
-        if (opened := made.turns.get(turn_id)) is not None:
-            return opened.first_seq
         if (known := self._turns.get(turn_id)) is not None:
-            return known[2]
+            return known[1]
+        if (changed := made.tables.get(TURNS, {}).get((turn_id,))) is not None:
+            return int(changed.first_seq)
         ((first,),) = self._sql.all("SELECT first_seq FROM turns WHERE turn_id = ?", (turn_id,))
         return int(first)
 
-    def cost_so_far(self, agent_id: str, turn_id: str) -> CostTally:
+    def _cost_so_far(self, agent_id: str, turn_id: str) -> CostTally:
         """What is stored of an open turn's requests to models; read, where the turn did not begin here."""
         if (kept := self._costs_so_far.get(turn_id)) is not None:
             return kept
-        row = self._views.turn(turn_id)
+        row = self._turn_of(agent_id, turn_id)
         span = None if row is None else self.streams.of_turn(agent_id, row)
         entries = self.streams.entries(span) if span is not None else ()
         of_calls = [self.streams.recorded(agent_id, entry) for entry in entries if entry.head.kind in _CALL_KINDS]
@@ -267,11 +268,6 @@ class Log:
             self._unheld.pop(turn_id, None)
         self._windows.write(agent, made.spending)
 
-    def _row(self, fact: Fact) -> TurnRow:
-        row = self._views.turn(fact.turn_id or "")
-        assert row is not None
-        return row
-
 
 class _Known:
     """What is stored, for the rules of `store.rows`; looked up only when a rule asks."""
@@ -280,7 +276,6 @@ class _Known:
         self,
         log: Log,
         agent_id: str,
-        agent: int | None,
         agent_name: str,
         turn_id: str | None = None,
         epoch: int | None = None,
@@ -288,22 +283,12 @@ class _Known:
         self._log = log
         self._epoch = epoch
         """Of the owner's claim of that turn."""
-        self._agent = agent
         self._turn_id = turn_id
         self.agent_id = agent_id
         self.agent_name = agent_name
 
-    def has_turn(self, turn_id: str) -> bool:
-        return turn_id == self._turn_id or self._log.has_turn(self._agent, turn_id)
-
-    def turn(self, turn_id: str) -> TurnRow | None:
-        return self._log.turn_of(self.agent_id, turn_id)
-
     def find(self, needs: Sequence[Need]) -> dict[Need, Any]:
         return self._log.find(self.agent_id, needs)
-
-    def cost_so_far(self, turn_id: str) -> CostTally:
-        return self._log.cost_so_far(self.agent_id, turn_id)
 
     @property
     def checks_windows(self) -> bool:

@@ -29,8 +29,6 @@ from wakeful.ports import (
     RowQuery,
     Table,
     TableReads,
-    ThreadRow,
-    TurnFilter,
     TurnRow,
     UsageOfName,
     Value,
@@ -56,7 +54,6 @@ from wakeful.store.sqlite.views import Views
 from wakeful.store.sqlite.workflows import Workflows
 from wakeful.store.sqlite.writer import PATIENCE
 from wakeful.store.watches import Wake, Watches
-from wakeful.views.cost import TurnCost
 
 TICK = 1.0
 """How often other processes' commits are looked for, and leases are looked at."""
@@ -147,7 +144,7 @@ class SqliteReader(TableReads):
         if thread_id is None and turn_id is None:
             span = await self._read(lambda: streams.whole(agent_id), agent_id)
             return await self._recorded(span, after, limit) if span is not None else found
-        for turn in await self._read(lambda: self._turns_among(agent_id, thread_id, turn_id, after), agent_id):
+        for turn in await self._turns_among(agent_id, thread_id, turn_id, after):
             if not turn.is_open and turn.last_seq <= after:
                 continue
             if limit is not None and len(found) >= limit and found[limit - 1].seq < turn.first_seq:
@@ -157,11 +154,13 @@ class SqliteReader(TableReads):
             found.sort(key=_SEQ)
         return found[:limit]
 
-    def _turns_among(self, agent_id: str, thread_id: str | None, turn_id: str | None, after: int) -> list[TurnRow]:
+    async def _turns_among(
+        self, agent_id: str, thread_id: str | None, turn_id: str | None, after: int
+    ) -> list[TurnRow]:
         """The turns whose facts are asked for, oldest first."""
         if turn_id is None:
-            return self._views.turns_reaching_past(agent_id, thread_id or "", after)
-        row = self._views.turn(turn_id)
+            return await self.turns_reaching_past(agent_id, thread_id or "", after)
+        row = await self.turn(turn_id)
         return [row] if row is not None and thread_id in (None, row.thread_id) else []
 
     async def _recorded(self, span: Span, after: int, limit: int | None) -> list[Recorded]:
@@ -179,53 +178,11 @@ class SqliteReader(TableReads):
                 await asyncio.sleep(0)
         return found[:limit]
 
-    async def turn(self, turn_id: str) -> TurnRow | None:
-        return await self._read(lambda: self._views.turn(turn_id))
-
-    async def turn_of_key(self, key: str) -> TurnRow | None:
-        return await self._read(lambda: self._views.turn_of_key(key))
-
-    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
-        return await self._read(lambda: self._views.turns(open_only, limit))
-
-    async def find_turns(self, which: TurnFilter, *, limit: int, before: str | None = None) -> list[TurnRow]:
-        return await self._read(lambda: self._views.find_turns(which, limit, before))
-
-    async def threads(self, agent_name: str | None = None, *, limit: int) -> list[ThreadRow]:
-        return await self._read(lambda: self._views.threads(agent_name, limit))
-
     async def count_turns(self) -> int:
         return await self._read(self._views.count_turns)
 
-    async def turns_of_agent(self, agent_id: str, *, limit: int, before: int | None = None) -> list[TurnRow]:
-        return await self._read(lambda: self._views.turns_of_agent(agent_id, limit, before), agent_id)
-
-    async def ended_turns(self, agent_name: str, *, limit: int, before: TurnRow | None = None) -> list[TurnRow]:
-        return await self._read(lambda: self._views.ended_turns(agent_name, limit, before))
-
-    async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
-        return await self._read(lambda: self._views.turn_costs(since))
-
-    async def agent_names(self) -> list[str]:
-        return await self._read(self._views.agent_names)
-
     async def is_held(self, agent_id: str, thread_id: str) -> bool:
         return await self._read(lambda: self._claims.is_held(agent_id, thread_id))
-
-    async def turns_of_thread(
-        self,
-        agent_id: str,
-        thread_id: str,
-        *,
-        open_only: bool = False,
-        last: int | None = None,
-        before: int | None = None,
-    ) -> list[TurnRow]:
-        look = partial(self._views.turns_of_thread, open_only=open_only, last=last, before=before)
-        return await self._read(lambda: look(agent_id, thread_id), agent_id)
-
-    async def agents_of_thread(self, thread_id: str, *, limit: int) -> list[str]:
-        return await self._read(lambda: self._views.agents_of_thread(thread_id, limit))
 
     async def agents(self) -> list[str]:
         return [agent_id for _, agent_id in await self._read(self._log.streams.agents)]
@@ -256,7 +213,8 @@ class SqliteReader(TableReads):
         return await self._read(lambda: self._views.usage(agent_id), agent_id)
 
     async def usage_of_name(self, agent_name: str) -> UsageOfName:
-        return await self._read(lambda: self._views.usage_of_name(agent_name))
+        agents = await self.agents_of_name(agent_name)
+        return await self._read(lambda: self._views.usage_of(agents))
 
     async def workflow(self, workflow_id: str, revision: int | None = None) -> WorkflowRow | None:
         return await self._read(lambda: self._workflows.one(workflow_id, revision))

@@ -81,5 +81,5 @@ class _Books:
                 entries, at = self._streams.piece(Span(agent, agent_id, place.seq), at)
                 for entry in entries:
                     fact = self._streams.recorded(agent_id, entry).fact
-                    book.record([fact], changes([fact], entry.head.writer, entry.seq - 1, book))
+                    book.record([fact], changes([fact], entry.seq - 1, book))
             self._read[agent] = at

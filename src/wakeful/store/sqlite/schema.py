@@ -20,7 +20,7 @@ def create(table: Table[Any]) -> list[str]:
     if len(table.key) > 1:
         lines.append(f"PRIMARY KEY ({columns_of(table, table.key)})")
     body = ",\n    ".join(lines)
-    made = f"CREATE TABLE {table.name} (\n    {body}\n) STRICT, WITHOUT ROWID"
+    made = f"CREATE TABLE {table.name} (\n    {body}\n) STRICT{'' if table.numbered else ', WITHOUT ROWID'}"
     return [made, *(_index(table, index) for index in table.indexes)]
 
 

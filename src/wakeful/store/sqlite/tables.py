@@ -9,7 +9,7 @@ from typing import Any
 from wakeful.ports.tables import ColumnKind, Match, Row, RowQuery, Table, TableKey, Value
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.sqlite.connection import Statements
-from wakeful.store.sqlite.schema import condition
+from wakeful.store.sqlite.schema import columns_of, condition
 from wakeful.store.tables import TABLES
 
 _AGENT = "(SELECT id FROM agents WHERE agent_id = ?)"
@@ -41,7 +41,7 @@ class SqliteTables:
         limit: int | None = None,
         backwards: bool = False,
     ) -> list[Row]:
-        sql = query_sql(table, query, bool(after), limit is not None, backwards)
+        sql = query_sql(table, query, len(after), limit is not None, backwards)
         given = (*equal, *after, *(() if limit is None else (limit,)))
         return [*map(_statements(table).row, self._sql.all(sql, given))]
 
@@ -79,7 +79,7 @@ class _TableStatements:
         self._table = table
         self.get = f"{self.select()} WHERE {_equal(table, table.key)}"
         self.drop = f"DELETE FROM {table.name} AS t WHERE {_equal(table, table.key)}"
-        self.put = f"INSERT OR REPLACE INTO {table.name} VALUES ({', '.join('?' * len(columns))})"
+        self.put = _put(table)
         self._make: Callable[[Sequence[Any]], Any] = table.row._make
         self._in_order = itemgetter(*(fields.index(column.field) for column in columns))
         kinds = [column.kind for column in columns]
@@ -122,15 +122,15 @@ def _statements(table: Table[Any]) -> _TableStatements:
 
 @lru_cache(maxsize=256)
 def query_sql(
-    table: Table[Any], query: RowQuery, with_after: bool = False, with_limit: bool = False, backwards: bool = False
+    table: Table[Any], query: RowQuery, after: int = 0, with_limit: bool = False, backwards: bool = False
 ) -> str:
-    """The statement of a query. Its values: those of `equal`, of the row before the page, and the limit."""
+    """The statement of a query. Its values: those of `equal`, so many of the row before the page, and the limit."""
     which = [_equal(table, query.equal)] if query.equal else []
     if query.where is not None:
         which.append(condition(table, query.where, "t."))
-    if with_after:
-        names = ", ".join(_named(table, name) for name in query.order)
-        marks = ", ".join(_mark(table, name) for name in query.order)
+    if after:
+        names = ", ".join(_named(table, name) for name in query.order[:after])
+        marks = ", ".join(_mark(table, name) for name in query.order[:after])
         which.append(f"({names}) {'<' if backwards else '>'} ({marks})")
     where = f" WHERE {' AND '.join(which)}" if which else ""
     order = _ordered(table, query.order, backwards)
@@ -152,6 +152,18 @@ def find_sql(table: Table[Any], matches: Sequence[Match], order: Sequence[str]) 
     select = _statements(table).select_from(f"({' UNION '.join(parts)}) found", "found")
     ordered = ", ".join(f"found.{table.column[name].name}" for name in order)
     return f"{select} ORDER BY {ordered} LIMIT ?", values
+
+
+def _put(table: Table[Any]) -> str:
+    values = ", ".join("?" * len(table.columns))
+    kept = {*table.key, *table.fixed}
+    changed = ", ".join(f"{one.name} = excluded.{one.name}" for one in table.columns if one.field not in kept)
+    if not changed:
+        return f"INSERT OR REPLACE INTO {table.name} VALUES ({values})"
+    return (
+        f"INSERT INTO {table.name} VALUES ({values})"
+        f" ON CONFLICT ({columns_of(table, table.key)}) DO UPDATE SET {changed}"
+    )
 
 
 def _named(table: Table[Any], name: str) -> str:

@@ -10,16 +10,22 @@ from wakeful.ports.approvals import ACTIONS, APPROVAL_RULES
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES
 from wakeful.ports.tables import Table
 from wakeful.ports.taint import TAINTED_FILES
+from wakeful.ports.turn_costs import TURN_COSTS
+from wakeful.ports.turns import TURNS
 from wakeful.ports.unknown_outcomes import UNKNOWN_OUTCOMES
 from wakeful.ports.wakes import WAKES
 from wakeful.store.tables.approvals import ACTION_RULES, RULE_RULES
 from wakeful.store.tables.mailbox import MESSAGE_RULES, THREAD_RULES
 from wakeful.store.tables.row_rules import RowRule, Rules
 from wakeful.store.tables.taint import TAINT_RULES
+from wakeful.store.tables.turn_costs import TURN_COST_RULES
+from wakeful.store.tables.turns import TURN_RULES
 from wakeful.store.tables.unknown_outcomes import UNKNOWN_RULES
 from wakeful.store.tables.wakes import WAKE_RULES
 
 TABLES: Mapping[Table[Any], Rules] = {
+    TURNS: TURN_RULES,
+    TURN_COSTS: TURN_COST_RULES,
     UNKNOWN_OUTCOMES: UNKNOWN_RULES,
     ACTIONS: ACTION_RULES,
     APPROVAL_RULES: RULE_RULES,

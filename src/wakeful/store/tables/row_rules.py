@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from wakeful.contracts.envelope import Fact
 from wakeful.ports.tables import Row, RowQuery, Table, TableKey, Value
+from wakeful.views.cost import TurnCost
 
 
 class RowKey(NamedTuple):
@@ -37,7 +38,13 @@ class OpenCall(NamedTuple):
     call_id: str
 
 
-Need: TypeAlias = RowKey | RowList | OpenCall
+class OpenCost(NamedTuple):
+    """What the log says of an open turn's requests to models, as a `CostTally`."""
+
+    turn_id: str
+
+
+Need: TypeAlias = RowKey | RowList | OpenCall | OpenCost
 
 
 class LogEntry(NamedTuple):
@@ -57,6 +64,8 @@ class AtHand(Protocol):
     def list(self, table: Table[Row], query: RowQuery, *equal: Value) -> Sequence[Row]: ...
 
     def open_call(self, turn_id: str, call_id: str) -> dict[str, Any] | None: ...
+
+    def cost_so_far(self, turn_id: str) -> TurnCost: ...
 
 
 class Gone(NamedTuple):

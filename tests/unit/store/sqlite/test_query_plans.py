@@ -26,8 +26,21 @@ from kit.runs.store_facts import (
     started,
     takes,
 )
-from wakeful.ports import Match, Store
+from wakeful.ports import Match, RowQuery, Store, TurnFilter
 from wakeful.ports.approvals import ACTIONS, PENDING_ACTIONS_OF_TURN
+from wakeful.ports.turns import (
+    ENDED_OF_NAME,
+    NAME_BY_AGENT,
+    OPEN_TURNS,
+    OPEN_TURNS_OF_THREAD,
+    THREAD_BY_AGENT,
+    THREAD_BY_LAST_EVENT,
+    TURNS,
+    TURNS_BY_AGE,
+    TURNS_BY_NAME,
+    TURNS_OF_AGENT,
+    TURNS_OF_THREAD,
+)
 from wakeful.store.sqlite import SqliteStore
 from wakeful.store.sqlite.tables import query_sql
 from wakeful.store.tables import TABLES
@@ -35,21 +48,25 @@ from wakeful.store.tables import TABLES
 GROWING = {
     "agents", "events", "appends", "turns", "unknown", "actions", "rules", "tainted_files", "spending", "holds",
     "messages", "busy_threads", "wakes",
-    "turn_costs", "blobs", "workflows", "task_runs", "task_run_events",
+    "turn_costs", "turn_claims", "blobs", "workflows", "task_runs", "task_run_events",
 }  # fmt: skip
 ALLOWED = {
-    "c.first_at, c.last_at, c.costs FROM turns": "a report on all that was spent adds up every turn: one row each",
-    "ON a.id = t.agent ORDER BY t.created_at DESC": "pages of turns: the index, up to a limit",
-    "ON a.id = t.agent WHERE t.ended_at IS NULL": "open turns: an index of those alone",
+    "INDEXED BY turns_open WHERE": "open turns: an index of those alone",
+    "(SELECT value FROM json_each(?))": "the streams of one name, each found by its id",
     "SELECT count(*) FROM turns": "for a doctor, who has just read every event: one index, and no row",
-    "WITH RECURSIVE streams": "the streams of one name: a step along the index for each, however many turns they have",
     "FROM workflows": "workflows are few: a person saved each one",
     "SELECT id, agent_id FROM agents ORDER BY id": "for checking and repairing everything, and for lists of all agents",
     "FROM task_runs WHERE kind": "a list of runs, up to a limit",
-    "wakes t INDEXED BY wakes_due": "wakes in the order of their times: the index, up to a limit",
 }
 """Parts of statements that may read a whole table or a whole index, and why."""
-DECLARED = {query_sql(table, query) for table in TABLES for query in table.queries}
+DECLARED = {
+    query_sql(table, query, after, with_limit, backwards)
+    for table in TABLES
+    for query in table.queries
+    for after in range(len(query.order) + 1)
+    for with_limit in (False, True)
+    for backwards in (False, True)
+}
 
 
 async def filled(path: Path) -> SqliteStore:
@@ -97,6 +114,13 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "ended_turns": [lambda: store.ended_turns("calc", limit=3)],
         "turn_costs": [store.turn_costs, lambda: store.turn_costs(since=1)],
         "agent_names": [store.agent_names],
+        "agents_of_name": [lambda: store.agents_of_name("calc")],
+        "find_turns": [
+            lambda: store.find_turns(TurnFilter(state="running"), limit=3, before="turn 5"),
+            lambda: store.find_turns(TurnFilter(prefix="turn 1"), limit=3, before="turn 5"),
+        ],
+        "threads": [lambda: store.threads(limit=3)],
+        "turns_reaching_past": [lambda: store.turns_reaching_past("agent_1", "t1", 7)],
         "is_held": [lambda: store.is_held("agent_1", "t1")],
         "turns_of_thread": [
             lambda: store.turns_of_thread("agent_1", "t1"),
@@ -183,43 +207,29 @@ async def test_no_statement_reads_a_whole_table_that_grows(tmp_path: Path) -> No
     await store.close()
 
 
-NARROW = {
-    "ON a.id = t.agent WHERE t.ended_at IS NULL": "SCAN t USING INDEX turns_open",
-    "t.last_seq > ?": "turns_by_last_event (agent=? AND thread_id=? AND last_seq>?)",
-    "WHERE thread_id = ? AND agent > ?": "turns_by_thread (thread_id=? AND agent>?)",
-    "AND t.first_seq < ? ORDER BY t.first_seq DESC LIMIT ?": "(agent=? AND first_seq<?)",
-    "t.thread_id = ? AND t.first_seq < ?": "turns_by_thread (thread_id=? AND agent=? AND first_seq<?)",
-    "t.thread_id = ? AND t.ended_at IS NULL AND t.first_seq < ?": "turns_open_in_thread (agent=? AND thread_id=? AND ",
-    "t.agent_name = ? AND t.ended_at IS NOT NULL": "turns_by_name_and_end (agent_name=? AND ended_at>? AND ended_at<?)",
-    "WITH RECURSIVE streams": "turns_by_name (agent_name=? AND agent>?)",
-}
-"""Parts of statements about one thread, agent or name, and how each is found."""
+NARROW: list[tuple[RowQuery, str]] = [
+    (OPEN_TURNS, "turns_open (created_at<?)"),
+    (TURNS_BY_AGE, "turns_by_age (created_at<?)"),
+    (THREAD_BY_LAST_EVENT, "turns_by_last_event (thread_id=? AND agent=? AND last_seq<?)"),
+    (THREAD_BY_AGENT, "turns_by_thread (thread_id=? AND agent<?)"),
+    (TURNS_OF_AGENT, "turns_of_agent (agent=? AND first_seq<?)"),
+    (TURNS_OF_THREAD, "turns_by_thread (thread_id=? AND agent=? AND first_seq<?)"),
+    (OPEN_TURNS_OF_THREAD, "turns_open_in_thread (thread_id=? AND agent=? AND first_seq<?)"),
+    (ENDED_OF_NAME, "turns_by_name_and_end (agent_name=? AND ended_at>? AND ended_at<?)"),
+    (TURNS_BY_NAME, "turns_by_name (agent_name<?)"),
+    (NAME_BY_AGENT, "turns_by_name (agent_name=? AND agent<?)"),
+]
+"""Pages of turns, and how each is found."""
 
 
-async def test_questions_about_one_thread_agent_or_name_go_along_their_index(tmp_path: Path) -> None:
+async def test_a_page_of_turns_begins_where_the_one_before_ended(tmp_path: Path) -> None:
     store = await filled(tmp_path / "runs.db")
-    plans: dict[str, list[str]] = {}
-
-    def note(cursor: apsw.Cursor, statement: str, bindings: Any) -> bool:
-        plans[" ".join(statement.split())] = []
-        return True
-
-    store._connection.exec_trace = note
-    await store.read("agent_1", thread_id="t1", after=7)
-    await store.turns(open_only=True)
-    await store.turns_of_agent("agent_1", limit=3)
-    await store.turns_of_thread("agent_1", "t1", last=3)
-    await store.agents_of_thread("t1", limit=3)
-    await store.ended_turns("calc", limit=3)
-    await store.usage_of_name("calc")
-    store._connection.exec_trace = None
-    for statement in plans:
+    for query, way in NARROW:
+        statement = query_sql(TURNS, query, after=1, with_limit=True, backwards=True)
         plan = store._connection.execute(f"EXPLAIN QUERY PLAN {statement}", (None,) * statement.count("?"))
-        plans[statement] = [detail for *_, detail in plan]
-    for part, way in NARROW.items():
-        found = [plan for statement, plan in plans.items() if part in statement]
-        assert found and any(way in detail for plan in found for detail in plan), (part, found)
-        assert not any(detail == "USE TEMP B-TREE FOR ORDER BY" for plan in found for detail in plan), (part, found)
+        found = [detail for *_, detail in plan]
+        assert any(way in detail for detail in found), (way, found)
+        assert "USE TEMP B-TREE FOR ORDER BY" not in found, (way, found)
     await store.close()
 
 

@@ -1,0 +1,123 @@
+"""Rules of `turns`: a message or its start opens a turn, and its owner's facts move it on until it ends, once.
+
+What others say to a turn is noted in its row, so that its owner sees at once that there is something new.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import EventRefused
+from wakeful.contracts.events import (
+    EVENTS,
+    MessageAdmitted,
+    Terminal,
+    TurnCompleted,
+    TurnFailed,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+)
+from wakeful.ports.turns import TURNS, TurnRow, TurnState
+from wakeful.store.tables.row_rules import AtHand, LogEntry, RowKey, RowRule, Rules
+
+
+def _message_admitted(entry: LogEntry, event: MessageAdmitted, rows: AtHand) -> list[TurnRow]:
+    if entry.fact.turn_id is None:
+        return []  # it waits in its thread's queue, and the turn that takes it is opened by its start
+    if rows.get(TURNS, entry.fact.turn_id) is not None:
+        return _said(entry, event, rows)  # a further message of the same turn: its owner is given it
+    opened = _opened(entry, event.prompt_preview)
+    return [opened._replace(key=event.key, fingerprint=event.fingerprint, heard=entry.seq)]
+
+
+def _opened(entry: LogEntry, preview: str) -> TurnRow:
+    """The row of a turn that begins with this fact."""
+    return TurnRow(
+        turn_id=entry.fact.turn_id or "",
+        agent_id=entry.agent_id,
+        agent_name=entry.agent_name,
+        thread_id=entry.fact.thread_id or "",
+        state="admitted",
+        first_seq=entry.seq,
+        last_seq=entry.seq,
+        window_from=entry.seq,
+        turn_index=0,
+        key=None,
+        fingerprint="",
+        prompt_preview=preview,
+        waiting_for=(),
+        created_at=entry.fact.at,
+        ended_at=None,
+    )
+
+
+def _said(entry: LogEntry, event: Any, rows: AtHand) -> list[TurnRow]:
+    """By anybody, at any time: also to a turn that is over."""
+    if entry.fact.turn_id is None:
+        return []
+    row = rows.get(TURNS, entry.fact.turn_id)
+    if row is None:
+        raise _not_open(entry)
+    return [row._replace(last_seq=entry.seq, heard=entry.seq)]
+
+
+def _turn_started(entry: LogEntry, event: TurnStarted, rows: AtHand) -> list[TurnRow]:
+    row = rows.get(TURNS, entry.fact.turn_id) or _opened(entry, event.prompt_preview or "")
+    begun = {"turn_index": event.turn_index, "window_from": event.window_from, "agent_name": event.agent_name}
+    return [_moved(entry, row, "running", **begun)]
+
+
+def _turn_suspended(entry: LogEntry, event: TurnSuspended, rows: AtHand) -> list[TurnRow]:
+    return _move(entry, rows, "suspended", waiting_for=event.waiting_for)
+
+
+def _turn_resumed(entry: LogEntry, event: TurnResumed, rows: AtHand) -> list[TurnRow]:
+    return _move(entry, rows, "running", waiting_for=())
+
+
+def _turn_ended(entry: LogEntry, event: Terminal, rows: AtHand) -> list[TurnRow]:
+    return _move(entry, rows, event.status, waiting_for=(), ended_at=entry.fact.at)
+
+
+def _move(entry: LogEntry, rows: AtHand, state: TurnState, **fields: Any) -> list[TurnRow]:
+    row = rows.get(TURNS, entry.fact.turn_id)
+    if row is None:
+        raise _not_open(entry)
+    return [_moved(entry, row, state, **fields)]
+
+
+def _moved(entry: LogEntry, row: TurnRow, state: TurnState, **fields: Any) -> TurnRow:
+    if not row.is_open:
+        raise EventRefused(
+            f"{entry.fact.event.kind} came after turn {row.turn_id} was {row.state}",
+            "A turn ends once; fold its log again.",
+        )
+    return row._replace(state=state, last_seq=entry.seq, **fields)
+
+
+def _not_open(entry: LogEntry) -> EventRefused:
+    return EventRefused(
+        f"{entry.fact.event.kind} names turn {entry.fact.turn_id}, which nothing has opened",
+        "Admit its message, or start it with queued ones, first.",
+    )
+
+
+def _turn(fact: Fact, event: Any) -> Sequence[RowKey]:
+    return () if fact.turn_id is None else (RowKey(TURNS, (fact.turn_id,)),)
+
+
+_MOVES: dict[type, Callable[[LogEntry, Any, AtHand], list[TurnRow]]] = {
+    MessageAdmitted: _message_admitted,
+    TurnStarted: _turn_started,
+    TurnSuspended: _turn_suspended,
+    TurnResumed: _turn_resumed,
+    TurnCompleted: _turn_ended,
+    TurnFailed: _turn_ended,
+}
+SAID = RowRule(_said, _turn)
+"""Of every kind that others than a turn's owner may write."""
+TURN_RULES: Rules = {
+    **{event: SAID for event in EVENTS if event.outsider},
+    **{event: RowRule(move, _turn) for event, move in _MOVES.items()},
+}
