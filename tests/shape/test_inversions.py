@@ -43,7 +43,7 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     ),
     "hooks": (
         f"{AGENT}[hooks]",
-        "unit/hosts/abilities/test_registry.py::test_inversion_without_the_decision_the_same_call_runs",
+        "contract/hosts/abilities/test_registry.py::test_inversion_without_the_decision_the_same_call_runs",
     ),
     "rules": (f"{AGENT}[policy.rules.decision]", f"{AGENT}[policy.rules.match]"),
     "rules about commands, in a batch": (

@@ -3,7 +3,7 @@
 Who may read what is decided elsewhere: nothing here is ever an input to that, and nothing private survives here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from wakeful.contracts.jsonable import NotJson, plain
@@ -38,9 +38,20 @@ def with_safe_citations(metadata: Mapping[str, Any]) -> dict[str, Any]:
     safe = dict(metadata)
     for place in PLACES:
         if place in safe:
-            entries = safe[place] if isinstance(safe[place], list | tuple) else ()
-            safe[place] = [citation for citation in map(normalise_citation, entries) if citation is not None]
+            citations = map(normalise_citation, _entries(safe[place]))
+            safe[place] = [citation for citation in citations if citation is not None]
     return safe
+
+
+def cited_sources(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a result rests on, in the order of its citations: the address of each source, or else its id."""
+    found = (normalise_citation(raw) or {} for raw in _entries(metadata.get("citations")))
+    named = (citation.get("source_url") or citation.get("source_id") for citation in found)
+    return tuple(dict.fromkeys(name for name in named if name))
+
+
+def _entries(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
 
 
 def normalise_citation(raw: Any) -> dict[str, Any] | None:

@@ -61,7 +61,9 @@ class ProgressNotes:
         self._monotonic = monotonic
         self._calls: dict[str, _Notes] = {}
 
-    def take(self, call_id: str, message: str, done: float | None, total: float | None) -> ToolProgress | None:
+    def take(
+        self, call_id: str, message: str, done: float | None, total: float | None, partial: str = ""
+    ) -> ToolProgress | None:
         """A new note; returned when it is due as a fact."""
         now = self._monotonic()
         notes = self._calls.setdefault(call_id, _Notes(now))
@@ -71,6 +73,7 @@ class ProgressNotes:
             message=clean(message[:MAX_MESSAGE_CHARS]) or None,
             progress=_finite(done),
             total=_finite(total),
+            partial_preview=clean(partial[:MAX_MESSAGE_CHARS]) or None,
             elapsed_ms=int((now - notes.began) * 1000),
         )
         if now - notes.written < SECONDS_BETWEEN_FACTS:
@@ -393,11 +396,11 @@ class Calls:
             raise _nobody_answers(work.place.row.turn_id) from None
 
     def _sink(self, dispatch: CallAtGate) -> ProgressSink:
-        def progress(message: str, done: float | None, total: float | None) -> None:
+        def progress(message: str, done: float | None, total: float | None, partial: str) -> None:
             if threading.get_ident() == self._thread:
-                self._progress(dispatch, message, done, total)
+                self._progress(dispatch, message, done, total, partial)
             elif not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._progress, dispatch, message, done, total)
+                self._loop.call_soon_threadsafe(self._progress, dispatch, message, done, total, partial)
 
         return progress
 
@@ -437,14 +440,16 @@ class Calls:
             level = self._level_of(dispatch.call_id)
             self._post([self._work.fact(note, dispatch.step, dispatch.call_id, level) for note in notes])
 
-    def _progress(self, dispatch: CallAtGate, message: str, done: float | None, total: float | None) -> None:
+    def _progress(
+        self, dispatch: CallAtGate, message: str, done: float | None, total: float | None, partial: str
+    ) -> None:
         if dispatch.call_id not in self._running:
             return  # its outcome is known: a note after that would be about nothing
         if not self._work.config.emit_mcp_progress and dispatch.declaration.runtime_owner == "mcp_server":
             return  # asked for and drained all the same: nobody is told
         name, message = dispatch.tool_name, self.keys.hide_keys(message)
         self._work.audience.glimpse(ProgressGlimpsed(dispatch.step, dispatch.call_id, name, message, done, total))
-        due = self._notes.take(dispatch.call_id, message, done, total)
+        due = self._notes.take(dispatch.call_id, message, done, total, self.keys.hide_keys(partial))
         if due is not None:
             level = self._level_of(dispatch.call_id)
             self._post([self._work.fact(due, dispatch.step, dispatch.call_id, level)])

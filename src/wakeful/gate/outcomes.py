@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from wakeful.contracts.citations import cited_sources
 from wakeful.contracts.content import BlobRef, File, Image, Text
 from wakeful.contracts.conversation import ToolItem
 from wakeful.contracts.envelope import before
@@ -100,6 +101,9 @@ def _extra(extra: ToolOutput, whole: BlobRef | None) -> dict[str, Any]:
         more["status"] = "partial"
     if extra.metadata:
         more["details"] = _plain(dict(extra.metadata))
+        evidence = cited_sources(extra.metadata)
+        if evidence:
+            more["evidence_refs"] = evidence
     return more
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.runtime_tools import RuntimeToolRequest as RuntimeToolRequest
     from wakeful.contracts.runtime_tools import RuntimeToolResult as RuntimeToolResult
     from wakeful.contracts.transcript import Message as Message
+    from wakeful.contracts.transcript import merge_same_role as merge_same_role
     from wakeful.contracts.transcript import normalise as normalise
     from wakeful.contracts.transcript import normalise_all as normalise_all
     from wakeful.decisions.guards import IdenticalFailureTracker as IdenticalFailureTracker
@@ -163,6 +164,7 @@ _WHERE = {
     "hooks": "wakeful.service.hooks",
     "import_runtime_bundles": "wakeful.hosts.entrances",
     "join_markdown": "wakeful.hosts.compaction.markdown_sections",
+    "merge_same_role": "wakeful.contracts.transcript",
     "mediate_turn": "wakeful.hosts.loop.conversation_loop",
     "normalise": "wakeful.contracts.transcript",
     "normalise_all": "wakeful.contracts.transcript",

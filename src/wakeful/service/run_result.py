@@ -33,6 +33,7 @@ from wakeful.service.result_parts import Parts, derive, document, part
 from wakeful.views.conversation_export import Export, ResultEvent, ToolExecution, export
 from wakeful.views.cost import CostSummary, cost_summary
 from wakeful.views.tree import ExecutionTreeSnapshot, execution_tree
+from wakeful.views.turn_record import TurnTerminalRecord, terminal_record
 
 Out_co = TypeVar("Out_co", covariant=True, default=str)
 RunStatus: TypeAlias = Literal[
@@ -202,6 +203,10 @@ class RunResult(Parts, Generic[Out_co]):
     def facts(self) -> Sequence[Recorded]:
         """The turn's stored facts."""
         return self._facts()
+
+    def turn_record(self) -> TurnTerminalRecord | None:
+        """How the turn was settled: completed or aborted, its last words, when, and after how long; None while open."""
+        return terminal_record(self.turn_id, self._facts())
 
     def calls(self, name: str | None = None) -> list[CallView]:
         """The run's tool calls in model order, or those of one tool, by its name or the last part of it."""

@@ -88,8 +88,8 @@ def _resolve(future: asyncio.Future[None]) -> None:
 
 
 Deps_co = TypeVar("Deps_co", covariant=True, default=None)
-ProgressSink: TypeAlias = Callable[[str, float | None, float | None], None]
-"""Called with (message, done, total), from whichever thread the tool runs in."""
+ProgressSink: TypeAlias = Callable[[str, float | None, float | None, str], None]
+"""Called with (message, done, total, partial output), from whichever thread the tool runs in."""
 OutputSink: TypeAlias = Callable[[str], None]
 """Called with a piece of output as it comes."""
 Keep: TypeAlias = Callable[[bytes, str], Awaitable[BlobRef]]
@@ -234,10 +234,15 @@ class RunContext(Generic[Deps_co]):
         """Set when nobody waits for this call any more."""
         return self._cancelled
 
-    def progress(self, message: str = "", *, done: float | None = None, total: float | None = None) -> None:
-        """Show whoever watches how far this call is. A glimpse: it may be lost."""
+    def progress(
+        self, message: str = "", *, done: float | None = None, total: float | None = None, partial: str = ""
+    ) -> None:
+        """Show whoever watches how far this call is. A glimpse: of many in one second the log keeps one and the last.
+
+        `partial` is what there is of the result so far; the log keeps its first 500 characters.
+        """
         if self._sink is not None:
-            self._sink(message, done, total)
+            self._sink(message, done, total, partial)
 
     def show(self, text: str) -> None:
         """Show whoever watches a piece of output as it comes. A glimpse: the result is what counts."""

@@ -35,7 +35,7 @@ def test_progress_goes_to_whoever_watches_and_to_nobody_otherwise() -> None:
     seen: list[Any] = []
     RunContext(None, progress=lambda *note: seen.append(note)).progress("half", done=1, total=2)
     RunContext(None).progress("unseen")
-    assert seen == [("half", 1, 2)]
+    assert seen == [("half", 1, 2, "")]
 
 
 async def test_a_thread_that_waits_is_woken_by_a_cancel_from_the_loop() -> None:

@@ -61,6 +61,7 @@ class Ability:
     """What the result looks like, for whoever calls it."""
     category: str = ""
     annotations: Mapping[str, Any] = field(default_factory=dict)
+    """What a client may want to know before it calls: `destructive`, `idempotent`. Shown by `Abilities.described`."""
 
     def __deepcopy__(self, memo: Any) -> "Ability":
         return self  # it does not change, and what is behind its callables is not ours to copy
@@ -106,6 +107,20 @@ class Abilities:
 
     def get(self, name: str) -> Ability | None:
         return self._abilities.get(name)
+
+    def described(self) -> list[dict[str, Any]]:
+        """Every ability as a client reads it: what it is for, what it takes and gives, and its annotations."""
+        return [
+            {
+                "name": each.name,
+                "description": each.description,
+                "category": each.category,
+                "input_schema": dict(each.input_schema) if each.input_schema is not None else None,
+                "output_schema": dict(each.output_schema) if each.output_schema is not None else None,
+                "annotations": dict(each.annotations),
+            }
+            for each in self._abilities.values()
+        ]
 
     async def call(self, name: str, given: Any = None) -> Any:
         """The ability's result, or an `approval_required` envelope in its place. Raises AbilityRefused.

@@ -11,6 +11,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from wakeful.contracts.citations import PLACES
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AlreadyDecided, ToolAsks, ToolReported
 from wakeful.contracts.events import ObserverFailed, RuntimeToolResolved
@@ -34,6 +35,7 @@ from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.client import ClientTool
 from wakeful.tools.client_calls import ForClient
 from wakeful.tools.context import RunContext
+from wakeful.tools.results import ToolOutput
 from wakeful.tools.source import Offer, ToolSource, Withheld
 from wakeful.tools.tool import Tool
 
@@ -96,7 +98,7 @@ class ExecutorTool(Tool[Any]):
             asyncio.ensure_future(self._run(ctx, arguments)), is_thread=not self._core.is_async(self._tool)
         )
 
-    async def _run(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> str:
+    async def _run(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> str | ToolOutput:
         core, tool = self._core, self._tool
         call = await self._prepare(tool, ctx.call_id, arguments)
         result = call if isinstance(call, dict) else await core.run(call, tool, await self._context(ctx))
@@ -105,7 +107,9 @@ class ExecutorTool(Tool[Any]):
             raise ToolAsks(envelope.content if isinstance(envelope.content, str) else "")
         result = self._returned[ctx.call_id] = await self._bound(ctx.call_id, result)
         if result["success"]:
-            return json.dumps(result["result"], ensure_ascii=False, separators=(",", ":"))
+            shown = json.dumps(result["result"], ensure_ascii=False, separators=(",", ":"))
+            cited = {place: result["metadata"][place] for place in PLACES if place in result["metadata"]}
+            return ToolOutput(shown, metadata=cited) if cited else shown
         metadata = dict(result["metadata"])
         kind = metadata.pop("error_type", None)
         raise ToolReported(

@@ -8,7 +8,7 @@ from kit.hosts.task_host import OTHER, TaskHost
 from kit.runs.engine_runs import calls
 from wakeful import Agent, tool
 from wakeful.contracts.errors import InvalidValue
-from wakeful.hosts.run_access import RunRefused
+from wakeful.hosts import RunRefused
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.store.memory import MemoryStore
 

@@ -8,10 +8,18 @@ import pytest
 from kit.hosts.task_host import AUDITOR, MANAGER, OTHER, OWNER, TaskHost
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.principals import ExecutionPrincipal
-from wakeful.hosts import dispatch_ability, hooks, import_runtime_bundles, register_ability, run_runtime_package
+from wakeful.hosts import (
+    Abilities,
+    Ability,
+    AbilityRefused,
+    RunRefused,
+    dispatch_ability,
+    hooks,
+    import_runtime_bundles,
+    register_ability,
+    run_runtime_package,
+)
 from wakeful.hosts.abilities.packages import PackageAbilities
-from wakeful.hosts.abilities.registry import Abilities, Ability, AbilityRefused
-from wakeful.hosts.run_access import RunRefused
 from wakeful.store.memory import MemoryStore
 
 ASKED = {"package": {"slug": "p"}, "workflow": {"id": "w"}, "run_id": "r1"}

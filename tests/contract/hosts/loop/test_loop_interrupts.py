@@ -7,8 +7,7 @@ import pytest
 
 from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.bootstrap import new_engine
-from wakeful.hosts import IterationBudget
-from wakeful.hosts.loop.conversation_request import ConversationRequest
+from wakeful.hosts import ConversationRequest, IterationBudget
 from wakeful.service.commands.interruption import cancel_turn
 
 PICK: dict[str, Any] = {

@@ -11,10 +11,17 @@ from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.events import PermissionEvaluated, ToolCatalogResolved, ToolMediationFailed, ToolResult
 from wakeful.contracts.tool_catalog import ToolCatalog
-from wakeful.hosts import ConversationLoop, ToolPolicy, mediate_turn, tiered
-from wakeful.hosts.abilities.registry import Abilities, Ability, AbilityRefused
-from wakeful.hosts.loop.budgets import IterationBudget
-from wakeful.hosts.loop.conversation_result import ConversationResult
+from wakeful.hosts import (
+    Abilities,
+    Ability,
+    AbilityRefused,
+    ConversationLoop,
+    ConversationResult,
+    IterationBudget,
+    ToolPolicy,
+    mediate_turn,
+    tiered,
+)
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.queries.explanation import why_call

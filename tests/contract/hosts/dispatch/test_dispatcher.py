@@ -9,10 +9,9 @@ import pytest
 
 from kit.hosts.task_host import AUDITOR, MANAGER, OTHER, OWNER, TaskHost
 from wakeful.contracts.errors import InvalidValue
-from wakeful.hosts.abilities.registry import AbilityRefused
+from wakeful.hosts import AbilityRefused, DispatchRequest, DispatchResult, ExecutorTarget, RunAccess, RunRefused
 from wakeful.hosts.dispatch import dispatch_request as contracts
-from wakeful.hosts.dispatch.dispatch_request import RESULT_SCHEMA, DispatchRequest, DispatchResult, ExecutorTarget
-from wakeful.hosts.run_access import RunAccess, RunRefused
+from wakeful.hosts.dispatch.dispatch_request import RESULT_SCHEMA
 from wakeful.store.memory import MemoryStore
 from wakeful.store.memory_runs import MemoryTaskRuns, RunShelf
 

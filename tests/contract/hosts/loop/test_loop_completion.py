@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from kit.hosts.loop_host import SEARCH, Host, calling, search
-from wakeful.hosts import IterationBudget, mediate_turn
-from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts import IterationBudget, RuntimeToolDeclaration, mediate_turn
 
 
 class Policy:

@@ -9,8 +9,7 @@ from kit.hosts.loop_host import SEARCH, Host, calling, search
 from wakeful import Agent, Budget, run, tool
 from wakeful.contracts.errors import InvalidValue
 from wakeful.decisions.redaction import call_envelope, stable_hash
-from wakeful.hosts import IdenticalFailureTracker, SpinDetector, ToolResultTruncator
-from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
+from wakeful.hosts import IdenticalFailureTracker, RuntimeToolDeclaration, SpinDetector, ToolResultTruncator
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 

@@ -11,8 +11,7 @@ from wakeful import Agent, resume, run, tool
 from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.envelope import iso
 from wakeful.engine.run_request import RunRequest
-from wakeful.hosts.abilities.registry import Abilities, Ability
-from wakeful.hosts.actions.records import OwnPendingActionStore
+from wakeful.hosts import Abilities, Ability, OwnPendingActionStore
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.commands.approvals import approvals
 from wakeful.service.commands.turns import run_turn

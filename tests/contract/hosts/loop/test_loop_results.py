@@ -7,7 +7,7 @@ import pytest
 
 from kit.hosts.loop_host import SEARCH, Host, calling, search
 from wakeful.decisions.redaction import stable_hash
-from wakeful.hosts.loop.conversation_result import ConversationResult
+from wakeful.hosts import ConversationResult
 
 
 @pytest.mark.spec("API-RES-01", "API-RES-03")

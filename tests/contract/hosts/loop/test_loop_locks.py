@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from kit.hosts.loop_host import Host, calling, search
-from wakeful.hosts import MemoryConversationLock
-from wakeful.hosts.loop.conversation_request import ConversationRequest
+from wakeful.hosts import ConversationRequest, MemoryConversationLock
 
 
 class Clock:

@@ -10,8 +10,8 @@ import pytest
 from kit.hosts.task_host import TaskHost
 from kit.runs.engine_runs import calls
 from wakeful import Agent, tool
+from wakeful.hosts import RunRefused
 from wakeful.hosts.packages.imports import BundleImporter
-from wakeful.hosts.run_access import RunRefused
 from wakeful.service.hooks import HookRegistry
 from wakeful.store.memory import Memory, MemoryStore
 

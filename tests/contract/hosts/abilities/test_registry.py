@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from wakeful.contracts.errors import InvalidConfig
-from wakeful.hosts.abilities.registry import Abilities, Ability, AbilityRefused
-from wakeful.hosts.actions.pending_action import PendingAction
+from wakeful.hosts import Abilities, Ability, AbilityRefused, PendingAction
 from wakeful.service.hooks import HookRegistry
 from wakeful.testing.waiting_stores import MemoryPendingActionStore
 

@@ -13,8 +13,7 @@ from wakeful.contracts.errors import InvalidConfig, InvalidValue, NotBuiltYet, N
 from wakeful.contracts.events import MessageAdmitted, ModelRequested, TurnStarted
 from wakeful.engine.state_loader import load_config
 from wakeful.engine.workflow_parts import workflow_registry
-from wakeful.hosts.chat.routing import ToChat, route
-from wakeful.hosts.chat.turns import run_chat_agent
+from wakeful.hosts.chat import ToChat, route, run_chat_agent
 from wakeful.service.queries.views import thread_messages, wire_messages
 from wakeful.store.memory import MemoryStore
 from wakeful.views.cost import CostSummary

@@ -16,7 +16,7 @@ from wakeful.contracts.budgets import MAX_DEPTH
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.errors import InvalidConfig, StoreFull
 from wakeful.contracts.events import ToolStarted
-from wakeful.hosts.unified_loop import LoopContext, run_unified_agent_loop
+from wakeful.hosts import LoopContext, run_unified_agent_loop
 from wakeful.ports import Claim, Store, TurnRow
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.memory import MemoryStore

@@ -27,8 +27,7 @@ from wakeful.contracts.events import (
     WorkflowStarted,
 )
 from wakeful.contracts.workflows import WorkflowGraph
-from wakeful.hosts.chat.messages import ChatMessage
-from wakeful.hosts.chat.turns import run_chat_agent
+from wakeful.hosts.chat import ChatMessage, run_chat_agent
 from wakeful.ports import ModelRequest
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.commands.interruption import cancel_turn

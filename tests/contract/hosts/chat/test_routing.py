@@ -6,8 +6,7 @@ import pytest
 
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.policy.permissions import default_policy
-from wakeful.hosts.chat.routing import ChatContext, NotRouted, ToChat, ToWorkflow, route
-from wakeful.hosts.chat.toolbelt import compose_toolbelt
+from wakeful.hosts.chat import ChatContext, NotRouted, ToChat, ToWorkflow, compose_toolbelt, route
 from wakeful.views.wire_messages import WIRE_MESSAGE
 
 EDITOR = {"kind": "editor", "workflow_id": "wf_1"}

@@ -11,9 +11,7 @@ from wakeful import Agent, tool
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.errors import InvalidValue
 from wakeful.engine.run_request import Engine, RunRequest
-from wakeful.hosts.actions.decisions import PendingActions
-from wakeful.hosts.actions.pending_action import PendingAction, PendingActionError
-from wakeful.hosts.actions.records import OwnPendingActionStore
+from wakeful.hosts import OwnPendingActionStore, PendingAction, PendingActionError, PendingActions
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.hooks import HookRegistry
