@@ -127,10 +127,23 @@ def test_where_nothing_listens_it_says_so(root: Path, tmp_path: Path) -> None:
 def test_research_splits_into_subtasks_and_a_second_run_is_free(root: Path, tmp_path: Path) -> None:
     done = run(root, tmp_path, "research.py")
     assert done.returncode == 0, done.stderr
-    assert '{"city":"porto","people":248769}' in done.stdout
-    assert done.stdout.splitlines()[-1] == "8 model calls, 9 tool calls, in one budget"
+    lines = done.stdout.splitlines()
+    assert lines[-2:] == [
+        "Lisbon has the most inhabitants: Lisbon 567131, Porto 248769, Braga 201583",
+        "8 model calls, 6 tool calls, in one budget",
+    ]
+    assert sorted(lines[:-2]) == sorted(
+        f"  {line}"
+        for city in ("Lisbon", "Porto", "Braga")
+        for line in (
+            f"subtask {city} started",
+            "tool_call inhabitants",
+            "tool_result inhabitants",
+            f"subtask {city} completed",
+        )
+    )
     again = run(root, tmp_path, "research.py")
-    assert (again.returncode, again.stdout) == (0, done.stdout), again.stderr
+    assert (again.returncode, again.stdout.splitlines()[-2:]) == (0, lines[-2:]), again.stderr
     tree = subprocess.run(
         [Path(sys.executable).with_name("wakeful"), "tree", "--store", "research.db"],
         cwd=tmp_path,
@@ -148,6 +161,29 @@ def test_coding_changes_the_project_and_runs_its_test(root: Path, tmp_path: Path
     assert done.returncode == 0, done.stderr
     assert "sum(prices)\n" in (tmp_path / "shop" / "prices.py").read_text()
     assert "1 passed" in done.stdout, done.stdout
+    log = ["git", "-C", str(tmp_path / "shop"), "log", "--format=%s"]
+    committed = subprocess.run(log, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert committed.splitlines() == ["Count the first price", "Start"]
+
+
+def test_the_support_bot_continues_when_another_process_has_approved(root: Path, tmp_path: Path) -> None:
+    asked = run(root, tmp_path, "support_bot.py", "ask")
+    assert asked.stdout == "A colleague has to approve: python support_bot.py decide\n", asked.stderr
+    decided = run(root, tmp_path, "support_bot.py", "decide")
+    assert decided.stdout.splitlines() == ["refund {'order': 'A17', 'cents': 4200}", "approved by app:ann"], (
+        decided.stderr
+    )
+    answered = run(root, tmp_path, "support_bot.py", "ask")
+    assert answered.stdout == "Your money is on its way back. Sorry about the broken cup!\n", answered.stderr
+    assert run(root, tmp_path, "support_bot.py", "decide").stdout == "", "nothing is pending any more"
+
+
+def test_the_agent_with_an_mcp_server_reads_and_asks_before_it_writes(root: Path, tmp_path: Path) -> None:
+    done = run(root, tmp_path, "notes_server.py")
+    assert done.stdout.splitlines() == [
+        "approving mcp.notes/write_note {'day': 'tuesday', 'text': 'Call the bank.'}",
+        "On Monday: water the plants. I wrote down the bank for Tuesday.",
+    ], done.stderr
 
 
 def test_a_budget_stops_a_run_with_an_answer_where_there_is_room_for_one(root: Path, tmp_path: Path) -> None:
