@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import pytest
 
 from kit.wires.loopback import free_port
 
-pytest.importorskip("fastapi", reason="fastapi is not installed")
 USERS = [f"user-{number}" for number in range(50)]
 SAID = {"message_id": "1", "text": "Order A17 arrived broken."}
 
