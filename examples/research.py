@@ -8,9 +8,8 @@ Runs offline. Kill it anywhere and run it again: each branch continues where it 
 
 import asyncio
 
-from wakeful.events import SubtaskEvent, ToolCallEvent, ToolResultEvent
-
 from wakeful import Agent, Budget, stream, tool
+from wakeful.events import SubtaskEvent, ToolCallEvent, ToolResultEvent
 from wakeful.providers import ModelRequest
 from wakeful.testing import scripted
 
