@@ -1,5 +1,6 @@
 """The documents: every program in them runs, every setting is taken, every command and every link is there. Offline."""
 
+import asyncio
 import importlib
 import inspect
 import json
@@ -110,8 +111,11 @@ def programs(file: Path) -> list[str]:
 
 
 async def ran(source: str, names: Names) -> None:
-    """Run a program, and wait for what it made and did not wait for."""
-    done = eval(compiled(source), names)
+    """Run a program, and wait for what it made and did not wait for.
+
+    Off the loop, as a program that is not async runs; one that awaits something gives a coroutine back.
+    """
+    done = await asyncio.to_thread(eval, compiled(source), names)
     if inspect.isawaitable(done):
         await done
     names["shown"] = [await each if inspect.isawaitable(each) else each for each in names["shown"]]

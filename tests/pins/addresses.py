@@ -19,7 +19,15 @@ from kit.surfaces.doc_snippets import snippets
 _PRINTED = re.compile(r"from (wakeful[\w.]*) import (?:\(([^)]*)\)|([\w, ]+))")
 _DOTTED = re.compile(r"(?<![\w/.-])wakeful(?:\.[A-Za-z_]\w*)+")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-PUBLIC = ("wakeful", "wakeful.errors", "wakeful.hosts", "wakeful.hosts.chat", "wakeful.providers", "wakeful.testing")
+PUBLIC = (
+    "wakeful",
+    "wakeful.errors",
+    "wakeful.events",
+    "wakeful.hosts",
+    "wakeful.hosts.chat",
+    "wakeful.providers",
+    "wakeful.testing",
+)
 """Modules whose every export is public."""
 
 

@@ -68,8 +68,9 @@ class TreeStream:
     def _started(self, seq: int, fact: Fact, event: SubagentStarted) -> SubtaskEvent:
         above = self._children.get(fact.level) if fact.level is not None else None
         path = (*(above.path if above is not None else ()), event.level_id)
+        title = event.tool if event.title in ("", fact.call_id) else event.title  # an agent that is a tool has no title
         child = self._children[event.level_id] = _Child(
-            path, Rounds(self._root.hide), self._root.hide(event.title), event.tool, fact.call_id or ""
+            path, Rounds(self._root.hide), self._root.hide(title), event.tool, fact.call_id or ""
         )
         child.rounds.agent_name = event.tool if event.config_ref is not None else self._root.agent_name
         return child.event("started", seq)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import assert_type
+from typing import Any, assert_type
 
 from pydantic import BaseModel
 
@@ -12,15 +12,24 @@ from wakeful import (
     Approval,
     Budget,
     CompactionPolicy,
+    Happened,
     HookInput,
     HookVerdict,
     ModelSettings,
+    Reject,
     RunContext,
     RunResult,
+    ThreadRecord,
+    TurnRecord,
+    UnknownCall,
+    open_store,
+    resume,
     run,
     run_sync,
+    stream,
     tool,
 )
+from wakeful.events import OutputEvent, RuntimeEvent, TextEvent, ToolCallEvent
 
 
 @dataclass
@@ -143,3 +152,37 @@ assert_type(result.approvals, tuple[Approval, ...])
 settings = ModelSettings(temperature=0.2, stop="END", tool_choice=["look_up"], thinking="low", cache="1h")
 assert_type(Agent("set", "scripted:demo", settings=settings).settings, ModelSettings)
 assert_type(run_sync(words, "x", settings={"thinking": False, "openai": {"verbosity": "low"}}).output, str)
+
+
+# the store, in a program that is not async and in one that is; a handle stands where a path does
+store = open_store("runs.db")
+assert_type(store.turns("suspended", agent="support", limit=5), list[TurnRecord])
+assert_type(store.turn("ticket-981").is_open, bool)
+assert_type(store.threads()[0], ThreadRecord)
+assert_type(store.approvals(), list[Approval])
+assert_type(store.decide("act_1", Reject("why"), by="ann").decided_by, str | None)
+assert_type(store.unknown(), list[UnknownCall])
+assert_type(store.resolve("call_1", Happened({"id": 7})).reference, str)
+assert_type(store.artifact("sha256:ab").text, str)
+for stored in store.events("ticket-981", follow=True):
+    assert_type(stored, RuntimeEvent)
+assert_type(run_sync(support, "x", deps=shop, store=store).output, Answer)
+
+
+async def watch() -> None:
+    async with open_store("runs.db") as opened:
+        assert_type(await opened.turns(), list[TurnRecord])
+        async for stored in opened.events("ticket-981"):
+            assert_type(stored, RuntimeEvent)
+        await resume(opened, "turn_1", [support])
+    async with stream(support, "x", deps=shop) as s:
+        async for event in s:
+            assert_type(event.path, tuple[str, ...])
+            match event:
+                case TextEvent() | OutputEvent():
+                    assert_type(event.text, str)
+                case ToolCallEvent():
+                    assert_type(event.arguments, dict[str, Any] | None)
+                case _:
+                    pass
+        assert_type((await s.result()).output, Answer)

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from wakeful import Agent, CompactionPolicy, ModelSettings, RunContext, run, run_sync, tool
+from wakeful import Agent, Approve, CompactionPolicy, ModelSettings, RunContext, open_store, run, run_sync, stream, tool
+from wakeful.events import StatusEvent
 
 
 @dataclass
@@ -79,3 +80,25 @@ async def main() -> None:
     await run(support, "x", deps=Bank(1))  # wrong
     text: str = (await run(support, "x", deps=Shop({}))).output  # wrong
     assert text
+    async with stream(support, "x", deps=Shop({})) as s:
+        number: int = (await s.result()).output  # wrong
+        assert number
+        async for event in s:
+            if isinstance(event, StatusEvent):
+                assert event.preview  # wrong
+
+
+# who decides is said, and how: one of the decisions
+store = open_store("runs.db")
+store.decide("act_1", Approve())  # wrong
+store.decide("act_1", True, by="ann")  # wrong
+store.turns(state="paused")  # wrong
+assert store.turns().approvals  # wrong
+
+
+async def watch() -> None:
+    async with open_store("runs.db") as opened:
+        for event in opened.events("turn"):  # wrong
+            assert event
+        rows: list[str] = await opened.turns()  # wrong
+        assert rows
