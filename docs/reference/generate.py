@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import json
+import runpy
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -298,6 +299,7 @@ def pages() -> dict[str, str]:
         + words_section(ActionPolicy),
         "providers.md": providers_page(),
         "agents.md": agents_page(),
+        "api.md": runpy.run_path(str(HERE / "public_names.py"))["api_page"](),
     }
 
 
