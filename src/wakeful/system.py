@@ -21,6 +21,8 @@ _GROWING = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 TICK_SECONDS = 1.0
 SKIP_SECONDS = 5.0
 """A longer time between two ticks was no work of this process: it was stopped, or the machine, or the clock was set."""
+_SURELY_NONE = int(SKIP_SECONDS * 0.5e9)
+"""Nanoseconds since the last look in which nothing can have been skipped."""
 _LINGER_TICKS = 10
 """Ticks without a follower after which the thread ends: runs one after another share it."""
 
@@ -45,6 +47,8 @@ class SkippedTime:
 
     def total(self) -> int:
         """Microseconds skipped so far."""
+        if 0 <= time.time_ns() - self._last < _SURELY_NONE:
+            return self._total  # somebody looked just now; asked several times in each round of every turn
         if self._process != os.getpid():
             self._begin()  # a forked child: the thread is gone, and may have gone with the lock
         with self._lock:

@@ -56,6 +56,11 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "tools of servers that say nothing of themselves": (
         "unit/tools/mcp/test_in_a_run.py::test_with_a_class_that_does_not_ask_the_same_call_runs_unasked",
     ),
+    "a stream's end in memory is what the database says": (
+        "unit/store/sqlite/test_writing.py"
+        "::test_an_owner_that_is_alone_goes_on_from_what_another_process_wrote_meanwhile",
+        "unit/store/sqlite/test_writing.py::test_an_owner_that_is_alone_and_was_replaced_writes_nothing_more",
+    ),
     "threads in memory are what the log says": (
         "unit/engine/test_warm_threads.py::test_a_thread_that_somebody_else_went_on_with_is_read_again",
     ),

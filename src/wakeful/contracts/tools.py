@@ -4,7 +4,8 @@ A live tool (a Python function) is elsewhere; these values travel, are stored, a
 """
 
 import re
-from typing import Any, Literal, TypeAlias
+from functools import cached_property
+from typing import Any, Literal, Self, TypeAlias
 
 from wakeful.contracts.values import Value
 
@@ -130,21 +131,28 @@ class ToolDeclaration(Value):
         """The lock it needs, by the name that there is one; of several, the first."""
         return self.locks[0] if self.locks else None
 
-    @property
+    @cached_property
     def is_read_only(self) -> bool:
         """What writes, runs commands or changes an editor does not only read, whatever its effect is said to be."""
         if self.permission_class == "editor_mutate" or not WRITING_FLAGS.isdisjoint(self.capabilities):
             return False
         return not (self.effect != "pure" if self.changes_state is None else self.changes_state)
 
-    @property
+    @cached_property
     def is_destructive(self) -> bool:
         return not self.is_read_only and self.effect == "irreversible"
 
-    @property
+    @cached_property
     def serial(self) -> bool:
         """Runs alone in its batch: writers, what touches secrets, and those that say so. Locks are not asked here."""
         return not self.parallel_safe or not self.is_read_only or self.permission_class == "secrets"
+
+    def __copy__(self) -> Self:
+        """What was worked out does not hold for a copy in which something is changed."""
+        copy = super().__copy__()
+        for worked_out in ("is_read_only", "is_destructive", "serial"):
+            copy.__dict__.pop(worked_out, None)
+        return copy
 
     def at_least(self, declared: "ToolDeclaration") -> "ToolDeclaration":
         """What holds for one call: this, and nothing that is looser than what was declared."""

@@ -57,6 +57,8 @@ def shown_tools(tools: Sequence[ToolDeclaration], injected: Mapping[str, str]) -
 def split(arguments: Mapping[str, Any], injected: Iterable[str]) -> SplitArguments:
     """What the tool is to get, and what it is not. Done before any hook, gate or executor sees the call."""
     names = frozenset(injected)
+    if not names:
+        return SplitArguments(dict(arguments), {})
     return SplitArguments(
         {name: value for name, value in arguments.items() if name not in names},
         {name: value for name, value in arguments.items() if name in names},

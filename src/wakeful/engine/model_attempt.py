@@ -99,9 +99,8 @@ class Attempt:
             said: dict[str, Any] = {"continuation": reply.continuation} if reply.continuation else {}
             if text := item.text:
                 said["text_preview"] = text[:PREVIEW_CHARS]
-            recorded = _assistant_recorded(
-                item=stored, calls=tuple([_call_asked(part) for part in stored.calls]), **said
-            )
+            asked = [_call_asked(part) for part in stored.parts if isinstance(part, CallPart)]
+            recorded = _assistant_recorded(item=stored, calls=tuple(asked), **said)
             check_size(recorded)
             if reply.request_metadata:
                 to_json(reply.request_metadata)  # what a provider says about itself has to be storable, too
@@ -172,7 +171,7 @@ class Attempt:
         if reply is None:
             raise ModelFailure("the stream ended without its end", kind="stream_interrupted", stage="body")
         parts = reply.item.parts
-        if not reply.may_be_empty and all(isinstance(part, _WORDS) and not part.text for part in parts):
+        if not reply.may_be_empty and all(map(_says_nothing, parts)):
             raise ModelFailure("the model said nothing", kind="empty_response", stage="decode")
         if len(parts) > MAX_CALLS_PER_REPLY and (made := len(reply.item.calls)) > MAX_CALLS_PER_REPLY:
             many = f"the model made {made} calls at once; at most {MAX_CALLS_PER_REPLY} are taken"
@@ -245,6 +244,10 @@ class Attempt:
             winning_model_ref=ref,
             aggregated_token_usage=total,
         )
+
+
+def _says_nothing(part: Any) -> bool:
+    return isinstance(part, _WORDS) and not part.text
 
 
 def _call_asked(part: CallPart) -> CallAsked:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from wakeful.contracts.conversation import AssistantItem, History, ToolItem, UserItem
+from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import (
@@ -24,6 +24,7 @@ from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.models import ModelGlimpse
 from wakeful.contracts.spending import WindowRef
+from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.compaction import context_tokens
 from wakeful.decisions.context import advised, frame_of
@@ -63,6 +64,16 @@ class Intent(NamedTuple):
     """Tokens that its answer may have, where the money is enough for fewer than the model may write."""
 
 
+class RequestTerms(NamedTuple):
+    """What is the same in every request of a level to one model."""
+
+    settings: ModelSettings
+    withheld: tuple[str, ...]
+    tools: Sequence[ToolDeclaration]
+    accepted_gap: frozenset[str]
+    more_candidates: bool
+
+
 _model_requested = unchecked(ModelRequested)
 ANSWER_TOKENS = 1_024
 """Of output, what is kept for the final answer where money is limited."""
@@ -96,6 +107,8 @@ class Requests:
         self._seen = 0
         """How many of the turn's items are in the history."""
         self._tools = shown_tools(self._config.tools, self._config.injected_tool_args)
+        self._terms: dict[int, RequestTerms] = {}
+        """By the model's place in the chain."""
         self._task: asyncio.Future[None] | None = None
         self._giving_up = False
         self._abandoning = False
@@ -289,7 +302,8 @@ class Requests:
         """Send it; its intent is on disk."""
         self._response_id = None
         self._most_output = intent.most_output
-        self._begin(replace(step, final=intent.final), intent.model, intent.wait_ms)
+        asked = step if step.final == intent.final else replace(step, final=intent.final)
+        self._begin(asked, intent.model, intent.wait_ms)
 
     def will_reattach(self, asked: OpenRequest) -> bool:
         """Have an accepted request taken up again by its id; False when today's model is not the one to ask."""
@@ -362,7 +376,7 @@ class Requests:
         attempt.waited_ms = int(wait_ms)
         events, item = await attempt.outcome(list(self.level.round.attempts), work.place.call_ids)
         if item is not None:
-            self.arguments = {call.call_id: call.arguments for call in item.calls}
+            self.arguments = {part.call_id: part.arguments for part in item.parts if isinstance(part, CallPart)}
         fact, level = work.fact, self.level
         self._post([fact(event, step.step, None, level) for event in events])
 
@@ -415,14 +429,14 @@ class Requests:
         work = self._work
         config, level = self._config, self.level
         frame = self._frame or self._frame_of_level()
-        settings = settings_for(model, config, work.code.models_of(level))
+        terms = self._terms.get(step.candidate) or self._terms_of(step.candidate, model)
         return Attempt(
             model,
             ModelRequest(
                 instructions=frame.system_prompt,
                 frame=frame,
                 history=self._history,
-                tools=self._tools if _takes_tools(model) else (),
+                tools=terms.tools,
                 turn_id=work.place.row.turn_id,
                 step=step.step,
                 attempt=step.attempt,
@@ -435,18 +449,18 @@ class Requests:
                     final=step.final,
                     has_tools=bool(self._tools),
                 ),
-                settings=settings.sent
+                settings=terms.settings
                 if self._most_output is None
-                else settings.sent.model_copy(update={"max_tokens": self._most_output}),
-                withheld=settings.withheld,
+                else terms.settings.model_copy(update={"max_tokens": self._most_output}),
+                withheld=terms.withheld,
                 output_schema=config.output_schema,
-                accepted_gap=frozenset(config.accept_gap),
+                accepted_gap=terms.accepted_gap,
                 stream=work.terms.stream,
                 watched=work.audience.watcher is not None,
                 accepted=self._accepted(step, model),
             ),
             candidate=step.candidate,
-            more_candidates=step.candidate + 1 < len(work.code.models_of(level)),
+            more_candidates=terms.more_candidates,
             context_build_ms=built_ms,
             clock=work.clock,
             keep=work.place.store.put_blob,
@@ -456,6 +470,14 @@ class Requests:
             low_limits=work.terms.low_limits,
             left_out=work.terms.left_out,
         )
+
+    def _terms_of(self, candidate: int, model: Model) -> "RequestTerms":
+        models = self._models
+        settings = settings_for(model, self._config, models)
+        tools = self._tools if _takes_tools(model) else ()
+        gap, more_candidates = frozenset(self._config.accept_gap), candidate + 1 < len(models)
+        terms = self._terms[candidate] = RequestTerms(settings.sent, settings.withheld, tools, gap, more_candidates)
+        return terms
 
     def _prompt_tokens(self, *, final: bool = False) -> int:
         """A guess at how long the next prompt is; only what is new is looked at."""

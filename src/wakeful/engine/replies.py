@@ -7,6 +7,7 @@ hold are not a JSON object, and that one call is told so. What cannot be mended 
 import json
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from wakeful.contracts.content import Text, Thinking
@@ -17,6 +18,7 @@ from wakeful.contracts.events import AssistantRecorded
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.tools.results import clean
 
+_NAME = attrgetter("name")
 MAX_NAME_CHARS = 128
 MAX_ID_CHARS = 256
 
@@ -26,15 +28,18 @@ def fit(item: AssistantItem, step: int, used: set[str], tools: Sequence[ToolDecl
 
     A call may name a tool of the request by the last part of its name, as people do, where only one tool has it.
     """
-    if tools and not all(_is_declared(call.name, tools) for call in item.calls):
+    calls = item.calls
+    if calls and tools and not all(_is_declared(call.name, tools) for call in calls):
         item = item.model_copy(update={"parts": tuple(_with_whole_name(part, tools) for part in item.parts)})
+        calls = item.calls
     if not all(map(_is_plain, item.parts)):
         item = item.model_copy(update={"parts": tuple(_mended(part) for part in item.parts)})
-    return _with_unique_calls(item, step, used)
+        calls = item.calls
+    return _with_unique_calls(item, calls, step, used) if calls else item
 
 
 def _is_declared(name: str, tools: Sequence[ToolDeclaration]) -> bool:
-    return any(tool.name == name for tool in tools)
+    return name in map(_NAME, tools)
 
 
 def _with_whole_name(part: Any, tools: Sequence[ToolDeclaration]) -> Any:
@@ -46,10 +51,7 @@ def _with_whole_name(part: Any, tools: Sequence[ToolDeclaration]) -> Any:
 
 def check_size(recorded: AssistantRecorded) -> None:
     """Raises ModelFailure for a reply that no log can hold, however much of it stands behind references."""
-    plain = all(
-        isinstance(part, Text) or (isinstance(part, CallPart) and not part.opaque) for part in recorded.item.parts
-    )
-    if plain and len(recorded.calls) < 32:
+    if len(recorded.calls) < 32 and all(map(_is_short, recorded.item.parts)):
         return
     try:
         size = len(recorded.model_dump_json().encode())
@@ -58,6 +60,11 @@ def check_size(recorded: AssistantRecorded) -> None:
     if size > MAX_PAYLOAD_BYTES:
         many = f"the reply has {len(recorded.calls)} calls and needs {size:,} bytes; {MAX_PAYLOAD_BYTES:,} can be kept"
         raise ModelFailure(many, kind="invalid_response", stage="decode")
+
+
+def _is_short(part: Any) -> bool:
+    """What is long in it stands behind a reference."""
+    return isinstance(part, Text) or (isinstance(part, CallPart) and not part.opaque)
 
 
 def _is_plain(part: Any) -> bool:
@@ -133,14 +140,12 @@ def _mended_json(value: Any) -> Any:
     return value
 
 
-def _with_unique_calls(item: AssistantItem, step: int, used: set[str]) -> AssistantItem:
+def _with_unique_calls(item: AssistantItem, calls: Sequence[CallPart], step: int, used: set[str]) -> AssistantItem:
     """A call without an id, or with one that this turn has seen, gets one of ours: pairing stays exact."""
-    calls = item.calls
-    if not calls:
-        return item
     ids = {call.call_id for call in calls}
     if len(ids) == len(calls) and "" not in ids and used.isdisjoint(ids):
-        used.update(call.call_id for call in calls)  # in their order
+        for call in calls:  # in their order
+            used.add(call.call_id)
         return item
     parts: list[Any] = []
     position = 0

@@ -74,11 +74,12 @@ class KnownFacts:
     def _keep(self, facts: Sequence[Fact], seqs: Sequence[int]) -> None:
         if seqs:
             self.count += len(seqs)
-            for fact, seq in zip(facts, seqs, strict=True):
-                if isinstance(fact.event, AssistantRecorded):
-                    self.call_ids.extend(call_ids_of(fact.event))
-                elif isinstance(fact.event, _LIMITS) or self.limits:
-                    note_limit(self.limits, Recorded(self._agent_id, seq, fact))
+            for place, fact in enumerate(facts):
+                event = fact.event
+                if isinstance(event, AssistantRecorded):
+                    self.call_ids.extend(call_ids_of(event))
+                elif self.limits or type(event) in _LIMITS:
+                    note_limit(self.limits, Recorded(self._agent_id, seqs[place], fact))
             self.last_seq = seqs[-1]
             if self._facts is not None:
                 self._facts.extend(facts)

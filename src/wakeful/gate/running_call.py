@@ -194,8 +194,8 @@ class RunningCall:
         if self._delivered:
             self._answered_late(work)
             return
-        self._measure()
         if work.cancelled():
+            self._measure()
             abort = self._abort
             if abort is None:
                 error = ToolError(kind="cancelled", message="the tool cancelled itself")
@@ -206,6 +206,11 @@ class RunningCall:
                 self.around.spawn(self._settle(abort))
             return  # going down: the intent stays open, and recovery settles it
         raised = work.exception()
+        if raised is None:
+            if not self._shaping:
+                self._returned(work.result())
+            return
+        self._measure()
         if isinstance(raised, ToolAsks):
             try:
                 question = self.around.asks(self.at, raised)
@@ -213,11 +218,7 @@ class RunningCall:
                 question = self._raised(broken)
             self._finish([question])
             return
-        if raised is not None:
-            self._finish([*call_failures.violations(raised), self._raised(raised)])
-            return
-        if not self._shaping:
-            self._returned(work.result())
+        self._finish([*call_failures.violations(raised), self._raised(raised)])
 
     def _returned(self, value: Any) -> None:
         if self._delivered:

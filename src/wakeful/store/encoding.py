@@ -122,13 +122,17 @@ _WHERE = attrgetter("thread_id", "turn_id")
 
 def _encode(facts: Sequence[Fact], writer: Writer) -> Stored:
     first = facts[0]
+    began = first.at
     payloads: list[bytes] = []
-    header: list[Any] = [writer, first.at, first.thread_id, first.turn_id]
+    header: list[Any] = [writer, began, first.thread_id, first.turn_id]
     for fact in facts:
         kind, version, payload = _payload(fact, writer)
         payloads.append(payload)
-        head = (kind, len(payload), fact.at - first.at, fact.step, fact.call_id, fact.action_id, fact.parent_call_id)
-        header.append(_cut((*head, fact.depth, fact.level, version)))
+        head = (kind, len(payload), fact.at - began, fact.step, fact.call_id)
+        if fact.level is None and fact.action_id is fact.parent_call_id is None and version == 1 and not fact.depth:
+            header.append(head if fact.call_id is not None else _cut(head))
+        else:
+            header.append(_cut((*head, fact.action_id, fact.parent_call_id, fact.depth, fact.level, version)))
     try:
         return Stored(to_json(header), os.urandom(SALT) + pack(b"".join(payloads)), first.turn_id, tuple(payloads))
     except (PydanticSerializationError, UnicodeEncodeError) as error:

@@ -90,6 +90,9 @@ class Spending:
         self.windows: dict[WindowKey, Move] = {}
         self.holds: dict[HoldKey, Hold | None] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self.windows or self.holds)
+
     def take_in(self, fact: Fact, known: KnownSpending) -> None:
         """What this fact changes. Raises WindowFull or AlreadyNoticed."""
         event: AnyEvent = fact.event

@@ -6,6 +6,7 @@ reported, and then the sum says that it is not complete. Money is added as decim
 """
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal, NamedTuple
@@ -245,56 +246,79 @@ def call_groups(calls: Iterable[ModelCall]) -> list[CallGroup]:
     ]
 
 
+class _GroupSum:
+    """A `CallGroup` while requests are added to it."""
+
+    __slots__ = ("calls", "cost", "first", "refused", "unpriced", "unreported", "used")
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        """Which request of the turn was its first."""
+        self.calls = self.unpriced = self.unreported = 0
+        self.refused = 0
+        """Those that were refused: priced, if their model has a price."""
+        self.used = NOTHING
+        self.cost = Decimal(0)
+
+    def add(self, call: ModelCall) -> None:
+        self.first = min(self.first, call.number)
+        self.calls += 1
+        if call.cost is not None:
+            self.cost += call.cost
+        elif call.refused:
+            self.refused += 1
+        else:
+            self.unpriced += 1
+        if call.usage is not None:
+            self.used += call.usage
+        elif not call.refused:
+            self.unreported += 1
+
+
 class CostTally:
     """What the requests of one turn come to, as far as it has come: its size does not grow with their number."""
 
-    __slots__ = ("_first_at", "_last_at", "_refused", "_said", "_sums", "_times")
+    __slots__ = ("_first_at", "_last_at", "_said", "_sums", "_times")
 
     def __init__(self, facts: Iterable[Fact] = ()) -> None:
         self._said = _CallFacts()
         self._first_at = self._last_at = 0
         self._times = 0
         """How many requests there were."""
-        self._sums: dict[tuple[str, int, PriceListUsed | None], tuple[int, CallGroup]] = {}
-        """Requests that nothing more can be said of, and when the first of each group came."""
-        self._refused: dict[tuple[str, int, PriceListUsed | None], int] = {}
-        """Those among them that were refused: priced, if their model has a price."""
+        self._sums: dict[tuple[str, int, PriceListUsed | None], _GroupSum] = {}
+        """Requests that nothing more can be said of."""
         for fact in facts:
             self.take(fact)
 
     def take(self, fact: Fact) -> None:
         """One of `CALL_FACTS`; each comes once, in the order of the log."""
-        said, place = self._said, (fact.turn_id, fact.level)
+        said = self._said
         if isinstance(fact.event, ModelRequested):
+            place = fact.turn_id, fact.level
             for known in (said.open, said.ended):
-                if (before := known.pop(place, None)) is not None:
-                    self._add(before)
+                if place in known:
+                    self._add(known.pop(place))
         call = said.take(fact)
         if call is not None:
             call.number = self._times
-            self._first_at = min(self._first_at or call.at, call.at)
-            self._last_at = max(self._last_at, call.at)
             self._times += 1
+            if not self._first_at or call.at < self._first_at:
+                self._first_at = call.at
+            if call.at > self._last_at:
+                self._last_at = call.at
 
     def _add(self, call: ModelCall) -> None:
         key = call.model_ref, call.depth, call.price_list
-        first, group = self._sums.get(key, (call.number, CallGroup(*key, 0, 0, 0, NOTHING, Decimal(0))))
-        if call.refused and call.cost is None:
-            self._refused[key] = self._refused.get(key, 0) + 1
-        group = group._replace(
-            calls=group.calls + 1,
-            unpriced=group.unpriced + (call.cost is None and not call.refused),
-            unreported=group.unreported + (not call.is_reported),
-            used=group.used + call.usage if call.usage is not None else group.used,
-            cost=group.cost + call.cost if call.cost is not None else group.cost,
-        )
-        self._sums[key] = min(first, call.number), group
+        group = self._sums.get(key)
+        if group is None:
+            group = self._sums[key] = _GroupSum(call.number)
+        group.add(call)
 
     def total(self, more: Iterable[Fact] = ()) -> TurnCost:
         """With what is about to be written."""
         whole = CostTally()
         whole._first_at, whole._last_at, whole._times = self._first_at, self._last_at, self._times
-        whole._sums, whole._refused = dict(self._sums), dict(self._refused)
+        whole._sums = {key: copy(group) for key, group in self._sums.items()}
         said = whole._said
         said.open = {place: replace(call) for place, call in self._said.open.items()}
         said.ended = {place: replace(call) for place, call in self._said.ended.items()}
@@ -304,10 +328,15 @@ class CostTally:
         for call in (*said.open.values(), *said.ended.values()):
             whole._add(call)
         groups = [
-            group._replace(unpriced=group.unpriced + whole._refused[key])
-            if key in whole._refused and group.model_ref not in said.priced
-            else group
-            for key, (_, group) in sorted(whole._sums.items(), key=lambda entry: entry[1][0])
+            CallGroup(
+                *key,
+                calls=group.calls,
+                unpriced=group.unpriced + (group.refused if key[0] not in said.priced else 0),
+                unreported=group.unreported,
+                used=group.used,
+                cost=group.cost,
+            )
+            for key, group in sorted(whole._sums.items(), key=lambda entry: entry[1].first)
         ]
         return TurnCost(whole._first_at, whole._last_at, tuple(groups))
 

@@ -129,6 +129,10 @@ class Statements:
     def all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._cursor.execute(sql, values).fetchall()
 
+    def version(self) -> int:
+        """Another number after each commit, of any connection, that the transaction under way sees."""
+        return self._connection.data_version()
+
     def new_id(self) -> int:
         """The number of the row that was inserted last."""
         return self._connection.last_insert_rowid()

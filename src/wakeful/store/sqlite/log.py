@@ -54,6 +54,12 @@ class Log:
         """What the transaction under way has appended: each agent's number, with its newest sequence and hash."""
         self._costs_so_far: dict[str, CostTally | None] = {}
         """What was said of requests to models in turns that began here; None: the log knows better."""
+        self._version: int | None = None
+        """Of the database, after our newest commit: with another one, somebody else has written since."""
+        self._ends: dict[int, Place] = {}
+        """Where streams of open turns end, as we found or left them, by the agent's number."""
+        self._owned: dict[str, Claim] = {}
+        """Claims that were held against the database, by the id of their turn."""
         self._unheld: dict[str, int] = {}
         """Turns that hold nothing in a spend window, and the epoch of the claim under which that was seen: only their
         owner changes it, and most never do."""
@@ -85,14 +91,10 @@ class Log:
         if claim.opens:
             return [], self._open(claim, facts, stored)
         agent, first = self._turns.get(claim.turn_id) or self._numbers(claim)
-        head, claimed = self._sql.one(_AGENT, (agent,)), self._sql.one(_CLAIM, (claim.turn_id,))
-        owned = self._sql.one(_LEASE, (agent, claim.thread_id))
-        if head is None or claimed is None or owned is None:
-            raise fenced(claim)
-        seq, digest, name = head  # read in the transaction: other owners append to this stream, too
-        (turn_epoch,) = claimed
-        owner, epoch = owned
-        check(claim, Lease(owner, epoch, 0.0), turn_epoch)
+        end = self._ends.get(agent)
+        if end is None or self._owned.get(claim.turn_id) is not claim:
+            end = self._found(claim, agent)
+        seq = end.seq
         others: list[Recorded] = []
         # Where the stream ends with what the owner has seen, nobody said anything since.
         heard = 0 if seq == claim.seen else self._sql.all(_HEARD, (claim.turn_id,))[0][0]
@@ -103,8 +105,8 @@ class Log:
         if facts:
             if claim.fresh and claim.turn_id not in self._costs_so_far:
                 self._costs_so_far[claim.turn_id] = CostTally()
-            made = changes(facts, seq, _Known(self, claim.agent_id, name, claim.turn_id, turn_epoch))
-            self._write(Place(agent, seq, digest), stored, made)
+            made = changes(facts, seq, _Known(self, claim.agent_id, end.name, claim.turn_id, claim.turn_epoch))
+            self._write(end, stored, made)
             if (tally := self._costs_so_far.get(claim.turn_id)) is not None:
                 for fact in facts:
                     if type(fact.event) in _CALL_FACTS:
@@ -125,6 +127,31 @@ class Log:
             self._sql.do("INSERT OR REPLACE INTO turn_claims VALUES (?, ?, NULL)", (claim.turn_id, claim.turn_epoch))
             self._costs_so_far[claim.turn_id] = CostTally(f for f in facts if type(f.event) in _CALL_FACTS)
         return place.seq + len(facts)
+
+    def _found(self, claim: Claim, agent: int) -> Place:
+        """Read in the transaction: other owners append to this stream, too. Raises Fenced."""
+        head, claimed = self._sql.one(_AGENT, (agent,)), self._sql.one(_CLAIM, (claim.turn_id,))
+        owned = self._sql.one(_LEASE, (agent, claim.thread_id))
+        if head is None or claimed is None or owned is None:
+            raise fenced(claim)
+        (turn_epoch,) = claimed
+        owner, epoch = owned
+        check(claim, Lease(owner, epoch, 0.0), turn_epoch)
+        end = self._ends[agent] = Place(agent, *head)
+        self._owned[claim.turn_id] = claim
+        return end
+
+    def began(self) -> None:
+        """A transaction has begun. If anybody else has written since our newest one, what we know is no longer so."""
+        if self._version != self._sql.version():
+            self._forget_ends()
+
+    def committed(self) -> None:
+        self._version = self._sql.version()
+
+    def _forget_ends(self) -> None:
+        self._ends.clear()
+        self._owned.clear()
 
     def events_of(self, agent_id: str, turn_id: str) -> list[Recorded]:
         """A turn's events, all at once."""
@@ -230,13 +257,16 @@ class Log:
     def rolled_back(self) -> None:
         """The transaction under way did not happen."""
         self.written.clear()
+        self._forget_ends()
         self._costs_so_far = dict.fromkeys(self._costs_so_far)
 
     def forget(self, turn_id: str) -> None:
         """A turn that nobody here owns needs no place in memory."""
         self._costs_so_far.pop(turn_id, None)
-        self._turns.pop(turn_id, None)
+        self._owned.pop(turn_id, None)
         self._unheld.pop(turn_id, None)
+        if (numbers := self._turns.pop(turn_id, None)) is not None:
+            self._ends.pop(numbers[0], None)
 
     def _others(self, span: Span, seen: int) -> list[Recorded]:
         others: list[Recorded] = []
@@ -253,7 +283,7 @@ class Log:
         return Place(self._sql.new_id(), 0, origin)
 
     def _write(self, place: Place, stored: Sequence[Stored], made: Changes) -> None:
-        agent, seq, digest, _ = place
+        agent, seq, digest, name = place
         base = agent << SHIFT
         for row in stored:
             digest = row.link(digest)
@@ -261,12 +291,16 @@ class Log:
             self._sql.do(_APPEND, (base | seq + 1, turn, row.header, row.body, digest))
             seq += len(row.payloads)
         self._views.write(agent, seq, digest, made)
-        self._tables.write(agent, made.tables)
+        if made.tables:
+            self._tables.write(agent, made.tables)
         self.written.pop(agent, None)  # last in order, as it is the newest
         self.written[agent] = (seq, digest)
-        for turn_id, _ in made.spending.holds:
-            self._unheld.pop(turn_id, None)
-        self._windows.write(agent, made.spending)
+        if agent in self._ends:
+            self._ends[agent] = Place(agent, seq, digest, made.agent_name or name)
+        if made.spending:
+            for turn_id, _ in made.spending.holds:
+                self._unheld.pop(turn_id, None)
+            self._windows.write(agent, made.spending)
 
 
 class _Known:

@@ -62,7 +62,7 @@ class SqliteStore(SqliteReader):
         self._owners = owners
         self._marks: dict[int, tuple[int, bytes]] = {}
         """What was committed since the last barrier."""
-        self._writer = Writer(connection, path, self._committed, self._log.rolled_back, patience)
+        self._writer = Writer(connection, path, self._log.began, self._committed, self._log.rolled_back, patience)
         self._checkpoint_at = CHECKPOINT_EVERY
         self._checkpointing = False
         self._safe_soon: asyncio.TimerHandle | None = None
@@ -240,6 +240,7 @@ class SqliteStore(SqliteReader):
         self._anchor.drop()
 
     def _committed(self, wakes: Sequence[Wake]) -> None:
+        self._log.committed()
         if written := self._log.written:
             for agent, mark in written.items():
                 self._marks.pop(agent, None)

@@ -64,6 +64,9 @@ class Streams:
         self._path = path
         self._single: dict[int, int] = {}
         """How many single facts an agent's stream begins with. They do not become more."""
+        self._has_singles: bool | None = None
+        """Is there any single fact in the database?"""
+        self._has_appends = False
 
     def place(self, agent_id: str) -> Place | None:
         found = self._sql.one("SELECT id, seq, hash, name FROM agents WHERE agent_id = ?", (agent_id,))
@@ -122,8 +125,10 @@ class Streams:
         if seq <= self._singles(agent):
             single = self._sql.one("SELECT hash FROM events WHERE id = ?", (agent << SHIFT | seq,))
             return None if single is None else bytes(single[0])
-        if self._sql.one("SELECT 1 FROM sqlite_schema WHERE name = 'appends'") is None:
-            return None  # looked at before it was brought up to date
+        if not self._has_appends:
+            if self._sql.one("SELECT 1 FROM sqlite_schema WHERE name = 'appends'") is None:
+                return None  # looked at before it was brought up to date
+            self._has_appends = True
         sql = "SELECT id, header, hash FROM appends WHERE id > ? AND id <= ? ORDER BY id DESC LIMIT 1"
         found = self._sql.one(sql, (agent << SHIFT, agent << SHIFT | seq))
         if found is None:
@@ -207,6 +212,10 @@ class Streams:
         return bytes(found[0])
 
     def _singles(self, agent: int) -> int:
+        if self._has_singles is None:
+            self._has_singles = self._sql.one("SELECT 1 FROM events LIMIT 1") is not None
+        if not self._has_singles:
+            return 0
         if (known := self._single.get(agent)) is None:
             sql = "SELECT max(id) FROM events WHERE id > ? AND id < ?"
             ((newest,),) = self._sql.all(sql, (agent << SHIFT, agent + 1 << SHIFT))

@@ -45,6 +45,7 @@ class Writer:
         self,
         connection: apsw.Connection,
         path: Path,
+        began: Callable[[], None],
         committed: Callable[[Sequence[Wake]], None],
         rolled_back: Callable[[], None],
         patience: float = PATIENCE,
@@ -52,6 +53,7 @@ class Writer:
         self.commits = 0
         self._cursor = connection.cursor()
         self._path = path
+        self._began = began
         self._committed = committed
         self._rolled_back = rolled_back
         self._patience = patience
@@ -86,6 +88,7 @@ class Writer:
         try:
             execute("BEGIN IMMEDIATE")
             try:
+                self._began()
                 result = run()
                 execute("COMMIT")
             except BaseException:
@@ -169,6 +172,7 @@ class Writer:
             self._fail(group, error)
             return True
         try:
+            self._began()
             for work in group:
                 try:
                     work.result, work.error = work.run(), None

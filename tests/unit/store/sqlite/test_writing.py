@@ -6,8 +6,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kit.runs.store_facts import AGENT, claimed, message, requested, started
-from wakeful.contracts.errors import StoreFull, StoreLocked, StoreProblem
+from kit.runs.store_facts import AGENT, claimed, interrupt, message, requested, started
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import Fenced, StoreFull, StoreLocked, StoreProblem
 from wakeful.store.sqlite import SqliteStore
 
 from .disks import FullDisk
@@ -150,4 +151,59 @@ async def test_many_who_wait_for_a_barrier_share_one(path: Path) -> None:
     store = await SqliteStore.open(path, sync=syncs.append)
     await asyncio.gather(*(store.admit(AGENT, [message(f"turn_{n}")]) for n in range(60)))
     assert 1 <= len(syncs) < 30
+    await store.close()
+
+
+async def test_an_owner_that_is_alone_goes_on_from_what_another_process_wrote_meanwhile(path: Path) -> None:
+    store, other = await SqliteStore.open(path), await SqliteStore.open(path)
+    claim = await claimed(store)
+    await store.append(claim, [started()])
+    await store.append(claim, [requested()])
+    await other.admit(AGENT, [interrupt()])  # past the owner, who remembers where its stream ended
+    heard = await store.append(claim, [requested(step=2)])
+    assert [(one.seq, one.fact.event.kind) for one in heard] == [(5, "turn.interrupt.requested")]
+    assert [one.seq for one in await store.read(AGENT)] == [1, 2, 3, 4, 5, 6]
+    assert await store.verify() == []
+    await other.close()
+    await store.close()
+
+
+async def test_an_owner_that_is_alone_and_was_replaced_writes_nothing_more(path: Path) -> None:
+    store = await SqliteStore.open(path)
+    claim = await claimed(store)
+    await store.append(claim, [started()])
+    elsewhere = apsw.Connection(str(path))
+    elsewhere.execute("UPDATE leases SET owner = 'somebody else', epoch = epoch + 1")
+    with pytest.raises(Fenced):
+        await store.append(claim, [requested()])
+    assert len(await store.read(AGENT)) == 3
+    elsewhere.close()
+    await store.close()
+
+
+async def test_what_another_process_wrote_is_heard_also_after_a_commit_that_appended_nothing(path: Path) -> None:
+    store, other = await SqliteStore.open(path), await SqliteStore.open(path)
+    claim = await claimed(store)
+    await store.append(claim, [started()])
+    await other.admit(AGENT, [interrupt()])
+    await store.save_workflow("w", "{}", new_id="wf_1", created_at=1)  # a commit of our own, which saw the other's
+    heard = await store.append(claim, [requested()])
+    assert [(one.seq, one.fact.event.kind) for one in heard] == [(4, "turn.interrupt.requested")]
+    assert await store.verify() == []
+    await other.close()
+    await store.close()
+
+
+async def test_two_turns_of_one_agent_append_to_one_stream_by_turns(path: Path) -> None:
+    store = await SqliteStore.open(path)
+    claim = await claimed(store)
+    await store.admit(AGENT, [message("turn_2", thread="other")])
+    beside = await store.claim("turn_2")
+    for step in range(1, 6):
+        await asyncio.gather(
+            store.append(claim, [requested(step=step)]),
+            store.append(beside, [Fact(requested().event, 1, "other", "turn_2", step)]),
+        )
+    assert [one.seq for one in await store.read(AGENT)] == list(range(1, 14))
+    assert await store.verify() == []
     await store.close()
