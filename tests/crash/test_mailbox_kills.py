@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crash import mailbox_scenarios as scenarios
 from crash.reached import assert_reached
-from kit.runs.store_facts import AGENT, message, session, started
+from kit.runs.store_facts import AGENT, NOON, deferred, message, queued, session, started
 from kit.runs.table_facts import rests
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import kill_everywhere
@@ -37,11 +37,14 @@ async def test_inversion_rows_that_a_kill_had_left_behind_are_found(tmp_path: Pa
     await store.admit(AGENT, [replace(message("t2"), thread_id="side")])
     claim = await store.claim("t1")
     await store.append(claim, [started("t1"), rests("t1", "tool_missing", "add")])
+    await store.admit(AGENT, [queued("m1", thread="aside")])
+    await store.admit(AGENT, [deferred("m1", NOON + 60, thread="aside")])
     assert await find_misfits(store) == []
     store._connection.execute("DELETE FROM wakes")
     assert await find_misfits(store) == [
         "the rows of wakes are not those that follow from the log",
-        "turn t2 waits in a free thread, and nobody is told to look",
+        f"thread side of agent {AGENT} is free, messages wait in it (1), and nobody is told to look",
+        "message m1 is deferred and has no wake",
         "turn t1 rests and has no wake",
     ]
     await store.release(claim)

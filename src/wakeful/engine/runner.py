@@ -28,6 +28,7 @@ from wakeful.engine.calls import name_verdict
 from wakeful.engine.spend_windows import TurnWindows
 from wakeful.engine.state_loader import fold
 from wakeful.engine.steps import CallAhead, Start, Steps
+from wakeful.engine.turn_messages import before_start
 from wakeful.engine.turn_work import TurnWork
 from wakeful.tools.eager_start import EagerStarts
 from wakeful.views.conversation_export import turn_facts
@@ -259,16 +260,17 @@ class TurnRunner:
 
         So is what came meanwhile: a call that left the gate must not be taken up a second time.
         """
-        await self._fold_again()
+        await self._fold_again(outcomes)
         self._look = True  # what was not seen may be all there is to do
         return [*outcomes, *self._take()]
 
-    async def _fold_again(self) -> None:
+    async def _fold_again(self, unwritten: list[Fact]) -> None:
         work = self._work
         recorded = await work.place.store.read(
             work.place.row.agent_id, after=work.place.row.window_from - 1, thread_id=work.place.row.thread_id
         )
-        folded = await fold(work.place.store, work.place.row, recorded)
+        known = before_start(work.place.row.turn_id, recorded, work.place.known(), unwritten)
+        folded = await fold(work.place.store, work.place.row, known)
         # Configurations that are not in the log yet belong to the outcomes that are taken in again.
         folded.state.configs = {**folded.state.configs, **work.state.configs}
         work.state = folded.state

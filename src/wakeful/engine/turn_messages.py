@@ -7,7 +7,7 @@ start on it is read as if it had been said to the turn.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import MessageAdmitted, TurnStarted
 from wakeful.decisions.intake import DeferredMessage, shown_along
 from wakeful.ports import Store, TurnRow
@@ -47,6 +47,18 @@ async def with_messages(store: Store, turn_id: str, facts: Sequence[Recorded]) -
 def _missing(started: TurnStarted, facts: Sequence[Recorded]) -> Collection[str]:
     there = {entry.fact.event.message_id for entry in facts if isinstance(entry.fact.event, MessageAdmitted)}
     return [name for name in started.message_ids if name not in there]
+
+
+def before_start(
+    turn_id: str, recorded: Sequence[Recorded], known: Iterable[Recorded], unwritten: Iterable[Fact]
+) -> list[Recorded]:
+    """A thread's facts as they are stored, and the messages that a start takes which is still to be written."""
+    started = next((fact.event for fact in unwritten if isinstance(fact.event, TurnStarted)), None)
+    if started is None:
+        return list(recorded)
+    missing = _missing(started, [entry for entry in recorded if entry.fact.turn_id == turn_id])
+    taken = {event.message_id: each for each in known if isinstance(event := each.fact.event, MessageAdmitted)}
+    return [*recorded, *(taken[name] for name in missing)]
 
 
 async def read_turn(store: Store, row: TurnRow) -> list[Recorded]:

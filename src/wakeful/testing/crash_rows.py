@@ -7,6 +7,7 @@ from typing import Any
 
 from wakeful.contracts.spending import WindowKey
 from wakeful.ports import Match, Store, Table, TableKey
+from wakeful.ports.mailbox import MESSAGES
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book, changes
 from wakeful.store.spending import Move
@@ -31,13 +32,17 @@ async def find_misfits(store: Store) -> list[str]:
 
 async def _without_wake(store: Store) -> list[str]:
     found: list[str] = []
-    under_way = {(row.agent_id, row.thread_id) for row in await store.busy_threads() if row.turns}
-    for turn in await store.turns(open_only=True):
-        if turn.state == "suspended" and await store.wake(turn.agent_id, turn.thread_id, turn.turn_id) is None:
-            found.append(f"turn {turn.turn_id} rests and has no wake")
-        free = (turn.agent_id, turn.thread_id) not in under_way
-        if turn.state == "admitted" and free and await store.wake(turn.agent_id, turn.thread_id) is None:
-            found.append(f"turn {turn.turn_id} waits in a free thread, and nobody is told to look")
+    for thread in await store.busy_threads():
+        if not thread.turns and await store.wake(thread.agent_id, thread.thread_id) is None:
+            named = f"thread {thread.thread_id} of agent {thread.agent_id}"
+            found.append(f"{named} is free, messages wait in it ({thread.queued}), and nobody is told to look")
+    deferred = await store.find_rows(MESSAGES, [Match({"state": ("deferred",)})], order=MESSAGES.key)
+    at_rest = [turn for turn in await store.turns(open_only=True) if turn.state == "suspended"]
+    waiting = [(row.agent_id, row.thread_id, row.message_id, "message", "is deferred") for row in deferred]
+    waiting += [(turn.agent_id, turn.thread_id, turn.turn_id, "turn", "rests") for turn in at_rest]
+    for agent_id, thread_id, subject, what, how in waiting:
+        if await store.wake(agent_id, thread_id, subject) is None:
+            found.append(f"{what} {subject} {how} and has no wake")
     return found
 
 

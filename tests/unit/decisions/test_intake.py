@@ -87,7 +87,7 @@ def test_a_message_is_over_when_its_senders_time_is() -> None:
     ]
 
 
-@pytest.mark.spec("HOL-ORIG-01", "HOL-ORIG-04")
+@pytest.mark.spec("HOL-ORIG-01")
 def test_the_model_is_told_where_a_message_comes_from_and_whose_word_it_is() -> None:
     push = said(
         "pushed",
@@ -100,7 +100,6 @@ def test_the_model_is_told_where_a_message_comes_from_and_whose_word_it_is() -> 
     assert shown_item(push).text == f"{line}\npushed"
 
 
-@pytest.mark.spec("HOL-ORIG-02")
 def test_only_the_owners_words_and_a_callers_are_shown_as_they_are() -> None:
     plain = said("plain", delivery_surface="http_control_prompt", origin=OperatorOrigin())
     named = said("named", delivery_surface="http_control_prompt", origin=OperatorOrigin(actor_id="ada"))

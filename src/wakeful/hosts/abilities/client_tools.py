@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from wakeful.contracts.errors import InvalidValue
-from wakeful.contracts.events import MessageAdmitted
+from wakeful.contracts.events import MessageAdmitted, TurnStarted
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.runtime_tools import NOT_FOUND
 from wakeful.engine.run_request import Engine
@@ -104,7 +104,7 @@ class RuntimeToolAbilities:
             return False
         for entry in await self._engine.store.read(row.agent_id, turn_id=row.turn_id, limit=1) if row.turn_id else ():
             event = entry.fact.event
-            if isinstance(event, MessageAdmitted):
+            if isinstance(event, MessageAdmitted | TurnStarted):
                 return event.principal == owner
         return False
 

@@ -28,7 +28,7 @@ from wakeful.hosts.chat.client_manifest import ClientManifest
 from wakeful.hosts.chat.toolbelt import chat_context_of, compose_toolbelt
 from wakeful.hosts.run_access import known_as
 from wakeful.service.commands.turns import continue_turn, run_turn
-from wakeful.service.queries.turns import find_turn
+from wakeful.service.queries.turns import find_turn, turn_events
 from wakeful.service.run_result import RunResult
 from wakeful.service.watch import SendMessage, WireSender
 from wakeful.tools.runtime_tools import AnsweredHere
@@ -109,7 +109,7 @@ async def check_owner(engine: Engine, agent_id: str, thread_id: str, user_id: st
     """A thread is its first speaker's. One that nobody began is anybody's to begin. Raises NotEntitled."""
     for entry in await engine.store.read(agent_id, thread_id=thread_id, limit=1):
         event = entry.fact.event
-        owner = event.principal if isinstance(event, MessageAdmitted) else None
+        owner = event.principal if isinstance(event, MessageAdmitted | TurnStarted) else None
         if owner != user_id:
             raise NotEntitled(
                 f"the thread {thread_id!r} of agent {agent_id!r} does not belong to {user_id!r}",
@@ -187,7 +187,7 @@ async def return_to_turn(
     row = await find_turn(engine.store, turn_id)
     speaker = known_as("user", user_id)
     await check_owner(engine, row.agent_id, row.thread_id, speaker)
-    said = [entry.fact.event for entry in await engine.store.read(row.agent_id, turn_id=row.turn_id)]
+    said = [entry.fact.event for entry in await turn_events(engine.store, row)]
     admitted = next(event for event in said if isinstance(event, MessageAdmitted))
     started = next((event for event in said if isinstance(event, TurnStarted)), None)
     editing = admitted.editing if registry is not None else None

@@ -18,7 +18,7 @@ from wakeful.contracts.events import (
 from wakeful.decisions.redaction import redact, redact_event
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.engine.state_loader import load_config
-from wakeful.engine.turn_messages import read_turn
+from wakeful.engine.turn_messages import read_turn, with_messages
 from wakeful.gate.large_content import arguments_of
 from wakeful.ports import Store, TurnFilter, TurnRow
 from wakeful.views.latency import turn_latency
@@ -73,8 +73,11 @@ async def follow(store: Store, row: TurnRow) -> AsyncIterator[Recorded]:
     try:
         while True:
             now = await store.turn(row.turn_id)
-            for recorded in await store.read(row.agent_id, after=seen, turn_id=row.turn_id):
-                seen = recorded.seq
+            found = await store.read(row.agent_id, after=seen, turn_id=row.turn_id)
+            if seen < row.first_seq:  # what the turn took from the queue is older than the turn
+                found = await with_messages(store, row.turn_id, found)
+            for recorded in found:
+                seen = max(seen, recorded.seq)
                 yield recorded
             if now is None or (not now.is_open and seen >= now.last_seq):
                 return

@@ -25,6 +25,7 @@ from wakeful.decisions.workflows.node_inputs import complete_inputs, wrong_input
 from wakeful.decisions.workflows.progress import node_result, run_result
 from wakeful.engine.prepare.workflows import named_agents
 from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.turn_messages import read_turn
 from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.gate.large_content import resolve
 from wakeful.ports import Store, TurnRow
@@ -84,7 +85,7 @@ async def run_workflow(
 
 async def workflow_result(store: Store, row: TurnRow) -> WorkflowRunResult | None:
     """What a run came to, from its log; None while it is not over. Raises TurnNotFound when it runs no workflow."""
-    recorded = await store.read(row.agent_id, turn_id=row.turn_id)
+    recorded = await read_turn(store, row)
     admitted = next(entry.fact.event for entry in recorded if isinstance(entry.fact.event, MessageAdmitted))
     if admitted.workflow_ref is None:
         raise TurnNotFound(f"turn {row.turn_id} runs no workflow", "see what it did: wakeful events TURN")

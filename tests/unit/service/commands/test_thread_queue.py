@@ -1,6 +1,7 @@
 """The queue of a thread: messages that nobody waits for, and the turns that take them."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,19 +9,22 @@ import pytest
 from kit.runs.engine_runs import calls
 from wakeful import Agent, run, tool
 from wakeful.bootstrap import new_engine
-from wakeful.contracts.errors import AgentBusy, EventRefused, KeyReused
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import AgentBusy, EventRefused, KeyReused, NotEntitled, RestRefused
 from wakeful.contracts.events import MessageAdmitted, TurnStarted
 from wakeful.contracts.messages import ChannelOrigin, WebhookOrigin
 from wakeful.decisions.intake import DEFER_DEADLINE
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.warm_threads import warm_threads
-from wakeful.ports import BusyThread, MessageRow, ModelRequest
+from wakeful.hosts.chat.turns import check_owner
+from wakeful.ports import BusyThread, Claim, MessageRow, ModelRequest
 from wakeful.service.commands.thread_queue import QueuedMessage, defer_message, queue_message, take_next
 from wakeful.service.commands.turns import recall
 from wakeful.service.queries.replay import replay_turn
-from wakeful.service.queries.turns import turn_events
+from wakeful.service.queries.turns import follow, turn_events
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing import FixedClock, scripted
+from wakeful.testing.wrapped_store import WrappedStore
 
 
 class Desk:
@@ -54,7 +58,7 @@ class Desk:
         return found
 
 
-@pytest.mark.spec("HOL-QUEUE-01", "HOL-QUEUE-03")
+@pytest.mark.spec("HOL-QUEUE-03", "HOL-QUEUE-04")
 async def test_queued_messages_are_answered_together_by_the_turn_that_takes_them() -> None:
     desk = Desk()
     first, second = await desk.queue("one"), await desk.queue("two")
@@ -71,6 +75,13 @@ async def test_queued_messages_are_answered_together_by_the_turn_that_takes_them
     assert desk.shown[1] == ["one", "two", "later"], "the conversation goes on"
     assert await desk.take() is None
     assert (await desk.store.busy_threads(), await desk.store.next_wake()) == ([], None)
+    events = [entry.fact.event for entry in await desk.store.read("desk")]
+    stored = [event for event in events if isinstance(event, MessageAdmitted)]
+    assert [(event.item.text, event.priority) for event in stored] == [
+        ("one", "normal"),
+        ("two", "normal"),
+        ("later", "background"),
+    ], "what was processed stays in the log as it came"
 
 
 async def test_a_turn_of_several_messages_is_replayed_and_recalled_with_all_of_them() -> None:
@@ -89,10 +100,10 @@ async def test_a_turn_of_several_messages_is_replayed_and_recalled_with_all_of_t
         assert [message.item.text for message in messages] == ["one", "two"]
 
 
-@pytest.mark.spec("HOL-QUEUE-02", "HOL-MSG-18")
+@pytest.mark.spec("HOL-QUEUE-02")
 async def test_each_message_is_shown_with_its_origin_and_lowers_the_turn() -> None:
     desk = Desk()
-    terms: dict[str, Any] = {"authority": "external_evidence", "surface": "http_webhook"}
+    terms: dict[str, Any] = {"authority": "external_evidence", "surface": "http_webhook", "priority": "next"}
     await desk.queue("hello", kind="channel_event", origin=ChannelOrigin(channel_id="support"), **terms)
     await desk.queue("pushed", kind="webhook_event", origin=WebhookOrigin(source="ci"), **terms)
     result = await desk.take()
@@ -104,7 +115,7 @@ async def test_each_message_is_shown_with_its_origin_and_lowers_the_turn() -> No
     ]
     messages = [entry.fact.event for entry in result.facts() if isinstance(entry.fact.event, MessageAdmitted)]
     assert [message.origin.kind for message in messages] == ["channel", "webhook"]
-    assert {message.authority_class for message in messages} == {"external_evidence"}
+    assert {(message.authority_class, message.priority) for message in messages} == {("external_evidence", "next")}
 
 
 async def test_a_message_with_a_key_is_answered_alone_and_admitted_once() -> None:
@@ -227,6 +238,65 @@ async def test_a_turn_that_was_cut_off_is_taken_up_before_the_queue() -> None:
     assert later.shown[1] == ["one", "two"]
     for turn in await later.store.turns():
         assert (await replay_turn(later.store, turn)).divergence is None
+
+
+class RefusedOnce(WrappedStore):
+    """Refuses the first append of an owner, as when somebody else was faster with the rest of a spend window."""
+
+    refused = 0
+
+    async def append(self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False) -> Any:
+        if not self.refused:
+            self.refused += 1
+            raise RestRefused("somebody was faster", "Fold what arrived, then decide.")
+        return await super().append(claim, facts, barrier=barrier, rest=rest)
+
+
+async def test_a_start_that_is_refused_once_still_shows_every_message() -> None:
+    desk = Desk()
+    aside = await desk.queue("by the way")
+    await defer_message(desk.engine, aside.message_id)
+    await desk.queue("one")
+    await desk.queue("two")
+    store = RefusedOnce(desk.store)
+    result = await take_next(new_engine(store, clock=desk.clock), RunRequest(desk.agent, "", thread="t"))
+    assert result is not None and store.refused == 1
+    assert desk.shown == [["one", "two", "by the way"]]
+    row = await desk.store.turn(result.turn_id)
+    assert row is not None and (await replay_turn(desk.store, row)).divergence is None
+
+
+async def test_a_callers_start_that_is_refused_once_still_shows_what_was_deferred() -> None:
+    desk = Desk()
+    aside = await desk.queue("by the way")
+    await defer_message(desk.engine, aside.message_id)
+    result = await run(desk.agent, "a caller asks", thread="t", store=RefusedOnce(desk.store))
+    assert desk.shown == [["a caller asks", "by the way"]]
+    row = await desk.store.turn(result.turn_id)
+    assert row is not None and (await replay_turn(desk.store, row)).divergence is None
+    assert await desk.states(aside) == ["processed"]
+
+
+async def test_whoever_follows_a_turn_is_shown_the_messages_that_it_took() -> None:
+    desk = Desk()
+    await desk.queue("one")
+    await desk.queue("two")
+    result = await desk.take()
+    row = await desk.store.turn(result.turn_id)
+    assert row is not None
+    events = [entry.fact.event async for entry in follow(desk.store, row)]
+    assert [event.kind for event in events][:3] == ["message.admitted", "message.admitted", "turn.started"]
+    assert [event.item.text for event in events if isinstance(event, MessageAdmitted)] == ["one", "two"]
+
+
+async def test_a_thread_that_a_queued_message_began_is_its_senders() -> None:
+    desk = Desk()
+    await desk.queue("mine", principal="ada")
+    await desk.take()
+    await check_owner(desk.engine, "desk", "t", "ada")
+    for other in ("bob", None):
+        with pytest.raises(NotEntitled):
+            await check_owner(desk.engine, "desk", "t", other)
 
 
 @pytest.mark.parametrize("cold", [1, 2, 3], ids=["always", "every second turn", "every third turn"])
