@@ -6,6 +6,7 @@ start on it is read as if it had been said to the turn.
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from wakeful.contracts.envelope import Fact, Recorded
 from wakeful.contracts.events import MessageAdmitted, TurnStarted
@@ -63,8 +64,12 @@ def before_start(
 
 async def read_turn(store: Store, row: TurnRow) -> list[Recorded]:
     """All facts of a turn and the messages that it took, in the order of the log."""
-    facts = await with_messages(store, row.turn_id, await store.read(row.agent_id, turn_id=row.turn_id))
-    return sorted(facts, key=lambda entry: entry.seq)
+    return await in_log_order(store, row.turn_id, await store.read(row.agent_id, turn_id=row.turn_id))
+
+
+async def in_log_order(store: Store, turn_id: str, facts: Sequence[Recorded]) -> list[Recorded]:
+    """A turn's facts and the messages that it took, each where it stands in the log."""
+    return sorted(await with_messages(store, turn_id, facts), key=attrgetter("seq"))
 
 
 async def deferred_messages(store: Store, agent_id: str, thread_id: str) -> list[tuple[Recorded, DeferredMessage]]:

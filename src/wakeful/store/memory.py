@@ -313,7 +313,6 @@ class MemoryStore(TableReads):
         if held is None or held.turn_epoch != claim.turn_epoch:
             return
         del self._held[claim.turn_id]
-        claim.opens = False
         agent, place = self._memory.agents[claim.agent_id], (claim.agent_id, claim.thread_id)
         lease = agent.lease(claim.thread_id)
         if lease.owner == self._owner and not any((h.agent_id, h.thread_id) == place for h in self._held.values()):

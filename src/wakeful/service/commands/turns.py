@@ -43,7 +43,7 @@ from wakeful.engine.prepare.turn import prepare
 from wakeful.engine.run_request import Engine, RunRequest, WorkflowTerms
 from wakeful.engine.runner import TurnRunner
 from wakeful.engine.state_loader import fold
-from wakeful.engine.turn_messages import with_messages
+from wakeful.engine.turn_messages import in_log_order
 from wakeful.engine.watchers import Watcher
 from wakeful.ports import Claim, Model, TurnRow
 from wakeful.service.commands.approvals import decide
@@ -171,7 +171,7 @@ async def recall(engine: Engine, row: TurnRow, agent: Agent[Any, Any] | None) ->
     """A turn that is over or at rest, from the log, for free."""
     recorded = await engine.store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
     folded = await fold(engine.store, row, recorded, lost=True)
-    facts = await with_messages(engine.store, row.turn_id, turn_facts(recorded, row.turn_id))
+    facts = await in_log_order(engine.store, row.turn_id, turn_facts(recorded, row.turn_id))
     return await report(engine.store, row, folded.state, lambda: facts, agent)
 
 

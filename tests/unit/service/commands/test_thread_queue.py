@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kit.runs.engine_runs import calls
+from kit.runs.store_facts import message
 from wakeful import Agent, run, tool
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.envelope import Fact
@@ -17,12 +20,13 @@ from wakeful.decisions.intake import DEFER_DEADLINE
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.warm_threads import warm_threads
 from wakeful.hosts.chat.turns import check_owner
-from wakeful.ports import BusyThread, Claim, MessageRow, ModelRequest
+from wakeful.ports import BusyThread, Claim, MessageRow, ModelRequest, Store
 from wakeful.service.commands.thread_queue import QueuedMessage, defer_message, queue_message, take_next
 from wakeful.service.commands.turns import recall
 from wakeful.service.queries.replay import replay_turn
 from wakeful.service.queries.turns import follow, turn_events
 from wakeful.store.memory import Memory, MemoryStore
+from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import FixedClock, scripted
 from wakeful.testing.wrapped_store import WrappedStore
 
@@ -32,7 +36,7 @@ class Desk:
 
     def __init__(self, memory: Memory | None = None, *, agent: Agent[Any, Any] | None = None) -> None:
         self.clock = FixedClock()
-        self.store = MemoryStore(memory)
+        self.store: Store = MemoryStore(memory)
         self.engine: Engine = new_engine(self.store, clock=self.clock)
         self.shown: list[list[str]] = []
 
@@ -250,6 +254,34 @@ class RefusedOnce(WrappedStore):
             self.refused += 1
             raise RestRefused("somebody was faster", "Fold what arrived, then decide.")
         return await super().append(claim, facts, barrier=barrier, rest=rest)
+
+
+class CallerComesBetween(WrappedStore):
+    """A caller opens a turn of the thread after it was claimed for the queue, and before that turn is started."""
+
+    came = False
+
+    async def append(self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False) -> Any:
+        if not self.came:
+            self.came = True
+            await self.inner.admit("desk", [replace(message("turn of caller"), thread_id="t", at=facts[0].at)])
+        return await super().append(claim, facts, barrier=barrier, rest=rest)
+
+
+@pytest.mark.parametrize("backend", ["memory", "sqlite"])
+async def test_a_caller_who_comes_between_claim_and_start_goes_first(backend: str, tmp_path: Path) -> None:
+    desk = Desk()
+    if backend == "sqlite":
+        desk.store = await SqliteStore.open(tmp_path / "runs.db")
+        desk.engine = new_engine(desk.store, clock=desk.clock)
+    queued = await desk.queue("queued")
+    engine = new_engine(CallerComesBetween(desk.store), clock=desk.clock)
+    result = await take_next(engine, RunRequest(desk.agent, "", thread="t"))
+    assert result is not None and (result.turn_id, result.status, result.message) == ("turn of caller", "completed", "")
+    assert (desk.shown, await desk.states(queued)) == ([["what is 1 + 1?"]], ["queued"])
+    assert await desk.take() is not None
+    assert desk.shown[1] == ["what is 1 + 1?", "queued"]
+    await desk.store.close()
 
 
 async def test_a_start_that_is_refused_once_still_shows_every_message() -> None:
