@@ -318,6 +318,14 @@ def path_of(level: Level) -> tuple[str, ...]:
     return above if level.id is None else (*above, level.id)
 
 
+def artifacts_of(level: Level) -> frozenset[str]:
+    """The artifacts that results of the level's conversation name, by digest."""
+    talk = level.conversation
+    if not talk.references and not talk.conserved.artifacts:
+        return frozenset()
+    return frozenset(each for named, _ in talk.references.values() for each in named) | talk.conserved.artifacts
+
+
 def as_child(level: Level) -> ChildRole | None:
     """What makes the level a child; None: it is none."""
     return level.role if isinstance(level.role, ChildRole) else None

@@ -31,7 +31,7 @@ from wakeful.decisions.context import advised, frame_of
 from wakeful.decisions.evolve.models import LAST_CALL
 from wakeful.decisions.injected_fields import shown_tools
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER, Reservation, affordable
-from wakeful.decisions.levels import Level, OpenRequest, as_child
+from wakeful.decisions.levels import Level, OpenRequest, artifacts_of, as_child
 from wakeful.decisions.paged_list import PagedList
 from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
@@ -45,6 +45,8 @@ from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.watchers import ModelGlimpsed
 from wakeful.gate.large_content import resolve
 from wakeful.ports import Model, ModelRequest, Reattachable
+from wakeful.tools.artifact_reader import reader_declaration
+from wakeful.tools.results import READ_ARTIFACT
 
 ABANDON_SECONDS = 10.0
 """How long the end of a turn waits for a provider to be told that nobody waits for its answer."""
@@ -109,6 +111,7 @@ class Requests:
         self._tools = shown_tools(self._config.tools, self._config.injected_tool_args)
         self._terms: dict[int, RequestTerms] = {}
         """By the model's place in the chain."""
+        self._with_reader: tuple[ToolDeclaration, ...] | None = None
         self._task: asyncio.Future[None] | None = None
         self._giving_up = False
         self._abandoning = False
@@ -436,7 +439,7 @@ class Requests:
                 instructions=frame.system_prompt,
                 frame=frame,
                 history=self._history,
-                tools=terms.tools,
+                tools=self._offered(terms.tools),
                 turn_id=work.place.row.turn_id,
                 step=step.step,
                 attempt=step.attempt,
@@ -533,6 +536,14 @@ class Requests:
             self._history.extend(new)
         else:
             self._history = History.over(new)
+
+    def _offered(self, tools: Sequence[ToolDeclaration]) -> Sequence[ToolDeclaration]:
+        """The level's tools, and `read_artifact` once output was spilled."""
+        if not tools or not artifacts_of(self.level) or self._config.tool(READ_ARTIFACT) is not None:
+            return tools
+        if self._with_reader is None:
+            self._with_reader = (*tools, reader_declaration())
+        return self._with_reader
 
     def _show(self, step: AskModel) -> Callable[[ModelGlimpse], None]:
         level = self.level

@@ -16,7 +16,7 @@ from wakeful.contracts.events import (
     TurnResumed,
 )
 from wakeful.contracts.tools import ToolError
-from wakeful.decisions.levels import Call, Level
+from wakeful.decisions.levels import Call, Level, artifacts_of
 from wakeful.decisions.recovery import (
     CloseUnknown,
     LoseAttempt,
@@ -36,13 +36,19 @@ from wakeful.engine.turn_work import TurnWork
 from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.large_content import arguments_of
 from wakeful.gate.outcomes import failed, unknown_error
+from wakeful.tools.results import READ_ARTIFACT
 from wakeful.views.approval_record import expired
 
 
 def missing_tools(work: TurnWork) -> list[str]:
     """Tools without which what is open cannot be settled."""
     calls = [work.state.tree.calls[each.call_id] for each in _settlements(work) if isinstance(each, Rerun | ProbeStep)]
-    return sorted({call.part.name for call in calls if call.part.name not in work.code.tools_of(call.level)})
+    return sorted({call.part.name for call in calls if not _has_code(work, call)})
+
+
+def _has_code(work: TurnWork, call: Call) -> bool:
+    name = call.part.name
+    return name in work.code.tools_of(call.level) or (name == READ_ARTIFACT and bool(artifacts_of(call.level)))
 
 
 async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
@@ -155,7 +161,7 @@ def _taken_up_again(work: TurnWork, steps: Steps, level: Level, response_id: str
 
 def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
     attempt = call.dispatches + 1
-    mediator = steps.mediator_of(call.level)
+    mediator = steps.mediator_of(call)
     arguments = steps.arguments_of(call) or {}
     at = _record(work, call)
     is_there = mediator.again(at, arguments, attempt)

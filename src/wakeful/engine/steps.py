@@ -30,7 +30,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.tools import AbortReason, ErrorCategory
 from wakeful.contracts.tools import Effects, ToolError
 from wakeful.decisions.compaction_outcome import settled_fold, turns_before
-from wakeful.decisions.levels import Call, Level, OutsideRequest, SummaryRole, as_child, payload_schema
+from wakeful.decisions.levels import Call, Level, OutsideRequest, SummaryRole, artifacts_of, as_child, payload_schema
 from wakeful.decisions.policy.provenance import what_it_does
 from wakeful.decisions.run_ahead import may_run_ahead
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, FINISH
@@ -67,6 +67,8 @@ from wakeful.gate.call_at_gate import Admission, CallAtGate
 from wakeful.gate.outcomes import failed
 from wakeful.gate.outside_answers import unanswered
 from wakeful.gate.passage import Mediator
+from wakeful.tools.artifact_reader import artifact_reader, with_reader
+from wakeful.tools.results import READ_ARTIFACT
 from wakeful.tools.runtime_tools import AnsweredHere
 from wakeful.tools.workflows import BUILD_WORKFLOW
 from wakeful.views.approval_record import cancelled as withdrawn
@@ -134,6 +136,7 @@ class Steps:
         self._work = work
         self._post = post
         self._mediators: dict[str | None, Mediator] = {}
+        self._artifact_gates: dict[str | None, Mediator] = {}
         self._requests: dict[str | None, Requests] = {}
         """Of each level, made when it is first needed."""
         self.attention = Attention()
@@ -155,8 +158,11 @@ class Steps:
             found = self._requests[level.id] = Requests(self._work, self._post, level, self.attention)
         return found
 
-    def mediator_of(self, level: Level) -> Mediator:
-        """The gate as the level's configuration makes it: a child has fewer tools than its parent."""
+    def mediator_of(self, call: Call) -> Mediator:
+        """The gate as the configuration of the call's level makes it: a child has fewer tools than its parent."""
+        level = call.level
+        if call.part.name == READ_ARTIFACT and (reads := self._artifact_gate(level)) is not None:
+            return reads
         found = self._mediators.get(level.id)
         if found is None:
             work = self._work
@@ -166,6 +172,21 @@ class Steps:
             if payload_schema(level) is not None and (finish := config.tool(FINISH)) is not None:
                 tools = {**tools, FINISH: AnsweredHere(finish)}
             found = self._mediators[level.id] = Mediator(config, tools, work.place.row.turn_id, work.gate)
+        return found
+
+    def _artifact_gate(self, level: Level) -> Mediator | None:
+        """The gate for `read_artifact`, which no configuration names; None where nothing was spilled."""
+        work = self._work
+        config = work.config if level.id is None else level.config
+        assert config is not None
+        if not artifacts_of(level) or config.tool(READ_ARTIFACT) is not None:
+            return None
+        found = self._artifact_gates.get(level.id)
+        if found is None:
+            reader = artifact_reader(lambda: artifacts_of(level), work.place.store.get_blob)
+            tools = {READ_ARTIFACT: reader}
+            turn_id = work.place.row.turn_id
+            found = self._artifact_gates[level.id] = Mediator(with_reader(config), tools, turn_id, work.gate)
         return found
 
     @property
@@ -278,7 +299,7 @@ class Steps:
     def _take_up(self, step: TakeUp, starts: list[Start], fact_index: int) -> list[Fact]:
         work = self._work
         call = work.state.tree.calls[step.call_id]
-        mediator = self.mediator_of(call.level)
+        mediator = self.mediator_of(call)
         if call.call_id in self._at_gate:
             return []  # it stands there already; asking again would ask predicates and hooks twice
         if starts and any(start.alone for start in starts):
@@ -396,7 +417,7 @@ class Steps:
         """Wait where the gate has to wait. What it then says is asked for when the call may be taken up, if ever."""
         judged = await later()
         if self._at_gate.pop(call.call_id, None) is None:
-            self.mediator_of(call.level).locks.let_go(call.call_id)  # the turn went on without it meanwhile
+            self.mediator_of(call).locks.let_go(call.call_id)  # the turn went on without it meanwhile
             return
         self._through[call.call_id] = judged
         assert self._work.on_look is not None
@@ -418,7 +439,7 @@ class Steps:
         if at_gate is not None:
             at_gate.cancel()
         self._through.pop(call.call_id, None)
-        mediator = self.mediator_of(call.level)
+        mediator = self.mediator_of(call)
         mediator.locks.let_go(call.call_id)
         kind, message, category, _ = _SKIPPED[step.because]
         now = work.now()

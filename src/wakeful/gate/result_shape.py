@@ -64,7 +64,9 @@ async def shaped(
     # A large result is turned to JSON and measured off the loop: other turns go on meanwhile.
     light = _light(value)
     shown: ShownResult = (
-        show(value, hide, shown_bytes) if light else await asyncio.to_thread(show, value, hide, shown_bytes)
+        show(value, hide, shown_bytes, kept=True)
+        if light
+        else await asyncio.to_thread(show, value, hide, shown_bytes, kept=True)
     )
     whole = await keep(shown.whole, MEDIA) if shown.whole is not None else None
     spilled = spills(at.call_id, shown, whole, redacted=hide.found) if whole is not None else ()

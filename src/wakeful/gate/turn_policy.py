@@ -29,6 +29,8 @@ from wakeful.decisions.prompt import cut
 from wakeful.decisions.state import TurnState
 from wakeful.gate.approval_binding import bind, held_by
 from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.tools.artifact_reader import with_reader
+from wakeful.tools.results import READ_ARTIFACT
 
 WorkedOut: TypeAlias = tuple[TurnConfig, tuple[int, int], CompiledPolicy]
 """A policy ready to judge by, and what it rests on."""
@@ -87,6 +89,12 @@ def _is_same_agent(level: Level, parent: Level) -> bool:
     return level.config is None or parent.config is None or level.config.agent_name == parent.config.agent_name
 
 
+def _reading(config: TurnConfig, at: CallAtGate) -> TurnConfig:
+    """What a call is judged by: with `read_artifact`, which no configuration names, where that is what is called."""
+    wider = at.declared.name == READ_ARTIFACT and config.tool(READ_ARTIFACT) is None
+    return with_reader(config) if wider else config
+
+
 class TurnPolicy:
     """Judges the calls of one turn."""
 
@@ -113,7 +121,7 @@ class TurnPolicy:
         if known is None or known[0] is not level.config:
             known = self._others[level.id] = level.config, level.config.changed(policy=config.policy)
         changes = self._changes()
-        verdicts = [self._judged(at, said, self._worked_out(None, each, changes)[2]) for each in known]
+        verdicts = [self._judged(at, said, self._worked_out(None, _reading(each, at), changes)[2]) for each in known]
         return max(verdicts, key=lambda verdict: _STRICTNESS.index(verdict.decision))
 
     def circumstances(self, at: CallAtGate) -> Circumstances:
@@ -175,6 +183,8 @@ class TurnPolicy:
     def _policy(self, at: CallAtGate) -> CompiledPolicy:
         """Worked out once, and again when a person added or revoked a rule or the code changed."""
         config, changes = self._config(), self._changes()
+        if at.declared.name == READ_ARTIFACT and config.tool(READ_ARTIFACT) is None:
+            return self._worked_out(None, _reading(config, at), changes)[2]
         below = at.call.level.config
         if below is not None and config.tool(at.declared.name) is None:
             self._below = self._worked_out(self._below, below, changes)

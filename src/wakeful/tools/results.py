@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from hashlib import sha256
 from typing import Any, NamedTuple, TypeAlias
 
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
@@ -29,6 +30,10 @@ NO_OUTPUT = "(no output)"
 BYTES_PER_TOKEN = 3
 MAX_SHOWN_BYTES = min(MAX_TOOL_RESULT_BYTES, MAX_RESULT_TOKENS * BYTES_PER_TOKEN)
 """How much text of one result a model is shown, the closing notice included, unless its tool has another budget."""
+
+
+READ_ARTIFACT = "read_artifact"
+"""The tool with which a model reads what was cut."""
 
 
 class ResultRefused(ForTheModel):
@@ -63,13 +68,16 @@ class ShownResult(NamedTuple):
     """Bytes of the result, pictures and files included, before anything was cut."""
 
 
-def show(value: Any, hide: Callable[[str], str] | None = None, most: int = MAX_SHOWN_BYTES) -> ShownResult:
+def show(
+    value: Any, hide: Callable[[str], str] | None = None, most: int = MAX_SHOWN_BYTES, *, kept: bool = False
+) -> ShownResult:
     """What a tool returned, ready for the model. Raises ResultRefused.
 
-    `hide` takes out of every text what may not be in it, before anything is cut: no half of it stays.
+    `hide` takes out of every text what may not be in it, before anything is cut: no half of it stays. `kept`: the whole
+    is kept as an artifact where it is cut, and the notice names the tool that reads it.
     """
     if hide is not None:
-        return limit([_hidden(part, hide) for part in parts_from(value)], most)
+        return limit([_hidden(part, hide) for part in parts_from(value)], most, kept=kept)
     if type(value) is str and 0 < len(value) < 1_000 and value.isascii() and "\x00" not in value:
         return ShownResult((_plain(text=value),), None, len(value))  # nothing to clean and nothing to cut
     if type(value) is int and value.bit_length() <= 64:
@@ -100,7 +108,9 @@ def parts_from(value: Any) -> tuple[ResultPart, ...]:
     return (_text(_json(value)),)
 
 
-def limit(parts: Sequence[ResultPart], most: int = MAX_SHOWN_BYTES, *, notice: bool = True) -> ShownResult:
+def limit(
+    parts: Sequence[ResultPart], most: int = MAX_SHOWN_BYTES, *, notice: bool = True, kept: bool = False
+) -> ShownResult:
     """Keep at most `most` bytes of text, cut between characters, with a notice that says how much there was."""
     texts = [part for part in parts if isinstance(part, Text)]
     sizes = [len(part.text) if part.text.isascii() else len(part.text.encode()) for part in texts]
@@ -108,20 +118,21 @@ def limit(parts: Sequence[ResultPart], most: int = MAX_SHOWN_BYTES, *, notice: b
     binary = sum(len(part.data or b"") for part in parts if isinstance(part, Image | File))
     if total <= most:
         return ShownResult(tuple(parts), None, total + binary)
-    end = f"\n[cut here: {most:,} of {total:,} bytes are shown]" if notice else ""
+    whole = (texts[0].text if len(texts) == 1 else "\n".join(part.text for part in texts)).encode()
+    rest = f'; {READ_ARTIFACT}(artifact="{sha256(whole).hexdigest()[:12]}") reads the rest' if kept else ""
+    end = f"\n[cut here: {most:,} of {total:,} bytes are shown{rest}]" if notice else ""
     left = most - len(end)
     shown: list[ResultPart] = []
     for part in parts:
         if not isinstance(part, Text):
             shown.append(part)
         elif left > 0:
-            kept = cut_text(part.text, left)
-            left -= len(kept.encode())
-            if len(kept) < len(part.text):
+            beginning = cut_text(part.text, left)
+            left -= len(beginning.encode())
+            if len(beginning) < len(part.text):
                 left = 0
-            shown.append(Text(kept + end) if left == 0 else part)
-    whole = texts[0].text if len(texts) == 1 else "\n".join(part.text for part in texts)
-    return ShownResult(tuple(shown), whole.encode(), total + binary)
+            shown.append(Text(beginning + end) if left == 0 else part)
+    return ShownResult(tuple(shown), whole, total + binary)
 
 
 def cut_text(words: str, most: int) -> str:

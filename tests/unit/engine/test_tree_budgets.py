@@ -1,6 +1,7 @@
 """One budget for a whole tree: held back before, settled after, refused before it is passed, and seen."""
 
 import asyncio
+import hashlib
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -364,8 +365,9 @@ async def test_an_installation_says_how_much_of_a_result_a_model_is_shown(
     for name in ("read", "run_subtask"):
         (end,) = ends(result, name)
         size = len(text.encode())
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         assert len(end.item.text.encode()) <= 500 and end.item.text.endswith(
-            f"[cut here: 500 of {size:,} bytes are shown]"
+            f'[cut here: 500 of {size:,} bytes are shown; read_artifact(artifact="{digest}") reads the rest]'
         )
         assert set(end.item.text.partition("\n")[0]) == {text[0]}, "cut between characters"
         assert isinstance(end, ToolResult) and end.result_ref is not None

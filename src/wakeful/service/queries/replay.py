@@ -23,7 +23,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.gate import RunKind
 from wakeful.contracts.events.tools import Said
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.decisions.levels import Call
+from wakeful.decisions.levels import Call, artifacts_of
 from wakeful.decisions.replay import Divergence, Replay
 from wakeful.decisions.state import TurnState, after
 from wakeful.decisions.thread_pages import differences, restored, told_by
@@ -34,6 +34,8 @@ from wakeful.gate.passage import Mediator
 from wakeful.gate.turn_gate import GateParts
 from wakeful.gate.turn_policy import TurnPolicy
 from wakeful.ports import Store, TurnRow
+from wakeful.tools.artifact_reader import with_reader
+from wakeful.tools.results import READ_ARTIFACT
 from wakeful.tools.tool import DeclaredTool
 
 
@@ -89,15 +91,19 @@ class _StoredGate:
         self._state, config = state, call.level.config
         if config is None:
             raise ValueError(f"turn {self._turn_id} has no configuration to let {call.call_id} through with")
-        known = self._mediators.get(call.level.id)
+        reads = call.part.name == READ_ARTIFACT and artifacts_of(call.level) and config.tool(READ_ARTIFACT) is None
+        known = self._mediators.get(call.level.id) if not reads else None
         if known is None or known[0] is not config:
+            config = with_reader(config) if reads else config
             tools = {tool.name: _OnlyDeclared(tool) for tool in config.tools}
             # The turn's own configuration judges, also for an agent that works in it with another one.
             policy = TurnPolicy(lambda: self._state, lambda: self._state.config or config, self._secret)
             runs_workflow = state.config is not None and state.config.workflow is not None
             kind: RunKind = "workflow" if runs_workflow else "agent"
             parts = GateParts(policy, run_kind=kind, secret=self._secret, turn_id=self._turn_id, now=lambda: 0.0)
-            known = self._mediators[call.level.id] = config, Mediator(config, tools, self._turn_id, parts)
+            known = config, Mediator(config, tools, self._turn_id, parts)
+            if not reads:
+                self._mediators[call.level.id] = known
         arguments = call.part.arguments if call.part.arguments is not None else self.arguments.get(call.call_id)
         batch = step_id(self._turn_id, call.step, call.level.id)
         admission = known[1].admit(call, arguments, now=0.0, batch_id=batch, scheduling=scheduling, said=said)
