@@ -5,14 +5,14 @@ The host attests it. What leaves the process of it is `to_safe_metadata`, and no
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from pydantic import ValidationError, ValidationInfo, field_validator, model_validator
 
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.jsonable import JsonDict
 from wakeful.contracts.validation import refused
-from wakeful.contracts.values import Value
+from wakeful.contracts.values import JsonValue, Value
 
 INVALID = "invalid_execution_principal"
 AUTH_SOURCES: frozenset[str] = frozenset({"user", "agent_token", "audience", "runtime", "system"})
@@ -55,6 +55,25 @@ WRITE_WORDS = (
 )
 """Words of capabilities that change something: content, files, settings, extensions, people."""
 DEFAULT_AUTONOMOUS_CEILING = CapabilityCeiling(denied_words=WRITE_WORDS)
+
+
+class Circumstances(TypedDict, total=False):
+    """What a host may say about a run beside who is behind it."""
+
+    request_metadata: JsonDict
+    workspace_id: str
+    client_id: str
+    capability_ceiling: CapabilityCeiling | Mapping[str, JsonValue]
+    caller_context: JsonDict
+    audience_claims: JsonDict
+    binding: JsonDict
+
+
+class OwnedCircumstances(Circumstances, total=False):
+    """The same, with whose the conversation is."""
+
+    owner_type: str
+    owner_key: str
 
 
 class ExecutionPrincipal(Value):
@@ -124,7 +143,12 @@ class ExecutionPrincipal(Value):
 
     @classmethod
     def user_session(
-        cls, acting_user_id: str, effective_agent_id: str, *, request_context: str = "chat", **more: Any
+        cls,
+        acting_user_id: str,
+        effective_agent_id: str,
+        *,
+        request_context: str = "chat",
+        **more: Unpack[OwnedCircumstances],
     ) -> "ExecutionPrincipal":
         """A person is there."""
         return cls.normalise(
@@ -139,7 +163,12 @@ class ExecutionPrincipal(Value):
 
     @classmethod
     def agent_token(
-        cls, token_id: str, effective_agent_id: str, *, request_context: str = "rest", **more: Any
+        cls,
+        token_id: str,
+        effective_agent_id: str,
+        *,
+        request_context: str = "rest",
+        **more: Unpack[OwnedCircumstances],
     ) -> "ExecutionPrincipal":
         """An agent came with a token; the id of it is kept, the token never."""
         return cls.normalise(
@@ -154,7 +183,12 @@ class ExecutionPrincipal(Value):
 
     @classmethod
     def audience(
-        cls, audience_id: str, effective_agent_id: str, *, request_context: str = "chat", **more: Any
+        cls,
+        audience_id: str,
+        effective_agent_id: str,
+        *,
+        request_context: str = "chat",
+        **more: Unpack[OwnedCircumstances],
     ) -> "ExecutionPrincipal":
         """Somebody of an audience that the host knows."""
         return cls.normalise(
@@ -169,7 +203,7 @@ class ExecutionPrincipal(Value):
 
     @classmethod
     def runtime(
-        cls, runtime_id: str, effective_agent_id: str, *, owner_key: str = "", **more: Any
+        cls, runtime_id: str, effective_agent_id: str, *, owner_key: str = "", **more: Unpack[Circumstances]
     ) -> "ExecutionPrincipal":
         """A runtime that the host attests, and no person. Its conversations are its own."""
         return cls.normalise(

@@ -51,11 +51,6 @@ def test_any_room_of_the_hosts_may_be_imported_first(first: str) -> None:
 ANYTHING = {
     "Abilities.call",
     "ActionOutcome.__init__",
-    "ActionPolicyResolver.resolve",
-    "ExecutionPrincipal.agent_token",
-    "ExecutionPrincipal.audience",
-    "ExecutionPrincipal.runtime",
-    "ExecutionPrincipal.user_session",
     "HookRegistry.observe",
     "HookRegistry.resolve",
     "HookRegistry.value",

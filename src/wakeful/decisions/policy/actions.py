@@ -68,7 +68,7 @@ class ActionPolicyResolver:
 
     def resolve(
         self,
-        tool_name: Any,
+        tool_name: object,
         tool: Mapping[str, Any] | None = None,
         context: Mapping[str, Any] | None = None,
         *,
