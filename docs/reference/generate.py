@@ -164,7 +164,7 @@ SETTINGS = {
     "base_url": "Its address, as its own documentation gives it. A query (`?api-version=...`) is kept behind every "
     "path.",
     "key_env": "The variable that holds the key, or a list of them: the first that is set counts.",
-    "auth": "How the key is sent: `bearer`, `x-api-key`, `api-key` (Azure) or `none`.",
+    "auth": "How the key is sent: `bearer`, `x-api-key`, `api-key` (Azure), `x-goog-api-key` (Gemini) or `none`.",
     "key_required": "`false`: it is asked without a key when there is none.",
     "api_version": "Anthropic's: `2023-06-01` (the default) or `2026-10-21`, which takes the key as a bearer token. "
     "For the other transports it is sent as `api-version` in the query, as Azure wants it.",
@@ -178,14 +178,14 @@ SETTINGS = {
     "prices": "Tables by model: what its owner says a model costs (below).",
 }
 AZURE = """
-Classic Azure addresses work as they are. The deployment stands in the path, so each deployment is a provider:
+`azure` is OpenAI on Azure: `AZURE_OPENAI_ENDPOINT` is the address of your resource (`https://NAME.openai.azure.com`),
+`AZURE_OPENAI_API_KEY` its key, and `azure:DEPLOYMENT` a model. With `OPENAI_API_VERSION` the deployment goes into the
+path and the version into the query; without it, Azure's `/openai/v1` is asked. A deployment that is not called like
+its model gets a safe profile: say what it can do in `[providers.azure.profile]`. A whole address works as well:
 
 ```toml
 [providers.azure]
 base_url = "https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=2024-10-21"
-auth = "api-key"
-key_env = "AZURE_OPENAI_API_KEY"
-dialect = "openai"
 ```
 
 An error names the provider, and the server that answered where that is not the provider's own: `openai at

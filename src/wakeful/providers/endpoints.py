@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.errors import InvalidConfig, KeyMissing, UnknownProvider
+from wakeful.providers import azure
 from wakeful.providers.endpoint_settings import address, provider_settings, setting, tables
 from wakeful.providers.prices import LOCAL, ListedPrice
 from wakeful.providers.wire.addresses import has_in_query, is_loopback, joined, with_query
@@ -204,6 +205,13 @@ BUILT_IN: dict[str, Endpoint] = {
             quirks={"call_ids": "nine", "user_after_tool": False, "known_fields": ["metadata"]},
         ),
         _compatible("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+        # xAI calls its Chat Completions deprecated, and gives reasoning back only here.
+        Endpoint("xai", "openai_responses", "https://api.x.ai/v1", ("XAI_API_KEY",)),
+        _compatible("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN"),
+        # Its address is one's own resource's.
+        Endpoint(
+            azure.NAME, "openai_chat_completions", "", ("AZURE_OPENAI_API_KEY",), auth="api-key", dialect="openai"
+        ),
         _compatible("ollama", "http://127.0.0.1:11434/v1", "OLLAMA_API_KEY", key_required=False),
         _compatible("vllm", "http://127.0.0.1:8000/v1", "VLLM_API_KEY", key_required=False),
         _compatible("lmstudio", "http://127.0.0.1:1234/v1", "LMSTUDIO_API_KEY", key_required=False),
@@ -225,7 +233,7 @@ def resolve(
             f"{reference!r} names a provider and no model",
             f"Write provider:model, such as {provider}:{_example(provider)}",
         )
-    return ModelAddress(found, name)
+    return ModelAddress(azure.at_deployment(found, name), name)
 
 
 def split(reference: str) -> tuple[str, str]:
@@ -256,6 +264,8 @@ def endpoint(
     variable = f"{_as_variable(provider)}_BASE_URL"
     if environ.get(variable):
         found = replace(found, base_url=address(environ[variable], variable), source=variable)
+    if not found.base_url and provider == azure.NAME:
+        found = azure.azure_endpoint(found, environ)
     if not found.base_url:
         raise InvalidConfig(
             f"the provider {provider!r} has no address built in",
@@ -331,5 +341,7 @@ def _example(provider: str) -> str:
         "deepseek": "deepseek-chat",
         "ollama": "qwen3",
         "gemini": "gemini-3.8-flash",
+        "xai": "grok-4.7",
+        "azure": "DEPLOYMENT",
     }
     return examples.get(provider, "MODEL")

@@ -130,6 +130,16 @@ _GEMINI = ModelProfile(
 )
 _GEMINI_25 = replace(_GEMINI, reasoning=True, thinking_off=True)
 _GEMINI_3 = replace(_GEMINI, reasoning=True, effort=True, schema_beside_tools=True)
+_GROK = ModelProfile(
+    tools=True,
+    parallel_tool_calls=True,
+    forced_tool_choice=True,
+    images=True,
+    structured_output=True,
+    reasoning=True,
+    sampling=SAMPLING,
+    context_window=256_000,
+)
 _MISTRAL = SAMPLING | {"presence_penalty", "frequency_penalty"}
 """Mistral refuses fields that it does not know, `seed` among them."""
 
@@ -184,6 +194,12 @@ PROFILES: dict[str, ModelProfile] = {
     "gemini-2.5": _GEMINI_25,
     "gemini-2.5-pro": replace(_GEMINI_25, thinking_off=False),
     "gemini-3": _GEMINI_3,
+    # xAI
+    "grok-4": _GROK,
+    "grok-4.3": replace(_GROK, context_window=1_000_000),
+    "grok-4.5": replace(_GROK, context_window=500_000),
+    "grok-4.6": replace(_GROK, context_window=500_000),
+    "grok-4.7": replace(_GROK, context_window=500_000),
     # Open models, wherever they run
     "deepseek-chat": replace(_OPEN, context_window=64_000, max_output=8_192),
     "deepseek-v4": replace(_OPEN, reasoning=True, context_window=1_000_000),

@@ -50,7 +50,7 @@ def test_what_is_built_in_fits_a_wire_format_as_it_is() -> None:
 def test_a_provider_that_needs_more_than_a_wire_format_works_only_when_configured() -> None:
     with pytest.raises(InvalidConfig, match=r"no address built in\n.*providers.openai-codex\] base_url"):
         resolve("openai-codex:gpt-5.5", environ=NOWHERE)
-    for name in ("bedrock", "vertex", "azure", "copilot"):
+    for name in ("bedrock", "vertex", "copilot"):
         with pytest.raises(UnknownProvider):
             resolve(f"{name}:m", environ=NOWHERE)
     settings = {"openai-codex": {"base_url": "https://codex.test/v1", "headers": {"account-id": "a-1"}}}
