@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from wakeful.tools.mcp.source import from_mcp as from_mcp
     from wakeful.tools.person import ask_person as ask_person
     from wakeful.tools.tool import Tool as Tool
+    from wakeful.tools.web_search import web_search as web_search
     from wakeful.views.store_records import Artifact as Artifact
     from wakeful.views.store_records import ArtifactContent as ArtifactContent
     from wakeful.views.store_records import ThreadRecord as ThreadRecord
@@ -149,6 +150,7 @@ _WHERE = {
     "timeout_request": "wakeful.surfaces.library.client_requests",
     "tool": "wakeful.tools.decorator",
     "trust": "wakeful.bootstrap",
+    "web_search": "wakeful.tools.web_search",
 }
 
 __all__ = ["__version__", *_WHERE]

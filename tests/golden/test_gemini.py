@@ -131,6 +131,16 @@ def test_an_answer_that_was_blocked_is_content_filtered_with_the_reason_and_its_
     assert raised.value.usage == TokenUsage(input_tokens=14, total_tokens=14)
 
 
+def test_sources_of_a_recorded_search_are_cited_with_the_words_that_they_support() -> None:
+    for name in ("google_model_web_search_tool_stream-0", "google_model_web_search_tool_stream-1"):
+        item = reply_in(name).item
+        assert item.server_tools == ("web_search",)
+        assert item.citations
+        assert all(each["source_url"].startswith("https://") and each["source_title"] for each in item.citations)
+        words = [each["supports"] for each in item.citations]
+        assert all(part in item.text for part in words)
+
+
 # --- cuts -------------------------------------------------------------------------------------------------------------
 
 

@@ -35,6 +35,9 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "unit/decisions/policy/test_verdict.py::test_each_layer_alone_stops_a_call_that_passes_without_it",
         "unit/decisions/policy/test_verdict.py::test_a_gate_that_lost_a_layer_is_found_out",
     ),
+    "a search of the provider's own, after private and untrusted input": (
+        "unit/tools/test_web_search.py::test_inversion_after_untrusted_and_private_input_no_search_is_offered",
+    ),
     "a gate that fails is shut": (
         f"{WAYS}::test_a_gate_hook_validator_or_approver_that_raises_or_answers_nonsense_denies",
     ),

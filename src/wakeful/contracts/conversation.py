@@ -51,6 +51,10 @@ class AssistantItem(Value):
     role: Literal["assistant"] = "assistant"
     parts: tuple[AssistantPart, ...] = ()
     provider: str = ""
+    citations: tuple[dict[str, Any], ...] | None = None
+    """Where the provider found what the reply says, in the shape of `contracts.citations`."""
+    server_tools: tuple[str, ...] | None = None
+    """Tools that the provider itself ran for this reply: anybody may have written what they found."""
 
     @property
     def text(self) -> str:

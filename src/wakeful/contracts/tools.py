@@ -68,6 +68,16 @@ class Freeform(Value):
     """What it looks like, in Lark."""
 
 
+class ServerTool(Value):
+    """A tool that the model's provider runs by itself while it answers."""
+
+    kind: Literal["web_search"] = "web_search"
+    max_uses: int | None = None
+    """How often it may be used in one reply."""
+    allowed_domains: tuple[str, ...] = ()
+    blocked_domains: tuple[str, ...] = ()
+
+
 class ToolDeclaration(Value):
     """What a model is told about a tool, and what the runtime holds it to."""
 
@@ -111,6 +121,8 @@ class ToolDeclaration(Value):
     answered_by: Literal["code", "person", "client"] = "code"
     """Who produces the result: this process, a person who is asked, or a client that runs the tool."""
     freeform: Freeform | None = None
+    server: ServerTool | None = None
+    """The model's provider runs it, and no code of ours: whether it may is settled before a request is sent."""
 
     @property
     def permission(self) -> PermissionClass:

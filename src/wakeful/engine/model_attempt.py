@@ -6,7 +6,7 @@ are unique in the turn, and it is stored before anything acts on it. Whatever a 
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from pydantic_core import to_json
@@ -51,6 +51,7 @@ class Attempt:
         "request",
         "show",
         "waited_ms",
+        "withheld_tools",
     )
 
     def __init__(
@@ -68,6 +69,7 @@ class Attempt:
         reattach_to: str | None = None,
         low_limits: LowLimits | None = None,
         left_out: LeftOut | None = None,
+        withheld_tools: Sequence[str] = (),
     ) -> None:
         self.model = model
         self.request = request
@@ -82,6 +84,7 @@ class Attempt:
         """The id of an answer that the provider has, or is making; None for a request that is sent."""
         self.low_limits = low_limits if low_limits is not None else LowLimits()
         self.left_out = left_out if left_out is not None else LeftOut()
+        self.withheld_tools = withheld_tools
         self.waited_ms = 0
         """How long was waited before it was sent."""
 
@@ -137,6 +140,8 @@ class Attempt:
             found = quota_low(self.model.ref, self.request.attempt, reply.limits)
             low = self.low_limits.crossed(self.model.ref, found, self.clock.now())
         facts = [completed, *costs, *([low] if low is not None else ())]
+        if self.withheld_tools:
+            facts += self.left_out.withheld(self.withheld_tools)
         if unsent := reply.request_metadata.get("left_out"):
             facts += self.left_out.warning(self.model.ref, unsent)
         return [*facts, recorded], item

@@ -34,6 +34,8 @@ from wakeful.decisions.ledger import KEPT_FOR_ANSWER, Reservation, affordable
 from wakeful.decisions.levels import Level, OpenRequest, artifacts_of, as_child
 from wakeful.decisions.paged_list import PagedList
 from wakeful.decisions.planning import plan_section
+from wakeful.decisions.policy.server_tools import NOTHING, Offered, offered_to_provider
+from wakeful.decisions.policy.verdict import CompiledPolicy, with_answers
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.routing import MoneyLeft, moved_limits
 from wakeful.decisions.runtime_answers import FINISH
@@ -108,7 +110,10 @@ class Requests:
         self._compactions = level.conversation.compactions
         self._seen = 0
         """How many of the turn's items are in the history."""
-        self._tools = shown_tools(self._config.tools, self._config.injected_tool_args)
+        shown = shown_tools(self._config.tools, self._config.injected_tool_args)
+        self._searches = any(tool.server is not None for tool in shown)
+        """Does the agent have a tool that the provider runs?"""
+        self._tools = tuple(tool for tool in shown if tool.server is None) if self._searches else shown
         self._terms: dict[int, RequestTerms] = {}
         """By the model's place in the chain."""
         self._with_reader: tuple[ToolDeclaration, ...] | None = None
@@ -433,6 +438,7 @@ class Requests:
         config, level = self._config, self.level
         frame = self._frame or self._frame_of_level()
         terms = self._terms.get(step.candidate) or self._terms_of(step.candidate, model)
+        searches = self._server_tools() if self._searches else NOTHING
         return Attempt(
             model,
             ModelRequest(
@@ -455,6 +461,7 @@ class Requests:
                 settings=terms.settings
                 if self._most_output is None
                 else terms.settings.model_copy(update={"max_tokens": self._most_output}),
+                server_tools=searches.tools,
                 withheld=terms.withheld,
                 output_schema=config.output_schema,
                 accepted_gap=terms.accepted_gap,
@@ -472,6 +479,28 @@ class Requests:
             reattach_to=self._response_id,
             low_limits=work.terms.low_limits,
             left_out=work.terms.left_out,
+            withheld_tools=searches.withheld,
+        )
+
+    def _server_tools(self) -> Offered:
+        """What the provider may run by itself in the next request, by the policy and by what was seen until now."""
+        state, config = self._work.state, self._config
+
+        def policies() -> list[CompiledPolicy]:
+            # Where another agent works for this turn, its own policy holds, and the turn's.
+            root = state.config
+            others = [root.policy] if root is not None and root.agent_name != config.agent_name else []
+            rules = state.rules
+            return [
+                with_answers(each, config.tools, rules.standing, rules.revoked) for each in (config.policy, *others)
+            ]
+
+        return offered_to_provider(
+            config.tools,
+            policies,
+            derived_from=state.terms.derived_from,
+            exposure=state.thread.exposure,
+            now=self._work.clock.now() / 1_000_000,
         )
 
     def _terms_of(self, candidate: int, model: Model) -> "RequestTerms":

@@ -18,6 +18,8 @@ from wakeful.ports import Model
 
 LEFT_OUT = "settings_left_out"
 """The code of the warning."""
+WITHHELD = "server_tool_withheld"
+"""The code of the warning about a tool that the provider would run."""
 
 
 class RequestSettings(NamedTuple):
@@ -45,7 +47,16 @@ class LeftOut:
 
     def __init__(self, of_turn: Iterable[Recorded] = ()) -> None:
         events = (entry.fact.event for entry in of_turn)
-        self._said = {event.message for event in events if isinstance(event, WarningIssued) and event.code == LEFT_OUT}
+        self._said = {
+            event.message for event in events if isinstance(event, WarningIssued) and event.code in (LEFT_OUT, WITHHELD)
+        }
+
+    def withheld(self, why: Sequence[str]) -> list[WarningIssued]:
+        """The fact that a tool of the provider's was not offered to it, unless it was said."""
+        said = [f"the provider was not offered {each}" for each in why]
+        new = [message for message in said if message not in self._said]
+        self._said.update(new)
+        return [WarningIssued(code=WITHHELD, message=message) for message in new]
 
     def warning(self, model_ref: str, names: Sequence[Any]) -> list[WarningIssued]:
         """The fact that says so, unless it was said."""

@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.events import ContextResolved
-from wakeful.contracts.policies import Rule
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.levels import Level
@@ -21,9 +20,8 @@ from wakeful.decisions.policy.verdict import (
     CallUnderJudgement,
     CompiledPolicy,
     allows_every_call,
-    compile_policy,
-    compiled_once,
     judge,
+    with_answers,
 )
 from wakeful.decisions.prompt import cut
 from wakeful.decisions.state import TurnState
@@ -204,12 +202,8 @@ class TurnPolicy:
     ) -> tuple[TurnConfig, tuple[int, int], CompiledPolicy]:
         if known is not None and known[0] is config and known[1] == changes:
             return known
-        state, policy = self._state(), config.policy
-        added = tuple(Rule.model_validate(rule) for rule in state.rules.standing)
-        if added or state.rules.revoked:
-            held = tuple(rule for rule in (*policy.rules, *added) if rule.id not in state.rules.revoked)
-            return config, changes, compile_policy(policy.model_copy(update={"rules": held}), config.tools)
-        return config, changes, compiled_once(policy, config.tools)
+        rules = self._state().rules
+        return config, changes, with_answers(config.policy, config.tools, rules.standing, rules.revoked)
 
     def _call_hash(self, at: CallAtGate, policy: CompiledPolicy) -> str | None:
         # Only a rule about one exact call needs it, and it costs more than the rest of the verdict.

@@ -10,7 +10,7 @@ from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.model_settings import ModelSettings, ToolChoice
 from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
-from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.tools import ServerTool, ToolDeclaration
 
 if TYPE_CHECKING:
     from wakeful.contracts.events import CostEstimated, CostRecorded
@@ -31,6 +31,8 @@ class ModelRequest:
     tool_choice: ToolChoice = "auto"
     """What holds for this request; the setting of that name says what the caller wants of the run."""
     settings: ModelSettings = field(default_factory=ModelSettings)
+    server_tools: tuple[ServerTool, ...] = ()
+    """What the provider may run by itself; the policy was heard about them."""
     withheld: tuple[str, ...] = ()
     """Settings of the caller that are not for this model's provider."""
     output_schema: dict[str, Any] | None = None

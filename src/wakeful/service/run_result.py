@@ -30,6 +30,7 @@ from wakeful.decisions.redaction import redact_payload
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.decisions.secret_shapes import hide_shapes_in
 from wakeful.service.result_parts import Parts, derive, document, part
+from wakeful.views.citations import citations_in
 from wakeful.views.conversation_export import Export, ResultEvent, ToolExecution, export
 from wakeful.views.cost import CostSummary, cost_summary
 from wakeful.views.tree import ExecutionTreeSnapshot, execution_tree
@@ -164,6 +165,11 @@ class RunResult(Parts, Generic[Out_co]):
     @derive()
     def request_metadata(self) -> dict[str, Any]:
         return self._export.request_metadata
+
+    @derive(words=True, absent=())
+    def citations(self) -> tuple[dict[str, Any], ...]:
+        """Where the run found what it says: of tools' results and of searches that a provider made, in their order."""
+        return citations_in(entry.fact.event for entry in self._facts())
 
     @derive(words=True, absent=())
     def warnings(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 from anthropic.types import beta, message_create_params
 from openai.types.chat import completion_create_params
 from openai.types.responses import response_create_params
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from kit.wires.gemini_vendor import read_by_vendor, with_plain_base64
 from kit.wires.provider_server import Asked
@@ -62,8 +62,10 @@ def _without_thoughts(message: dict[str, Any], names: frozenset[str]) -> dict[st
 
 
 def _with_id(item: dict[str, Any]) -> dict[str, Any]:
-    """The types want the id of reasoning that goes back; the API takes it without where nothing is stored there."""
-    return {"id": "rs_left_out", **item} if item.get("type") == "reasoning" else item
+    """The types want the id of what goes back; the API takes it without where nothing is stored there."""
+    if item.get("type") == "message" and item["role"] == "assistant" and isinstance(item["content"], list):
+        return {"id": "left_out", "status": "completed", **item}
+    return {"id": "left_out", **item} if item.get("type") in ("reasoning", "web_search_call") else item
 
 
 @cache
@@ -84,6 +86,8 @@ def _adapter(format_: str, streams: bool, is_beta: bool) -> TypeAdapter[Any]:
 
 
 def _drained(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json", exclude_unset=True)
     if isinstance(value, dict):
         return {key: _drained(inner) for key, inner in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):

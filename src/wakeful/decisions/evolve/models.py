@@ -12,6 +12,7 @@ from wakeful.decisions.evolve.calls import call_off
 from wakeful.decisions.evolve.conversations import advise
 from wakeful.decisions.evolve.rounds import round_complete
 from wakeful.decisions.levels import Call, ChildRole, Level, OpenRequest
+from wakeful.decisions.policy.provenance import Exposure, merged
 from wakeful.decisions.retries import MAX_ATTEMPTS
 from wakeful.decisions.state import TurnState
 
@@ -122,6 +123,8 @@ def _attempt_record(event: ModelFailed, backoff_ms: int = 0) -> ProviderAttemptR
 def reply_recorded(state: TurnState, level: Level, fact: Fact, event: AssistantRecorded) -> None:
     item, tree, this = event.item, state.tree, level.round
     level.conversation.items.append(item)
+    if item.server_tools:
+        state.thread.exposure = merged(state.thread.exposure, Exposure(untrusted=item.server_tools[0]))
     if level.phase == "asking":
         tree.in_flight -= 1
     state.ledger.recorded(this.request)

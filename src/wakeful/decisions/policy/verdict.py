@@ -19,11 +19,11 @@ Everything about a tool that does not depend on one call is worked out once (`co
 the same with two tools as with two hundred.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from wakeful.contracts.policies import GatePolicy
+from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.principals import CapabilityCeiling
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict, combined
@@ -240,6 +240,17 @@ def _of_this_call(call: CallUnderJudgement, plan: ToolPlan, policy: CompiledPoli
         found.append(against)
     found.extend(call.hooks)
     return found
+
+
+def with_answers(
+    policy: GatePolicy, tools: Sequence[ToolDeclaration], standing: Sequence[Mapping[str, Any]], revoked: Set[str]
+) -> CompiledPolicy:
+    """A policy with the answers that people gave since it was read, and without the rules that they took back."""
+    if not standing and not revoked:
+        return compiled_once(policy, tools)
+    added = tuple(Rule.model_validate(rule) for rule in standing)
+    held = tuple(rule for rule in (*policy.rules, *added) if rule.id not in revoked)
+    return compile_policy(policy.model_copy(update={"rules": held}), tools)
 
 
 def allows_every_call(

@@ -11,13 +11,14 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from wakeful.contracts.content import Part
+from wakeful.contracts.content import Part, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, UserItem
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import ModelGlimpse, Reply, Stage, StopReason, TokenUsage
-from wakeful.providers.anthropic.block_reader import GrowingBlock
+from wakeful.providers.anthropic.block_reader import TEXT_FIELDS, GrowingBlock
 from wakeful.providers.wire.failures import Peer, from_error_object, interrupted, invalid
 from wakeful.providers.wire.names import WireNames
+from wakeful.providers.wire.server_tools import citation, with_findings
 from wakeful.providers.wire.sse import SseEvent
 
 ANTHROPIC = Peer("anthropic")
@@ -254,7 +255,7 @@ def _reply(message: dict[str, Any], blocks: list[GrowingBlock], peer: Peer, more
     parts: list[Part | CallPart] = []
     for block in blocks:
         parts += block.parts(peer.provider)
-    item = AssistantItem(parts=tuple(parts), provider=peer.provider)
+    item = _with_findings(AssistantItem(parts=tuple(parts), provider=peer.provider))
     raw = str(message["stop_reason"])
     stop = _STOPS.get(raw, "other")
     usage = usage_of(message.get("usage"))
@@ -269,6 +270,18 @@ def _reply(message: dict[str, Any], blocks: list[GrowingBlock], peer: Peer, more
         continuation=GO_ON if paused and not item.calls else (),
         may_be_empty=paused,  # it may have been in the middle of a search, before any word
     )
+
+
+def _with_findings(item: AssistantItem) -> AssistantItem:
+    """A reply with what its citations say, and whether the provider searched."""
+    kept = [part.opaque for part in item.parts if isinstance(part, Thinking) and part.opaque]
+    if not kept:
+        return item
+    searched = any(each.get("type") in ("server_tool_use", "web_search_tool_result") for each in kept)
+    cited = [each for opaque in kept for each in (opaque.get(TEXT_FIELDS) or {}).get("citations") or ()]
+    web = [each for each in cited if isinstance(each, dict) and each.get("type") == "web_search_result_location"]
+    found = [citation(each.get("url"), each.get("title"), excerpt=each.get("cited_text")) for each in web]
+    return with_findings(item, found, searched=searched)
 
 
 def _refused(message: dict[str, Any], peer: Peer, usage: TokenUsage | None) -> ModelFailure:

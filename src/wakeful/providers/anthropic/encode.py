@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wakeful.contracts.model_settings import ModelSettings, ToolChoice
-from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.tools import ServerTool, ToolDeclaration
 from wakeful.ports import ModelRequest
 from wakeful.providers.anthropic.block_writer import BlockWriter
 from wakeful.providers.anthropic.context_editing import CAPABILITY, SETTING, edits_of
@@ -22,11 +22,14 @@ from wakeful.providers.wire.answer_forms import AnswerForm, AnswerForms, answer_
 from wakeful.providers.wire.attachments import Attachments
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.schemas import emit
+from wakeful.providers.wire.server_tools import untaken_tools
 from wakeful.providers.wire.setting_fields import SettingFields, asked_tools, forces
 from wakeful.providers.wire.text import dump
 
 SYSTEM_MARKS = 2
 """The API takes four cache marks: one is on the tools, one moves with the conversation."""
+SEARCH = "web_search_20250305"
+"""The version of the search that every model with one takes."""
 _CHOICES: dict[ToolChoice, str] = {"auto": "auto", "required": "any", "none": "none"}
 
 
@@ -68,7 +71,8 @@ class AnthropicEncoder:
             blocks.append((answer_in_words(request.output_schema), True))
         mark = self._mark(request.settings)
         inside = messages(request.history, self._wire, self._writer, mark=mark)
-        return [self._head(tuple(blocks), mark, self._choice(request)), *inside, self._tail(request, form)]
+        head = self._head(tuple(blocks), mark, self._choice(request), request.server_tools)
+        return [head, *inside, self._tail(request, form)]
 
     def changes(self, request: ModelRequest) -> tuple[str, ...]:
         """What of the tools' schemas and of the answer's had to be rewritten for this provider."""
@@ -80,7 +84,9 @@ class AnthropicEncoder:
         left = list(self._written(request.settings).left_out)
         if self._no_tools:
             left.append("tools")
-        elif self._tools and forces(request.tool_choice) and not self._can_force(request):
+        if not self._profile.tools:
+            left += untaken_tools(request.server_tools)
+        if self._tools and forces(request.tool_choice) and not self._can_force(request):
             left.append("tool_choice")
         return tuple(left)
 
@@ -109,14 +115,20 @@ class AnthropicEncoder:
 
     # --- head: the same for every request of a turn ---
 
-    def _head(self, blocks: tuple[tuple[str, bool], ...], mark: dict[str, str] | None, choice: ToolChoice) -> bytes:
+    def _head(
+        self,
+        blocks: tuple[tuple[str, bool], ...],
+        mark: dict[str, str] | None,
+        choice: ToolChoice,
+        searches: tuple[ServerTool, ...],
+    ) -> bytes:
         offered = tuple(tool.name for tool in asked_tools(choice, self._tools))
-        of = (blocks, mark and mark.get("ttl"), mark is None, offered)
+        of = (blocks, mark and mark.get("ttl"), mark is None, offered, searches)
         head = self._heads.get(of)
         if head is None:
             if len(self._heads) > 16:
                 self._heads.clear()
-            tools = self._offered(offered, mark)
+            tools = self._offered(offered, searches, mark)
             head = b'{"model":' + dump(self._model) + tools + self._system(blocks, mark) + b',"messages":['
             self._heads[of] = head
         return head
@@ -132,9 +144,11 @@ class AnthropicEncoder:
             listed.append({**entry, "input_schema": emitted.schema})
         return listed
 
-    def _offered(self, names: Sequence[str], mark: dict[str, str] | None) -> bytes:
+    def _offered(self, names: Sequence[str], searches: Sequence[ServerTool], mark: dict[str, str] | None) -> bytes:
         pairs = zip(self._tools, self._listed, strict=True)
         listed = [entry for tool, entry in pairs if tool.name in names]
+        if self._profile.tools:
+            listed += map(_search, searches)
         if not listed:
             return b""
         if mark is not None:  # the tools change only with the agent itself
@@ -186,6 +200,13 @@ class AnthropicEncoder:
         writer = [[tool.name, self.names.to_wire(tool.name)] for tool in self._tools]
         known = dump([writer, self._attachments.key])
         return f"anthropic_messages/{self._writer.provider}/{hashlib.sha256(known).hexdigest()[:16]}"
+
+
+def _search(tool: ServerTool) -> dict[str, Any]:
+    """The provider's own search, in its words."""
+    options: dict[str, Any] = {"max_uses": tool.max_uses}
+    options |= {"allowed_domains": list(tool.allowed_domains), "blocked_domains": list(tool.blocked_domains)}
+    return {"type": SEARCH, "name": tool.kind, **{name: value for name, value in options.items() if value}}
 
 
 def _prompt(request: ModelRequest) -> list[tuple[str, bool]]:

@@ -14,6 +14,7 @@ from wakeful.contracts.models import FailureKind, ModelGlimpse, Reply, Stage, St
 from wakeful.providers.gemini.part_reader import GrowingParts
 from wakeful.providers.wire.failures import Peer, from_error_object, interrupted, invalid
 from wakeful.providers.wire.names import WireNames
+from wakeful.providers.wire.server_tools import citation, with_findings
 from wakeful.providers.wire.sse import SseEvent
 from wakeful.providers.wire.text import parsed, storable
 
@@ -94,7 +95,7 @@ class GeminiDecoder:
     def reply(self) -> Reply:
         """The reply in what was taken in, which is whole."""
         provider = self._peer.provider
-        item = AssistantItem(parts=tuple(self._parts.parts(provider)), provider=provider)
+        item = self._with_findings(AssistantItem(parts=tuple(self._parts.parts(provider)), provider=provider))
         reason = str(self._candidate["finishReason"])
         said_nothing = not item.calls and not item.text and all(isinstance(part, Thinking) for part in item.parts)
         if reason in FILTERED and (said_nothing or item.calls):
@@ -108,6 +109,21 @@ class GeminiDecoder:
             usage=self.usage,
             request_metadata=self._metadata(),
         )
+
+    def _with_findings(self, item: AssistantItem) -> AssistantItem:
+        """A reply with what its grounding says: which words of it stand on which pages."""
+        grounding = self._candidate.get("groundingMetadata")
+        if not isinstance(grounding, dict) or not grounding:
+            return item
+        pages = [(each or {}).get("web") or {} for each in grounding.get("groundingChunks") or ()]
+        found = []
+        for support in grounding.get("groundingSupports") or ():
+            words = (support.get("segment") or {}).get("text")
+            places = [pages[at] for at in support.get("groundingChunkIndices") or () if 0 <= at < len(pages)]
+            found += [citation(page.get("uri"), page.get("title"), supports=words) for page in places]
+        if not found:
+            found += [citation(page.get("uri"), page.get("title")) for page in pages]
+        return with_findings(item, found, searched=True)
 
     @property
     def usage(self) -> TokenUsage | None:

@@ -22,6 +22,7 @@ from wakeful.providers.profiles import ModelProfile
 from wakeful.providers.wire.answer_forms import AnswerForm, answer_in_words
 from wakeful.providers.wire.attachments import Attachments
 from wakeful.providers.wire.names import WireNames
+from wakeful.providers.wire.server_tools import untaken_options, untaken_tools
 from wakeful.providers.wire.setting_fields import SettingFields, forces
 from wakeful.providers.wire.text import dump
 
@@ -63,7 +64,7 @@ class GeminiEncoder:
         if request.output_schema is not None and form is None:
             blocks.append(answer_in_words(request.output_schema))
         inside = contents(request.history, self._wire, self._writer)
-        return [self._head(tuple(blocks)), *inside, self._tail(request, form)]
+        return [self._head(tuple(blocks), self._searches(request)), *inside, self._tail(request, form)]
 
     def changes(self, request: ModelRequest) -> tuple[str, ...]:
         """What of the tools' schemas and of the answer's had to be rewritten for this provider."""
@@ -73,6 +74,9 @@ class GeminiEncoder:
     def left_out(self, request: ModelRequest) -> tuple[str, ...]:
         """Settings of this request that are not sent, because they would be refused."""
         left = list(self._written(request.settings).left_out)
+        if request.server_tools:
+            searches = self._searches(request)
+            left += untaken_options(request.server_tools, ()) if searches else untaken_tools(request.server_tools)
         if self._no_tools:
             left.append("tools")
         elif self._tools and forces(request.tool_choice) and not self._profile.forced_tool_choice:
@@ -92,18 +96,24 @@ class GeminiEncoder:
 
     # --- head: the same for every request of a turn ---
 
-    def _head(self, blocks: tuple[str, ...]) -> bytes:
-        head = self._heads.get(blocks)
+    def _searches(self, request: ModelRequest) -> bool:
+        """Whether Gemini may search. Older models refuse that beside tools of ours."""
+        allowed = self._profile.tools and (not self._listed or self._profile.schema_beside_tools)
+        return bool(request.server_tools) and allowed
+
+    def _head(self, blocks: tuple[str, ...], searches: bool) -> bytes:
+        head = self._heads.get((blocks, searches))
         if head is None:
             if len(self._heads) > 16:
                 self._heads.clear()
             fields: dict[str, Any] = {}
-            if self._listed:
-                fields["tools"] = [{"functionDeclarations": self._listed}]
+            tools = [{"functionDeclarations": self._listed}] if self._listed else []
+            if tools or searches:
+                fields["tools"] = [*tools, *([{"googleSearch": {}}] if searches else [])]
             if said := [{"text": text} for text in blocks if text.strip()]:
                 fields["systemInstruction"] = {"parts": said}
             opening = dump(fields)[:-1] + b"," if fields else b"{"
-            head = self._heads[blocks] = opening + b'"contents":['
+            head = self._heads[blocks, searches] = opening + b'"contents":['
         return head
 
     def _tool_list(self) -> list[dict[str, Any]]:
@@ -125,8 +135,11 @@ class GeminiEncoder:
             answer = {"responseMimeType": "application/json", "responseJsonSchema": form.schema}
             fields[GENERATION] = {**fields.get(GENERATION, {}), **answer}
         choice = self._tool_choice(request.tool_choice)
-        if choice is not None:
-            fields["toolConfig"] = {"functionCallingConfig": choice}
+        config: dict[str, Any] = {} if choice is None else {"functionCallingConfig": choice}
+        if self._listed and self._searches(request):
+            config["includeServerSideToolInvocations"] = True  # Gemini wants it where both are offered
+        if config:
+            fields["toolConfig"] = config
         return b"]," + dump(fields)[1:] if fields else b"]}"
 
     def _answer_form(self, request: ModelRequest) -> AnswerForm | None:

@@ -24,6 +24,7 @@ from wakeful.providers.wire.answer_forms import AnswerForm, AnswerForms, answer_
 from wakeful.providers.wire.attachments import Attachments
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.schemas import emit
+from wakeful.providers.wire.server_tools import untaken_tools
 from wakeful.providers.wire.setting_fields import SettingFields, asked_tools, forces, is_several
 
 _ROLE, _USER, _TOOL = b',{"role":', b',{"role":"user"', b',{"role":"tool"'
@@ -113,6 +114,7 @@ class ChatEncoder:
         left = list(self._written(request.settings).left_out)
         if request.tools and not self._profile.tools:
             left.append("tools")
+        left += untaken_tools(request.server_tools)
         if forces(request.tool_choice) and self._choice(request) == "auto":
             left.append("tool_choice")
         if request.settings.parallel_tool_calls and request.tools and not self._may_say_parallel:

@@ -14,6 +14,7 @@ from wakeful.contracts.content import Thinking
 from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.errors import InvalidConfig, ModelFailure
 from wakeful.contracts.model_settings import ModelSettings, ToolChoice
+from wakeful.contracts.tools import ServerTool
 from wakeful.ports import ModelRequest
 from wakeful.providers.endpoints import provider_name
 from wakeful.providers.openai_responses.items import ItemEncoder, dumped
@@ -30,8 +31,11 @@ from wakeful.providers.wire.answer_forms import AnswerForm, AnswerForms, answer_
 from wakeful.providers.wire.attachments import Attachments
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.schemas import Mode, emit
+from wakeful.providers.wire.server_tools import untaken_options, untaken_tools
 from wakeful.providers.wire.setting_fields import SettingFields, asked_tools, forces, is_several
 
+TOLD = ("allowed_domains",)
+"""Options of a search that this format has words for."""
 ENCRYPTED = "reasoning.encrypted_content"
 
 
@@ -137,7 +141,7 @@ class ResponsesEncoder:
         self._wire = f"openai_responses/{provider}/{'/'.join(map(str, how))}"
         self._tools_digest = ""
         self._head = b""
-        self._head_of: tuple[str, bool, ToolChoice, Any] | None = None
+        self._head_of: tuple[str, bool, ToolChoice, tuple[ServerTool, ...], Any] | None = None
         self._changes: tuple[str, ...] = ()
 
     def body(self, request: ModelRequest) -> list[bytes]:
@@ -182,6 +186,8 @@ class ResponsesEncoder:
         left = list(self._written(request.settings).left_out)
         if request.tools and not self._profile.tools:
             left.append("tools")
+        taken = self._profile.tools
+        left += untaken_options(request.server_tools, TOLD) if taken else untaken_tools(request.server_tools)
         if forces(request.tool_choice) and self._choice(request) == "auto":
             left.append("tool_choice")
         if self._rules.always_streams and not request.stream:
@@ -201,16 +207,20 @@ class ResponsesEncoder:
     def _head_for(self, request: ModelRequest) -> bytes:
         same, instructions, freeform = self._head_of, self._instructions(request), _is_freeform(request)
         offered = self._offered(request)
-        if same is not None and same[:3] == (instructions, freeform, offered) and same[3] is request.tools:
+        searches = request.server_tools
+        known = (instructions, freeform, offered, searches)
+        if same is not None and same[:4] == known and same[4] is request.tools:
             return self._head
         fields: dict[str, Any] = {"model": self._model}
         if instructions or self._rules.wants_every_field:
             fields["instructions"] = instructions
         tools = self._tools(request)
+        if self._profile.tools:
+            tools += map(_search, searches)
         if tools or self._rules.wants_every_field:
             fields["tools"] = tools
         self._head = dumped(fields)[:-1] + b',"input":['
-        self._head_of = (instructions, freeform, offered, request.tools)
+        self._head_of = (*known, request.tools)
         # The names of earlier calls depend on the tools: items of another set of tools are not the same bytes.
         named = [self.names.to_wire(tool.name) for tool in request.tools] if tools else []
         self._tools_digest = hashlib.sha256(dumped(named)).hexdigest()[:16]
@@ -365,3 +375,9 @@ def _unsayable(message: str) -> ModelFailure:
 
 def _is_freeform(request: ModelRequest) -> bool:
     return bool(request.settings.vendor(VENDOR).get(FREEFORM))
+
+
+def _search(tool: ServerTool) -> dict[str, Any]:
+    """The provider's own search, in its words."""
+    where = {"filters": {"allowed_domains": list(tool.allowed_domains)}} if tool.allowed_domains else {}
+    return {"type": tool.kind, **where}

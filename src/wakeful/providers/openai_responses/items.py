@@ -145,6 +145,8 @@ class ItemEncoder:
                 return [{key: value for key, value in opaque.items() if key != "status"}]
             if not opaque.get("encrypted_content"):
                 return []  # its id alone may name nothing
+        if kind == "web_search_call" and not self._ids:
+            return [{key: value for key, value in opaque.items() if key != "id"}]  # its status is part of what it says
         return [opaque if self._ids else self._bare(opaque)]
 
     def _call(self, part: CallPart, ours: bool) -> dict[str, Any]:

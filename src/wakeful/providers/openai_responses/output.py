@@ -14,6 +14,7 @@ from wakeful.contracts.conversation import AssistantItem, AssistantPart, CallPar
 from wakeful.contracts.models import Reply, StopReason, TokenUsage
 from wakeful.providers.wire.failures import Peer, invalid
 from wakeful.providers.wire.names import WireNames
+from wakeful.providers.wire.server_tools import citation, with_findings
 
 SAID = {"output_text": "text", "refusal": "refusal"}
 """Content of a message that holds words, and the field they stand in."""
@@ -40,11 +41,26 @@ def reply_of(
     if unknown:
         metadata["unknown_events"] = unknown
     return Reply(
-        item=AssistantItem(parts=tuple(parts), provider=peer.provider),
+        item=_with_findings(AssistantItem(parts=tuple(parts), provider=peer.provider), output),
         stop_reason=stop_reason,
         usage=usage_of(response),
         request_metadata=metadata,
     )
+
+
+def _with_findings(item: AssistantItem, output: list[Any]) -> AssistantItem:
+    """A reply with what its annotations say, and whether the provider searched."""
+    searched = any(each.get("type") == "web_search_call" for each in output)
+    found: list[dict[str, Any] | None] = []
+    for message in output if searched else ():
+        for piece in message.get("content") or () if message.get("type") == "message" else ():
+            said = text(piece, "text") if isinstance(piece, dict) else ""
+            for each in piece.get("annotations") or () if isinstance(piece, dict) else ():
+                if isinstance(each, dict) and each.get("type") == "url_citation":
+                    first, last = each.get("start_index"), each.get("end_index")
+                    words = said[first:last] if isinstance(first, int) and isinstance(last, int) else None
+                    found.append(citation(each.get("url"), each.get("title"), supports=words))
+    return with_findings(item, found, searched=searched)
 
 
 def _stop_reason(response: dict[str, Any], parts: list[AssistantPart], refused: bool) -> StopReason:

@@ -26,6 +26,7 @@ from wakeful.tools.client import ClientTool
 from wakeful.tools.local.names import Profile
 from wakeful.tools.person import ask_person
 from wakeful.tools.tool import Tool
+from wakeful.tools.web_search import WebSearch
 
 UNCHANGED = "nothing was changed; "
 AGENT = "AGENT"
@@ -147,6 +148,7 @@ def _tools(who: str, config: TurnConfig, supplied: Sequence[Tool[Any]]) -> list[
         for declared in config.tools
         if declared.answered_by == "client"
     ]
+    asks += [WebSearch(declared.server) for declared in config.tools if declared.server is not None]
     return [*asks, *(tool for tool in found.values() if tool is not None)]
 
 
@@ -155,7 +157,9 @@ def _wanted(config: TurnConfig) -> list[str]:
     agents = agent_names(config.workflow.graph) if config.workflow is not None else ()
     built_in = {*_built_in(config.profile), ask_person.name, *given, *(AGENT_CALL + name for name in agents)}
     return [
-        declared.name for declared in config.tools if declared.name not in built_in and declared.answered_by != "client"
+        declared.name
+        for declared in config.tools
+        if declared.name not in built_in and declared.answered_by != "client" and declared.server is None
     ]
 
 
