@@ -5,16 +5,12 @@ deployment stands in the path, the version in the query. Rule: nothing is guesse
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 from urllib.parse import quote
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.providers.endpoint_settings import address
 from wakeful.providers.wire.addresses import joined
-
-if TYPE_CHECKING:
-    from wakeful.providers.endpoints import Endpoint
 
 NAME = "azure"
 RESOURCE = "AZURE_OPENAI_ENDPOINT"
@@ -23,8 +19,15 @@ DEPLOYMENT = "{deployment}"
 """Stands in an address for the deployment, which is the model's name in a reference."""
 
 
-def azure_endpoint(known: "Endpoint", environ: Mapping[str, str]) -> "Endpoint":
-    """The endpoint of the resource that the environment names. Raises InvalidConfig when it names none."""
+class AzureAddress(NamedTuple):
+    """Where a resource is asked, and in which version of the API."""
+
+    base_url: str
+    api_version: str | None
+
+
+def azure_address(environ: Mapping[str, str], api_version: str | None) -> AzureAddress:
+    """The address of the resource that the environment names. Raises InvalidConfig when it names none."""
     resource = environ.get(RESOURCE, "").strip()
     if not resource:
         raise InvalidConfig(
@@ -33,19 +36,12 @@ def azure_endpoint(known: "Endpoint", environ: Mapping[str, str]) -> "Endpoint":
             "its path), or set [providers.azure] base_url in wakeful.toml.",
         )
     where = address(resource, RESOURCE).removesuffix("/openai/v1").removesuffix("/openai")
-    version = environ.get(VERSION, "").strip() or known.api_version
+    version = environ.get(VERSION, "").strip() or api_version
     if not version or version in ("v1", "latest"):
-        return replace(known, base_url=joined(where, "/openai/v1"), api_version=None, source=RESOURCE)
-    return replace(
-        known,
-        base_url=joined(where, f"/openai/deployments/{DEPLOYMENT}"),
-        api_version=version,
-        source=RESOURCE,
-    )
+        return AzureAddress(joined(where, "/openai/v1"), None)
+    return AzureAddress(joined(where, f"/openai/deployments/{DEPLOYMENT}"), version)
 
 
-def at_deployment(found: "Endpoint", model: str) -> "Endpoint":
-    """The endpoint of one deployment; any other endpoint as it is."""
-    if DEPLOYMENT not in found.base_url:
-        return found
-    return replace(found, base_url=found.base_url.replace(DEPLOYMENT, quote(model, safe="")))
+def at_deployment(base_url: str, model: str) -> str:
+    """The address of one deployment; any other address as it is."""
+    return base_url.replace(DEPLOYMENT, quote(model, safe=""))

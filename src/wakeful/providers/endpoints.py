@@ -233,7 +233,7 @@ def resolve(
             f"{reference!r} names a provider and no model",
             f"Write provider:model, such as {provider}:{_example(provider)}",
         )
-    return ModelAddress(azure.at_deployment(found, name), name)
+    return ModelAddress(replace(found, base_url=azure.at_deployment(found.base_url, name)), name)
 
 
 def split(reference: str) -> tuple[str, str]:
@@ -265,7 +265,7 @@ def endpoint(
     if environ.get(variable):
         found = replace(found, base_url=address(environ[variable], variable), source=variable)
     if not found.base_url and provider == azure.NAME:
-        found = azure.azure_endpoint(found, environ)
+        found = replace(found, **azure.azure_address(environ, found.api_version)._asdict(), source=azure.RESOURCE)
     if not found.base_url:
         raise InvalidConfig(
             f"the provider {provider!r} has no address built in",
